@@ -203,7 +203,7 @@ class IResizeLayer(Operation):
         """The part of each axis that is read."""
         if self.coordinate_transformation is not CROP:
             return [(Fraction(0), Fraction(1))] * rank
-        values = [_simple(float(each)) for each in (self.roi if roi is None else roi)]
+        values = [simple_fraction(float(each)) for each in (self.roi if roi is None else roi)]
         return list(zip(values[:rank], values[rank:], strict=True))
 
     def beyond_tensorrt(self, x: TensorType, size: TensorType | None = None, roi: TensorType | None = None) -> str:
@@ -238,7 +238,7 @@ class IResizeLayer(Operation):
         found: list[_AxisResize] = []
         for axis, (length, region) in enumerate(zip(shape, self._regions(len(shape), roi), strict=True)):
             if scales:
-                new, step = _scaled(length, scales[axis]), 1 / _simple(scales[axis])
+                new, step = _scaled(length, scales[axis]), 1 / simple_fraction(scales[axis])
             else:
                 new = lengths[axis]
                 step = Fraction(length, new or 1)
@@ -408,13 +408,13 @@ def _check_scales(scales: Sequence[float]) -> None:
     require(positive, f"scales are {tuple(scales)}, but must be positive and finite", "lengths are multiplied by them")
 
 
-def _simple(scale: float) -> Fraction:
+def simple_fraction(scale: float) -> Fraction:
     """The simple fraction nearest to a scale; the scale itself if it is too small for one."""
     return Fraction(scale).limit_denominator(SIMPLEST) or Fraction(scale)
 
 
 def _scaled(length: int, scale: float) -> int:
-    return math.floor(length * _simple(scale))
+    return math.floor(length * simple_fraction(scale))
 
 
 def clamped(place: Any, last: int) -> Any:

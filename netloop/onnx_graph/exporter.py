@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,12 +13,14 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step
 from netloop.network import INetworkDefinition
+from netloop.onnx_graph.assertions import is_needless
 from netloop.onnx_graph.conditional import export_conditional
 from netloop.onnx_graph.exporter_table import EXPORTERS
 from netloop.onnx_graph.graph import OnnxGraph, Value
 from netloop.onnx_graph.loop import export_iterator, export_loop
+from netloop.onnx_graph.neutral import unchanged_input
 from netloop.onnx_graph.node_builder import NodeBuilder
 from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import Array
@@ -79,30 +81,29 @@ class NetworkExporter:
                 graph.add_output(value, self.types[tensor], tensor.name).name = tensor.name
         if self._problems:
             raise NetworkError(*self._problems.values())
+        graph.prune()
         return graph
 
     def _check_depth(self) -> None:
-        blocks = [(self._block, 0)]
-        while blocks:
-            block, depth = blocks.pop()
-            if depth > DEEPEST:
-                what = f"loops and conditionals of {self._network.name!r} are nested more than {DEEPEST} deep"
-                fix = "reduce the nesting, or save a plan"
-                raise NetworkError(
-                    Finding(self._code, what, "", "readers of protobuf files stop at that depth", fix, at=self._network)
-                )
-            blocks += [(inner, depth + 1) for step in block.steps for inner in _blocks(step)]
+        if any(depth > DEEPEST for _, depth in _all_blocks(self._block)):
+            what = f"loops and conditionals of {self._network.name!r} are nested more than {DEEPEST} deep"
+            why, fix = "readers of protobuf files stop at that depth", "reduce the nesting, or save a plan"
+            raise NetworkError(Finding(self._code, what, "", why, fix, at=self._network))
 
     def _check_assertions(self) -> None:
-        layers = (layer for step in self._block.steps for layer in layers_of(step))
-        for layer in layers if not self._drop_assertions else ():
-            if isinstance(layer, IAssertionLayer) and not self._always_holds(layer):
-                self._problems[layer] = layer.finding(
-                    self._code,
-                    f"the assertion {layer.name!r} cannot be written as {self._format}",
-                    f"{self._format} has no operator that ends a run",
-                    "leave the assertions out: drop_assertions=True",
-                )
+        for block, _ in _all_blocks(self._block) if not self._drop_assertions else ():
+            layers = [step.layer for step in block.steps if isinstance(step, LayerStep)]
+            for layer in layers:
+                if isinstance(layer, IAssertionLayer) and not is_needless(layer, self.types, layers):
+                    self._problems[layer] = self._not_written(layer)
+
+    def _not_written(self, layer: IAssertionLayer) -> Finding:
+        return layer.finding(
+            self._code,
+            f"the assertion {layer.name!r} cannot be written as {self._format}",
+            f"{self._format} has no operator that ends a run",
+            "leave the assertions out: drop_assertions=True",
+        )
 
     def _check_names(self) -> None:
         for tensor in (*self._network.inputs, *self._network.outputs):
@@ -111,10 +112,6 @@ class NetworkExporter:
                 where = tensor.producer.where if tensor.producer else ""
                 why = f"{self._format} identifies the inputs and outputs of a model by name"
                 self._problems[tensor] = Finding(self._code, what, where, why, "set the name of the tensor", at=tensor)
-
-    def _always_holds(self, layer: IAssertionLayer) -> bool:
-        known = [self.types[each].value for each in layer.inputs if each is not None]
-        return all(each is not None and layer.holds(each) for each in known)
 
     # ------------------------------------------------------------------ steps
 
@@ -140,7 +137,7 @@ class NetworkExporter:
 
     def builder(self, scope: ValueScope, layer: ILayer | None = None, name: str = "") -> NodeBuilder:
         """Return a builder of nodes in a scope."""
-        return NodeBuilder(scope.graph, self.types, layer, name)
+        return NodeBuilder(scope.graph, self.types, layer, name, scope.values)
 
     def _export_layer(self, step: LayerStep, scope: ValueScope) -> None:
         layer = step.layer
@@ -148,6 +145,10 @@ class NetworkExporter:
         if self._layers > len(self._network.layers) + MOST_COPIES:
             raise NetworkError(self._too_large())
         if layer.outputs and all(self._known(each) is not None for each in layer.outputs):
+            return
+        unchanged = unchanged_input(layer, self.types)
+        if unchanged is not None:
+            scope.values[layer.outputs[0]] = self.read(unchanged, scope)
             return
         try:
             made = self._outputs_of(layer, scope)
@@ -185,6 +186,16 @@ class NetworkExporter:
             raise LayerError(what, "there are no operators for its kind")
         made = exporter(layer, self.builder(scope, layer), *inputs)
         return made if isinstance(made, tuple) else (made,)
+
+
+def _all_blocks(block: Block) -> Iterator[tuple[Block, int]]:
+    """A block and all blocks nested in it, with their depths. It ends at a depth that no file has."""
+    blocks = [(block, 0)]
+    while blocks:
+        block, depth = blocks.pop()
+        yield block, depth
+        if depth <= DEEPEST:
+            blocks += [(inner, depth + 1) for step in block.steps for inner in _blocks(step)]
 
 
 def _blocks(step: Step) -> Sequence[Block]:

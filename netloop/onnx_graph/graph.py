@@ -48,6 +48,10 @@ class OnnxNode:
     name: str = ""
     layer: ILayer | None = None
 
+    def graphs(self) -> list[OnnxGraph]:
+        """The graphs nested in it."""
+        return [value for value in self.attributes.values() if isinstance(value, OnnxGraph)]
+
 
 @dataclass(eq=False)
 class OnnxGraph:
@@ -89,5 +93,22 @@ class OnnxGraph:
         stack = [self]
         while stack:
             yield (graph := stack.pop())
-            inside = (each for node in graph.nodes for each in node.attributes.values())
-            stack += [each for each in inside if isinstance(each, OnnxGraph)]
+            stack += [inner for node in graph.nodes for inner in node.graphs()]
+
+    def prune(self) -> None:
+        """Remove the nodes, also of the graphs nested in it, whose outputs nothing reads."""
+        read, kept = {value for value, _ in self.outputs}, list[OnnxNode]()
+        for node in reversed(self.nodes):
+            if read.isdisjoint(node.outputs):
+                continue
+            kept.append(node)
+            read.update(value for value in node.inputs if value is not None)
+            for graph in node.graphs():
+                graph.prune()
+                read.update(value for inner in graph.walk() for value in inner.read_values())
+        self.nodes = kept[::-1]
+
+    def read_values(self) -> Iterator[Value]:
+        """The values that its nodes and its outputs read."""
+        yield from (value for value, _ in self.outputs)
+        yield from (value for node in self.nodes for value in node.inputs if value is not None)

@@ -15,6 +15,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
 from netloop.nest import LoopStep
 from netloop.onnx_graph.graph import OnnxGraph, Value
+from netloop.onnx_graph.neutral import is_non_negative
 from netloop.onnx_graph.node_builder import BOOL, INT64, NodeBuilder
 from netloop.onnx_graph.row_shapes import row_shape
 from netloop.onnx_graph.step_exporter import StepExporter
@@ -137,11 +138,16 @@ class _LoopExporter:
         if self.count is None:
             return self._while_holds(scope, states, iteration)
         then, other = OnnxGraph("below the count"), OnnxGraph("at the count")
-        then.add_output(self._while_holds(scope.inside(then), states, iteration), FLAG, "next condition")
-        other.add_output(self.make.number(False, BOOL), FLAG, "next condition")
+        holds = self._while_holds(scope.inside(then), states, iteration)
         make = self.exporter.builder(scope, name=self.step.loop.name)
+        is_below = make.compare("Less", iteration, self.count)
+        if not then.nodes:
+            is_true = holds.array is not None and bool(holds.array)
+            return is_below if is_true else make.op("And", is_below, holds)
+        then.add_output(holds, FLAG, "next condition")
+        other.add_output(self.make.number(False, BOOL), FLAG, "next condition")
         made = Value(BOOL, "next condition")
-        make.node("If", [make.compare("Less", iteration, self.count)], [made], then_branch=then, else_branch=other)
+        make.node("If", [is_below], [made], then_branch=then, else_branch=other)
         return made
 
     def _while_holds(self, scope: ValueScope, states: Sequence[Value], iteration: Value) -> Value:
@@ -174,19 +180,36 @@ class _LoopExporter:
         """The stacked output: the rows in its order along its axis, then zeros up to its length."""
         make = self.exporter.builder(self.scope, layer)
         row = self.exporter.types[layer.tensor(0)]
-        if not row.is_fixed and not self._known_trip_count():
+        if self._known_trip_count() == 0:
+            return make.move_axis(self._zeros(make, layer), row.rank + 1, 0, normal_axis(layer.axis, row.rank + 1))
+        if not row.is_fixed and self._known_trip_count() is None:
             rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
             rows = make.op("Slice", rows, make.int64s(-1), make.int64s(-NOWHERE), make.int64s(0), make.int64s(-1))
-        length = self.exporter.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
-        if length == UNKNOWN or length != self._known_trip_count():
+        if not self._is_filled(layer):
             rows = self._padded(make, layer, rows)
         return make.move_axis(rows, row.rank + 1, 0, normal_axis(layer.axis, row.rank + 1))
 
+    def _is_filled(self, layer: ILoopOutputLayer) -> bool:
+        """Whether the iterations fill a stacked output: its length is the COUNT, and cannot be negative."""
+        row, count = self.exporter.types[layer.tensor(0)], self.step.loop.limit(TripLimit.COUNT)
+        length = self.exporter.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
+        if length != UNKNOWN:
+            return length == self._known_trip_count()
+        is_count = self.while_limit is None and count is not None and layer.tensor(1) is count.tensor(0)
+        return is_count and is_non_negative(layer.tensor(1), self.exporter.types)
+
     def _known_trip_count(self) -> int | None:
-        if self.while_limit is not None or self.count is None or self.count.array is None:
-            return None
-        return max(0, int(self.count.array))
+        if self.while_limit is not None:
+            goes_on = self.exporter.types[self.while_limit.tensor(0)].value
+            return None if goes_on is None or goes_on else 0
+        return None if self.count is None or self.count.array is None else max(0, int(self.count.array))
+
+    def _zeros(self, make: NodeBuilder, layer: ILoopOutputLayer) -> Value:
+        """The stacked output of a loop that never runs, its new axis first."""
+        length = make.reshape(make.cast(self.exporter.read(layer.tensor(1), self.scope), INT64), [1])
+        lengths = row_shape(self.exporter, layer.tensor(0), self.scope.inside())
+        return make.full(make.concat([length, lengths], 0), 0, self.exporter.types[layer.tensor(0)].dtype)
 
     def _padded(self, make: NodeBuilder, layer: ILoopOutputLayer, rows: Value) -> Value:
         """The rows and zeros after them. If the output is too short, the length of the zeros is negative, a failure."""

@@ -6,7 +6,7 @@ numbers, between two casts; so half types are computed in float32 and rounded on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from netloop.enums import DataType
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
 from netloop.string_arrays import STRING
 from netloop.types import HALVES, NUMPY_TYPES, UNKNOWN, OptionalType, TensorType
@@ -46,7 +47,7 @@ WRAPPING = dict.fromkeys((INT8, UINT8, INT16, UINT16), INT32) | {UINT32: INT64, 
 
 # fmt: off
 CARRIERS: dict[str, dict[np.dtype[Any], np.dtype[Any]]] = {
-    "Where":      {BOOL: UINT8, UINT64: INT64} | SHORT | WIDE,
+    "Where":      {UINT64: INT64} | SHORT | WIDE,
     "Pad":        {BOOL: UINT8} | SHORT | WIDE,
     "Expand":     {BF16: FLOAT} | SMALL,
     "Tile":       dict.fromkeys(HALVES, FLOAT) | SMALL,
@@ -87,12 +88,21 @@ class NodeBuilder:
         types: the types of the tensors of the network.
         layer: the layer; None for nodes of a loop or conditional.
         name: the prefix of the names of nodes; by default the name of the layer.
+        values: the values of the tensors that the graph can read.
     """
 
-    def __init__(self, graph: OnnxGraph, types: TypeTable, layer: ILayer | None = None, name: str = "") -> None:
+    def __init__(
+        self,
+        graph: OnnxGraph,
+        types: TypeTable,
+        layer: ILayer | None = None,
+        name: str = "",
+        values: Mapping[ITensor, Value] | None = None,
+    ) -> None:
         self.graph = graph
         self.types = types
         self.layer = layer
+        self._values = values or {}
         self._name = name or (layer.name if layer is not None else "")
 
     # ------------------------------------------------------------------ types
@@ -108,6 +118,11 @@ class NodeBuilder:
         """The type of an output of the layer."""
         assert self.layer is not None
         return self.types[self.layer.outputs[position]]
+
+    def value(self, tensor: ITensor) -> Value:
+        """The value of a tensor that a layer before this one reads or computes."""
+        known = self.types[tensor].value
+        return self._values[tensor] if known is None else self.constant(known)
 
     # ------------------------------------------------------------------ nodes
 
@@ -182,8 +197,13 @@ class NodeBuilder:
         return self.op(op, a, b, to=BOOL)
 
     def where(self, condition: Value, a: Value, b: Value) -> Value:
-        """``a`` where the condition is true, ``b`` elsewhere."""
-        return self.op("Where", condition, a, b)
+        """``a`` where the condition is true, ``b`` elsewhere.
+
+        Between bool values by logic: onnxruntime selects no bool, and OpenVINO loses one of the casts to uint8.
+        """
+        if a.dtype != BOOL:
+            return self.op("Where", condition, a, b)
+        return self.op("Or", self.op("And", condition, a), self.op("And", self.op("Not", condition), b))
 
     def clip(self, x: Value, low: float, high: float) -> Value:
         """``x`` clamped between two numbers."""

@@ -1,24 +1,26 @@
 """The shapes of the rows that a loop without iterations would stack.
 
-A stacked output without rows still has the lengths that a row would have. Shapes mostly do not depend on values, so the
-layers that compute a row run on zeros of the shapes of their inputs.
+A stacked output without rows still has the lengths that a row would have. They follow from the shapes of other tensors
+only: no layer of the body runs, as it may fail on a tensor without elements, or on numbers that no iteration computed.
 """
 
 from __future__ import annotations
 
+import math
+
 from netloop.diagnostics import LayerError
 from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
-from netloop.layers.conditional import IIfConditionalInputLayer
+from netloop.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.layers.control_flow import BoundaryLayer
-from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
-from netloop.layers.pointwise import POINTWISE
+from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer, IRecurrenceLayer
 from netloop.layers.sources import IShapeLayer
 from netloop.onnx_graph.graph import Value
-from netloop.onnx_graph.node_builder import INT64
+from netloop.onnx_graph.lengths import LengthBuilder, Lengths, is_unknown
+from netloop.onnx_graph.shape_rules import SHAPES, LayerInputs
 from netloop.onnx_graph.step_exporter import StepExporter
 from netloop.onnx_graph.value_scope import ValueScope
-from netloop.types import normal_axis
+from netloop.types import LARGEST_KNOWN_VALUE, UNKNOWN, normal_axis
 
 Query = tuple[ITensor, bool]
 """A tensor, and whether its value is needed or only its shape."""
@@ -26,65 +28,95 @@ Query = tuple[ITensor, bool]
 
 def row_shape(exporter: StepExporter, tensor: ITensor, scope: ValueScope) -> Value:
     """Return the shape of a tensor that varies in a loop without iterations, int64, 1-D."""
-    return _RowShapes(exporter, scope).of(tensor)
+    shapes = _RowShapes(exporter, scope, _RowShapes(exporter, scope))
+    return shapes.build.vector(shapes.lengths(tensor))
 
 
 class _RowShapes:
-    """Computes shapes of tensors, and the values that they depend on, each of them once."""
+    """Computes shapes of tensors, and the values that they depend on, each of them once.
 
-    def __init__(self, exporter: StepExporter, scope: ValueScope) -> None:
+    ``first`` has the shapes in the first iteration of each loop, with which those of later ones are compared; None for
+    those of the first iteration themselves.
+    """
+
+    def __init__(self, exporter: StepExporter, scope: ValueScope, first: _RowShapes | None = None) -> None:
         self.exporter = exporter
+        self.first = first
         self.scope = scope
-        self.make = exporter.builder(scope, name="shape")
-        self.known: dict[Query, Value | None] = {}
+        self.build = LengthBuilder(exporter.builder(scope, name="shape"))
+        self.shapes: dict[ITensor, Lengths] = {}
+        self.values: dict[ITensor, Value | None] = {}
 
-    def of(self, wanted: ITensor) -> Value:
+    def lengths(self, wanted: ITensor) -> Lengths:
+        """The lengths of a tensor."""
         stack: list[Query] = [(wanted, False)]
         while stack:
             query = stack.pop()
-            if query in self.known:
+            if self._has(query):
                 continue
-            missing = [each for each in self._needed(*query) if each not in self.known]
+            missing = [other for other in self._needed(*query) if not self._has(other)]
             if missing:
                 stack += [query, *missing]
+            elif query[1]:
+                self.values[query[0]] = self._value(query[0])
             else:
-                tensor, by_value = query
-                self.known[query] = self._value(tensor) if by_value else self._shape(tensor)
-        return self._found(wanted)
+                self.shapes[query[0]] = self._shape(query[0])
+        return self.shapes[wanted]
 
-    def _found(self, tensor: ITensor) -> Value:
-        shape = self.known[tensor, False]
-        assert shape is not None
-        return shape
+    def _has(self, query: Query) -> bool:
+        return query[0] in (self.values if query[1] else self.shapes)
+
+    # ------------------------------------------------------------------ dependencies
 
     def _needed(self, tensor: ITensor, by_value: bool) -> list[Query]:
         """The shapes and values of other tensors that this one depends on."""
-        layer, is_known = tensor.producer, self.exporter.types[tensor].is_fixed and not by_value
-        if layer is None or is_known or self._is_available(tensor) or self._is_held(tensor):
+        layer = tensor.producer
+        if layer is None or self._is_available(tensor):
             return []
-        if isinstance(layer, IIfConditionalInputLayer):
-            return [(layer.tensor(0), by_value)]
+        if by_value:
+            return self._needed_for_value(layer) if self._follows_from_shapes(tensor) else []
+        if self.exporter.types[tensor].is_fixed:
+            return []
         if isinstance(layer, BoundaryLayer):
-            return [] if by_value else self._needed_of_boundary(layer)
-        inputs = enumerate(layer.inputs)
-        return [(each, self._is_read(layer, at, by_value)) for at, each in inputs if each is not None]
+            return self._needed_by_boundary(layer)
+        inputs = [(at, source) for at, source in enumerate(layer.inputs) if source is not None]
+        shapes = [(source, False) for _, source in inputs if self.exporter.types[source].is_tensor]
+        return shapes + [(source, True) for at, source in inputs if at in layer.SHAPE_INPUTS]
 
-    def _needed_of_boundary(self, layer: BoundaryLayer) -> list[Query]:
+    def _needed_for_value(self, layer: ILayer) -> list[Query]:
+        return [(source, not isinstance(layer, IShapeLayer)) for source in layer.inputs if source is not None]
+
+    def _needed_by_boundary(self, layer: BoundaryLayer) -> list[Query]:
+        if isinstance(layer, IIfConditionalOutputLayer):
+            return [(layer.tensor(branch), False) for branch in self._possible_branches(layer)]
         stacks = isinstance(layer, ILoopOutputLayer) and layer.stacks
         return [(layer.tensor(0), False), *([(layer.tensor(1), True)] if stacks else [])]
 
-    def _is_read(self, layer: ILayer, position: int, by_value: bool) -> bool:
-        """Whether the shape, or the value, of a layer's output depends on the value of an input."""
-        return position in layer.SHAPE_INPUTS or (by_value and not isinstance(layer, IShapeLayer))
+    def _possible_branches(self, layer: IIfConditionalOutputLayer) -> tuple[int, ...]:
+        condition = layer.conditional.condition
+        chosen = None if condition is None else self.exporter.types[condition].value
+        return (0, 1) if chosen is None else (0,) if chosen else (1,)
 
     def _is_available(self, tensor: ITensor) -> bool:
         """Whether a tensor has a value without an iteration."""
-        return tensor in self.scope.values or self.exporter.types[tensor].value is not None
+        type = self.exporter.types[tensor]
+        return tensor in self.scope.values or (type.is_tensor and (type.volume == 0 or type.value is not None))
 
-    def _is_held(self, tensor: ITensor) -> bool:
-        """Whether a tensor comes from a sequence or an optional value, whose shape does not say what it holds."""
-        inputs = tensor.producer.inputs if tensor.producer is not None else []
-        return any(not self.exporter.types[each].is_tensor for each in inputs if each is not None)
+    def _follows_from_shapes(self, tensor: ITensor) -> bool:
+        """Whether a layer can compute a value from shapes: one that is small, from values that are."""
+        layer = tensor.producer
+        if isinstance(layer, IIfConditionalInputLayer):
+            return True
+        if not isinstance(layer, Operation) or layer.draws:
+            return False
+        return isinstance(layer, IShapeLayer) or all(self._is_small(other) for other in (tensor, *layer.inputs))
+
+    def _is_small(self, tensor: ITensor | None) -> bool:
+        if tensor is None:
+            return True
+        type = self.exporter.types[tensor]
+        is_small = type.is_tensor and type.is_fixed
+        return is_small and math.prod(type.shape) * type.dtype.itemsize <= LARGEST_KNOWN_VALUE
 
     # ------------------------------------------------------------------ values and shapes
 
@@ -92,73 +124,58 @@ class _RowShapes:
         """A value that depends on shapes only; None if it depends on iterations."""
         if self._is_available(tensor):
             return self.exporter.read(tensor, self.scope)
-        layer = tensor.producer
-        if self._is_held(tensor):
+        if tensor.producer is None or not self._follows_from_shapes(tensor):
             return None
+        layer = tensor.producer
+        if isinstance(layer, IShapeLayer):
+            (lengths,) = (self.shapes[source] for source in layer.inputs if source is not None)
+            return None if any(map(is_unknown, lengths)) else self.build.vector(lengths)
+        if any(source is not None and self.values[source] is None for source in layer.inputs):
+            return None
+        inputs = [None if source is None else self.values[source] for source in layer.inputs]
         if isinstance(layer, IIfConditionalInputLayer):
-            return self.known[layer.tensor(0), True]
-        return self._made(layer, tensor, True) if isinstance(layer, Operation) and not layer.draws else None
-
-    def _shape(self, tensor: ITensor) -> Value:
-        type, layer = self.exporter.types[tensor], tensor.producer
-        if type.is_fixed:
-            return self.make.int64s(*type.shape)
-        if self._is_available(tensor):
-            return self.make.shape(self.exporter.read(tensor, self.scope))
-        assert layer is not None
-        if isinstance(layer, BoundaryLayer):
-            return self._shape_of_boundary(layer)
-        if isinstance(layer, POINTWISE):
-            return self._broadcast([self._found(each) for each in layer.inputs if each is not None])
-        made = None if self._is_held(tensor) else self._made(layer, tensor)
-        return self.make.int64s(*(max(0, length) for length in type.shape)) if made is None else self.make.shape(made)
-
-    def _shape_of_boundary(self, layer: BoundaryLayer) -> Value:
-        lengths = self._found(layer.tensor(0))
-        if isinstance(layer, IIteratorLayer):
-            rank = self.exporter.types[layer.tensor(0)].rank
-            kept = (axis for axis in range(rank) if axis != normal_axis(layer.axis, rank))
-            return self.make.gather(lengths, self.make.int64s(*kept), 0)
-        if isinstance(layer, ILoopOutputLayer) and layer.stacks:
-            return self._stacked(layer, lengths)
-        return lengths
-
-    def _stacked(self, layer: ILoopOutputLayer, lengths: Value) -> Value:
-        rank = self.exporter.types[layer.outputs[0]].rank
-        axis = normal_axis(layer.axis, rank)
-        given = self.known[layer.tensor(1), True]
-        length = self.make.int64s(0) if given is None else self.make.reshape(self.make.cast(given, INT64), [1])
-        before = self.make.gather(lengths, self.make.int64s(*range(axis)), 0)
-        after = self.make.gather(lengths, self.make.int64s(*range(axis, rank - 1)), 0)
-        return self.make.concat([before, length, after], 0)
-
-    def _broadcast(self, shapes: list[Value]) -> Value:
-        """The shape that shapes are broadcast to."""
-        if len(shapes) == 1:
-            return shapes[0]
-        made, *others = (self.make.full(each, 0, INT64) for each in shapes)
-        for each in others:
-            made = self.make.op("Add", made, each)
-        return self.make.shape(made)
-
-    def _made(self, layer: ILayer, tensor: ITensor, by_value: bool = False) -> Value | None:
-        """The output of a layer for zeros where only shapes matter; None if it reads a value of iterations."""
-        inputs: list[Value | None] = []
-        for position, each in enumerate(layer.inputs):
-            if each is None:
-                inputs.append(None)
-            elif not self._is_read(layer, position, by_value):
-                inputs.append(self._zeros(each))
-            elif self.known[each, True] is None:
-                return None
-            else:
-                inputs.append(self.known[each, True])
+            return inputs[0]
         try:
             return self.exporter.translate(layer, self.scope, inputs)[tensor.position]
         except LayerError:  # the exporter itself reports it
             return None
 
-    def _zeros(self, tensor: ITensor) -> Value:
+    def _shape(self, tensor: ITensor) -> Lengths:
+        type, layer = self.exporter.types[tensor], tensor.producer
         if self._is_available(tensor):
-            return self.exporter.read(tensor, self.scope)
-        return self.make.full(self._found(tensor), 0, self.exporter.types[tensor].dtype)
+            return self.build.of_value(self.exporter.read(tensor, self.scope), type)
+        if type.is_fixed:
+            return [self.build.number(length) for length in type.shape]
+        assert layer is not None
+        lengths = self._of_boundary(layer) if isinstance(layer, BoundaryLayer) else self._of_layer(layer, tensor)
+        pairs = zip(type.shape, lengths, strict=True)
+        return [length if dim == UNKNOWN else self.build.number(dim) for dim, length in pairs]
+
+    def _of_layer(self, layer: ILayer, tensor: ITensor) -> Lengths:
+        rule, types = SHAPES.find(type(layer)), self.exporter.types
+        inputs = {at: source for at, source in enumerate(layer.inputs) if source is not None}
+        if rule is None or not all(types[source].is_tensor for source in inputs.values()):
+            return [self.build.unknown] * types[tensor].rank
+        shapes = [None if source is None else self.shapes[source] for source in layer.inputs]
+        values = {at: self.values[source] for at, source in inputs.items() if at in layer.SHAPE_INPUTS}
+        read = {at: types[source] for at, source in inputs.items()}
+        return rule(layer, self.build, LayerInputs(shapes, values, read, types[tensor], tensor.position))
+
+    def _of_boundary(self, layer: BoundaryLayer) -> Lengths:
+        if isinstance(layer, IIfConditionalOutputLayer):
+            first, *others = (self.shapes[layer.tensor(branch)] for branch in self._possible_branches(layer))
+            return [self.build.either(*pair) for pair in zip(first, *others, strict=True)] if others else first
+        lengths = self.shapes[layer.tensor(0)]
+        if isinstance(layer, IIteratorLayer):
+            axis = normal_axis(layer.axis, len(lengths))
+            return lengths[:axis] + lengths[axis + 1 :]
+        if isinstance(layer, ILoopOutputLayer) and layer.stacks:
+            axis = normal_axis(layer.axis, len(lengths) + 1)
+            return [*lengths[:axis], *self.build.elements(self.values[layer.tensor(1)], 1), *lengths[axis:]]
+        return self._of_recurrence(layer, lengths) if isinstance(layer, IRecurrenceLayer) else lengths
+
+    def _of_recurrence(self, layer: IRecurrenceLayer, lengths: Lengths) -> Lengths:
+        """The lengths of the initial value; those that change in an iteration are unknown."""
+        if layer.keeps_shape or self.first is None:
+            return lengths
+        return [self.build.either(*pair) for pair in zip(lengths, self.first.lengths(layer.tensor(1)), strict=True)]

@@ -1,14 +1,16 @@
-"""Models of each kind: one line loads each, and it computes what onnxruntime does.
+"""Models of each kind: one line loads each, it computes what onnxruntime does, and runtimes that it is saved for agree.
 
 Each is skipped where a package that makes it is not installed.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.real_models.measure import measure
 from tests.real_models.recipe import Recipe, save_inputs
+from tests.real_models.saved import measure_saved
 from tests.real_models.sources import NAMES, packages
 
 SHIPPED = [name for name in packages.MODELS if name.startswith(("silero", "ppocr"))]
@@ -44,16 +46,35 @@ def recipe_of(source: str, name: str) -> Recipe:
     return pytest.importorskip(f"tests.real_models.sources.{source}").RECIPES[name]
 
 
+RUNTIMES = "onnxruntime", "openvino"
+NOT_SAVED: dict[tuple[str, str], str] = {}
+"""Models that a runtime does not compute from the file that netloop saves, with the reason."""
+
+
+def require_same_when_saved(path: Path) -> None:
+    """Require that the model, saved in the format of each runtime, gives there what an engine gives."""
+    for runtime in RUNTIMES:
+        if (path.stem, runtime) not in NOT_SAVED and find_spec(runtime):
+            results = measure_saved(path, runtime)
+            assert all(each["agrees"] for each in results), (runtime, results)
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_model_of_a_package_agrees(name, tmp_path):
     if packages.installed(packages.MODELS[name]) is None:
         pytest.skip(f"{packages.MODELS[name].package} is not installed")
 
-    assert measure(made(tmp_path, packages.RECIPES[name]))["state"] == "agrees"
+    path = made(tmp_path, packages.RECIPES[name])
+
+    assert measure(path)["state"] == "agrees"
+    require_same_when_saved(path)
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=pytest.mark.slow) if each in LONG else each for each in MADE]
 )
 def test_model_of_an_exporter_agrees(name, tmp_path):
-    assert measure(made(tmp_path, recipe_of(MADE[name], name)))["state"] == "agrees"
+    path = made(tmp_path, recipe_of(MADE[name], name))
+
+    assert measure(path)["state"] == "agrees"
+    require_same_when_saved(path)

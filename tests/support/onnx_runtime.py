@@ -39,12 +39,14 @@ def export(network: trt.INetworkDefinition, **options: Any) -> ModelProto:
     return model
 
 
-def run(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The outputs of a model in onnxruntime."""
+def run(model: ModelProto, inputs: dict[str, Any], optimized: bool = True) -> dict[str, np.ndarray]:
+    """The outputs of a model in onnxruntime, with or without its optimizer."""
     wanted = {each.name: each.type.tensor_type.elem_type for each in model.graph.output}
     with_floats = _with_floats_outside(model)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(with_floats.SerializeToString(), options, ["CPUExecutionProvider"])
     types = {each.name: each.type.tensor_type.elem_type for each in model.graph.input}
@@ -61,7 +63,7 @@ def run(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, list | None):
+    if isinstance(value, list | dict | None):
         return value
     array = np.asarray(value)
     return array.astype(object) if array.dtype == STRING else array

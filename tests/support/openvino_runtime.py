@@ -1,6 +1,7 @@
 """Exported networks in OpenVINO's CPU plugin."""
 
 import importlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -38,16 +39,26 @@ def run_or_skip(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str,
 
 
 def run(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The outputs of a model in OpenVINO, by an asynchronous call: the synchronous one ignores errors."""
+    """The outputs of a model in OpenVINO."""
+    (outputs,) = run_calls(model, [inputs])
+    return outputs
+
+
+def run_calls(model: tuple[bytes, bytes], calls: Sequence[dict[str, Any]]) -> Iterator[dict[str, np.ndarray]]:
+    """The outputs of each of several calls of one compiled model: the first may differ from the others.
+
+    They are asynchronous calls, because synchronous ones ignore errors.
+    """
     read = CORE.read_model(*model)
     given, wanted = ([each.any_name for each in side] for side in (read.inputs, read.outputs))
     compiled = CORE.compile_model(read, "CPU", EXACT)
     request = compiled.create_infer_request()
-    for name, each in zip(given, compiled.inputs, strict=True):
-        request.set_tensor(each, _tensor(np.asarray(inputs[name])))
-    request.start_async()
-    request.wait()
-    return {name: _array(request.get_tensor(each)) for name, each in zip(wanted, compiled.outputs, strict=True)}
+    for inputs in calls:
+        for name, each in zip(given, compiled.inputs, strict=True):
+            request.set_tensor(each, _tensor(np.asarray(inputs[name])))
+        request.start_async()
+        request.wait()
+        yield {name: _array(request.get_tensor(each)) for name, each in zip(wanted, compiled.outputs, strict=True)}
 
 
 def export(network: trt.INetworkDefinition, **options: Any) -> tuple[bytes, bytes]:

@@ -29,7 +29,8 @@ def to_model(network: INetworkDefinition, *, opset: int | None = None, drop_asse
         drop_assertions: whether to leave assertions out, for which ONNX has no operator.
 
     Returns:
-        A model of operators of ``ai.onnx`` only, whose inputs and outputs have the names of the network's.
+        A model of operators of ``ai.onnx``, and for maps of ``ai.onnx.ml``, whose inputs and outputs have the names of
+        the network's.
 
     Raises:
         NetworkError: the network has errors, or parts that ONNX cannot express; it lists all of them.

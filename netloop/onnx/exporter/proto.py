@@ -14,6 +14,10 @@ from netloop.onnx_graph.unique_names import UniqueNames
 from netloop.string_arrays import STRING, contents
 from netloop.types import Array, TensorType
 
+CLASSICAL = "ai.onnx.ml"
+DOMAINS: dict[str, str] = dict.fromkeys(("ZipMap", "DictVectorizer", "CastMap"), CLASSICAL)
+"""The domains of operators that are not in ONNX's main one; of version 1, which has them."""
+
 SHARED = 256
 """Equal constants of at most this many bytes share one initializer."""
 
@@ -45,7 +49,8 @@ class GraphWriter:
         inputs = ["" if each is None else self._name(each) for each in node.inputs]
         while inputs and not inputs[-1]:
             inputs.pop()
-        made = NodeProto(op_type=node.op, name=self._nodes.new(node.name), input=inputs)
+        domain = DOMAINS.get(node.op)
+        made = NodeProto(op_type=node.op, domain=domain, name=self._nodes.new(node.name), input=inputs)
         made.attribute.extend(self._attribute(name, value) for name, value in node.attributes.items())
         made.output.extend(self._name(each) for each in node.outputs)
         return made
@@ -89,7 +94,8 @@ def tensor(name: str, array: Array | None) -> TensorProto:
 
 def model(graph: OnnxGraph, opset: int) -> ModelProto:
     """Return the protobuf of a model."""
-    opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset)]
+    domains = {DOMAINS[node.op] for part in graph.walk() for node in part.nodes if node.op in DOMAINS}
+    opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
     return helper.make_model(
         GraphWriter(graph).graph(),
         opset_imports=opsets,

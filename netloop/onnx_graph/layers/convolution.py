@@ -1,13 +1,15 @@
 """Convolution and transposed convolution."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, WeightedWindow, is_given
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
-from netloop.onnx_graph.node_builder import NodeBuilder
+from netloop.onnx_graph.integer_windows import integer_convolution, integer_deconvolution, small_integers
+from netloop.onnx_graph.node_builder import INT32, NodeBuilder
 from netloop.onnx_graph.window_padding import padded, padding_attributes
-from netloop.types import Shape
+from netloop.types import INTEGERS, Shape
 
 
 def _weights(
@@ -53,9 +55,33 @@ def convolution(
 ) -> Value:
     shape = (layer.num_output_maps, -1, *layer.kernel_size_nd)
     weights = _weights(layer, make, shape, kernel, bias)
+    if x.dtype in INTEGERS:
+        sums = _of_small_integers(layer, make, x, weights[0])
+        sums = sums or integer_convolution(layer, make, _merged(layer, make, x), weights[0])
+        return _split(layer, make, x, _with_bias(layer, make, sums, weights))
     padding, batch = padding_attributes(layer, make), _merged(layer, make, x)
     source = padded(layer, make, batch, 0) if padding is None else batch
     return _split(layer, make, x, make.op("Conv", source, *weights, **_steps(layer), **(padding or {})))
+
+
+def _of_small_integers(layer: IConvolutionLayer, make: NodeBuilder, x: Value, kernel: Value) -> Value | None:
+    """The convolution as ConvInteger; None if it is not one."""
+    padding = padding_attributes(layer, make)
+    inputs = zip((x, kernel), (*layer.inputs, None), strict=False)
+    small, taps = (small_integers(make, *pair) for pair in inputs)
+    if padding is None or small is None or taps is None:
+        return None
+    sums = Value(INT32)
+    operands = [_merged(layer, make, small.numbers), taps.numbers, small.zero, taps.zero]
+    make.node("ConvInteger", operands, [sums], **_steps(layer), **padding)
+    return sums
+
+
+def _with_bias(layer: WeightedWindow, make: NodeBuilder, sums: Value, weights: Sequence[Value]) -> Value:
+    """The sums of products with the bias of each map, if there is one."""
+    if len(weights) == 1:
+        return sums
+    return make.op("Add", sums, make.reshape(weights[1], [-1, *(1,) * len(layer.window)]))
 
 
 @exports(IDeconvolutionLayer)
@@ -64,6 +90,9 @@ def deconvolution(
 ) -> Value:
     shape = (-1, layer.num_output_maps // layer.num_groups, *layer.kernel_size_nd)
     weights = _weights(layer, make, shape, kernel, bias)
+    if x.dtype in INTEGERS:
+        sums = integer_deconvolution(layer, make, _merged(layer, make, x), weights[0])
+        return _split(layer, make, x, _with_bias(layer, make, sums, weights))
     places = layer.places([1] * len(shape[2:]))
     pads = [each.before for each in places] + [each.after for each in places]
     made = make.op("ConvTranspose", _merged(layer, make, x), *weights, **_steps(layer), pads=pads)

@@ -1,12 +1,16 @@
 """Non-zero elements, unique elements and non-maximum suppression."""
 
-from netloop.diagnostics import require
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
 from netloop.enums import BoundingBoxFormat
 from netloop.layers.detection import INMSLayer, INonZeroLayer, IUniqueLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import BOOL, FLOAT, INT32, INT64, NodeBuilder, carrier
-from netloop.types import UNKNOWN, numpy_type
+from netloop.types import LARGEST_INDEX, UNKNOWN, numpy_type
 
 
 @exports(INonZeroLayer)
@@ -36,32 +40,55 @@ def nms(
     overlap: Value | None = None,
     least: Value | None = None,
 ) -> tuple[Value, Value]:
-    _check(layer, make)
     zero = make.number(0, FLOAT)
-    by_class = make.transpose(make.cast(scores, FLOAT), [0, 2, 1])
     thresholds = [zero if each is None else make.cast(each, FLOAT) for each in (overlap, least)]
     limits = [make.reshape(each, [1]) for each in (make.cast(most, INT64), *thresholds)]
+    by_class = make.transpose(make.cast(scores, FLOAT), [0, 2, 1])
+    candidates = by_class if _has_all(layer, make) else _highest(layer, make, by_class, limits[-1])
     centred = int(layer.bounding_box_format is BoundingBoxFormat.CENTER_SIZES)
-    found = make.op("NonMaxSuppression", make.cast(boxes, FLOAT), by_class, *limits, to=INT64, center_point_box=centred)
-    count = make.shape(found, 0, 1)
-    ordered = _ordered(make, found, by_class, count)
+    if make.type(0).rank == 3:
+        operands = make.cast(boxes, FLOAT), candidates, *limits
+        rows = make.op("NonMaxSuppression", *operands, to=INT64, center_point_box=centred)
+    else:
+        rows = _of_each_class(make, make.cast(boxes, FLOAT), candidates, limits, centred)
+    count = make.shape(rows, 0, 1)
+    ordered = _ordered(make, rows, by_class, count)
     return make.cast(ordered, numpy_type(layer.indices_type)), make.cast(make.scalar(count), INT32)
 
 
-def _check(layer: INMSLayer, make: NodeBuilder) -> None:
-    boxes, scores = make.type(0), make.type(1)
-    require(
-        boxes.rank == 3,
-        f"each class of {layer.name!r} has boxes of its own",
-        "in ONNX's NonMaxSuppression all classes share their boxes",
+def _has_all(layer: INMSLayer, make: NodeBuilder) -> bool:
+    """Whether the limit is at least the number of pairs of box and class."""
+    lengths = make.type(1).shape[1:]
+    most = LARGEST_INDEX if UNKNOWN in lengths else math.prod(lengths)
+    return layer.topk_box_limit >= most
+
+
+def _highest(layer: INMSLayer, make: NodeBuilder, scores: Value, least: Value) -> Value:
+    """The scores, [item, class, box], with minus infinity for those beyond the limit of their batch item."""
+    lengths, low = make.shape(scores), make.number(-np.inf, FLOAT)
+    batch = make.shape(scores, 0, 1)
+    pairs = make.op("ReduceProd", make.shape(scores, 1), keepdims=1)
+    # a score that is no number counts as the highest in TopK, and is never selected
+    usable = make.where(make.compare("Greater", scores, least), scores, low)
+    flat = make.reshape(usable, make.concat([batch, pairs], 0))
+    values, indices = Value(FLOAT), Value(INT64)
+    make.node(
+        "TopK", [flat, make.op("Min", pairs, make.int64s(layer.topk_box_limit))], [values, indices], axis=1, largest=1
     )
-    pairs = scores.shape[1] * scores.shape[2] if UNKNOWN not in scores.shape[1:] else UNKNOWN
-    require(
-        pairs != UNKNOWN and pairs <= layer.topk_box_limit,
-        f"{layer.name!r} may have more pairs of box and class than its topk_box_limit, {layer.topk_box_limit}",
-        "ONNX's NonMaxSuppression always looks at all of them",
-        "set topk_box_limit to the number of boxes times the number of classes, and fix these lengths",
-    )
+    others = make.op("Expand", low, make.shape(flat))
+    return make.reshape(make.op("ScatterElements", others, indices, values, axis=1), lengths)
+
+
+def _of_each_class(make: NodeBuilder, boxes: Value, scores: Value, limits: Sequence[Value], centred: int) -> Value:
+    """The selected rows for boxes [item, box, class, 4]: each class of a batch item is a batch item."""
+    classes, count = make.shape(scores, 1, 2), make.shape(scores, 2, 3)
+    items = make.op("Mul", make.shape(scores, 0, 1), classes)
+    boxes = make.reshape(make.transpose(boxes, [0, 2, 1, 3]), make.concat([items, count, make.int64s(4)], 0))
+    flat = make.reshape(scores, make.concat([items, make.int64s(1), count], 0))
+    rows = make.op("NonMaxSuppression", boxes, flat, *limits, to=INT64, center_point_box=centred)
+    item, box = (make.gather(rows, make.int64s(column), 1) for column in (0, 2))
+    width = make.op("Max", classes, make.int64s(1))
+    return make.concat([make.op("Div", item, width), make.op("Mod", item, width), box], 1)
 
 
 def _ordered(make: NodeBuilder, found: Value, by_class: Value, count: Value) -> Value:

@@ -91,16 +91,42 @@ def _average(layer: IPoolingLayer, make: NodeBuilder, x: Value) -> Value:
     if padding is not None and _fits(layer, padding):
         counted = int(not layer.average_count_excludes_padding)
         return make.op("AveragePool", x, **_window(layer), **padding, count_include_pad=counted)
-    lengths = make.type(0).shape[2:]
-    require(
-        UNKNOWN not in lengths,
-        f"the averages of {layer.name!r} count elements that are known only at run time",
-        "its padding is EXPLICIT_ROUND_UP, or as long as its window",
-        "fix the lengths of the input, or set padding_mode to EXPLICIT_ROUND_DOWN",
-    )
-    mean = make.op("AveragePool", padded(layer, make, x, 0), **_window(layer))
+    if _is_rounded_up_only(layer):
+        pads = [*layer.pre_padding, *layer.post_padding]
+        return make.op("AveragePool", x, **_window(layer), pads=pads, ceil_mode=1)
+    longer, lengths = padded(layer, make, x, 0), make.type(0).shape[2:]
+    mean = make.op("AveragePool", longer, **_window(layer))
+    if UNKNOWN in lengths:
+        shares = make.op("AveragePool", _counted(layer, make, x, longer), **_window(layer))
+        zero, one = make.number_like(0, x), make.number_like(1, x)
+        return make.op("Div", mean, make.where(make.compare("Greater", shares, zero), shares, one))
     share = np.prod(layer.window_size_nd) / _counts(layer, lengths)
     return make.op("Mul", mean, make.constant(share, x.dtype))
+
+
+def _is_rounded_up_only(layer: IPoolingLayer) -> bool:
+    """Whether ceil_mode has the same windows: none starts behind the input, where ONNX has no window, and what they
+    count does not depend on padding, which runtimes count differently there.
+    """
+    if layer.padding_mode is not PaddingMode.EXPLICIT_ROUND_UP:
+        return False
+    axes = zip(layer.window_size_nd, layer.spans, layer.stride_nd, layer.pre_padding, layer.post_padding, strict=True)
+    fits = all(step + after <= span and max(before, after) < size for size, span, step, before, after in axes)
+    return fits and (layer.average_count_excludes_padding or not any((*layer.pre_padding, *layer.post_padding)))
+
+
+def _counted(layer: IPoolingLayer, make: NodeBuilder, x: Value, longer: Value) -> Value:
+    """One for each element that averages count and zeros for the others, of the lengths of the padded input."""
+    axes = len(layer.window_size_nd)
+    ones = make.full(make.concat([make.int64s(1, 1), make.shape(x, 2)], 0), 1, x.dtype)
+    if layer.average_count_excludes_padding:
+        return padded(layer, make, ones, 0)
+    if layer.padding_mode is not PaddingMode.EXPLICIT_ROUND_UP:
+        return padded(layer, make, ones, 1)
+    pads = make.int64s(0, 0, *layer.pre_padding, 0, 0, *layer.post_padding)
+    inner = make.op("Pad", ones, pads, make.number_like(1, x))
+    rest = make.op("Sub", make.shape(longer, 2), make.shape(inner, 2))
+    return make.op("Pad", inner, make.concat([make.int64s(*[0] * (axes + 4)), rest], 0), make.number_like(0, x))
 
 
 def _counts(layer: IPoolingLayer, lengths: Shape) -> Array:

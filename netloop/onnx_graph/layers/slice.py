@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.diagnostics import require
 from netloop.enums import SampleMode
 from netloop.layers.slice import ISliceLayer
 from netloop.onnx_graph.exporter_table import exports
@@ -62,16 +61,29 @@ def slice_(
     if strict:
         chosen = make.cast(axes, INT64) if along is None and axes is not None else make.int64s(*(along or ()))
         return make.op("Slice", x, starts.value, _ends(make, starts, sizes, strides), chosen, strides.value)
-    require(
-        along is not None,
-        f"the axes of {layer.name!r} are data-dependent",
-        "ONNX slices such axes only within bounds, and by strides that are constant and not 0",
-    )
-    assert along is not None
+    if along is None:
+        assert axes is not None
+        starts, sizes, strides = _of_all_axes(make, x, axes, starts, sizes, strides)
+        along = list(range(make.type(0).rank))
     for position, axis in enumerate(along):
         places = _places(make, *(each.at(make, position) for each in (starts, sizes, strides)))
         x = _read(layer, make, x, places, axis, None if fill is None else make.scalar(fill))
     return x
+
+
+def _of_all_axes(
+    make: NodeBuilder, x: Value, axes: Value, starts: SliceNumbers, sizes: SliceNumbers, strides: SliceNumbers
+) -> list[SliceNumbers]:
+    """The numbers of all axes, for data-dependent axes: those of the others take them whole."""
+    rank = make.type(0).rank
+    axes = make.cast(axes, INT64)
+    is_from_end = make.compare("Less", axes, make.number(0, INT64))
+    from_front = make.where(is_from_end, make.op("Add", axes, make.number(rank, INT64)), axes)
+    whole = (make.int64s(*[0] * rank), make.lengths(x, make.type(0)), make.int64s(*[1] * rank))
+    return [
+        SliceNumbers(None, make.op("ScatterElements", all_axes, from_front, numbers.value, axis=0))
+        for all_axes, numbers in zip(whole, (starts, sizes, strides), strict=True)
+    ]
 
 
 def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> SliceNumbers:
@@ -97,7 +109,8 @@ def _ends(make: NodeBuilder, starts: SliceNumbers, sizes: SliceNumbers, strides:
         triples = zip(starts.known, sizes.known, strides.known, strict=True)
         ends = [first + size * step for first, size, step in triples]
         return make.int64s(*(LEAST if end < 0 else end for end in ends))
-    end = make.op("Add", starts.value, make.op("Mul", sizes.value, strides.value))
+    span = sizes.value if set(strides.known) <= {1} else make.op("Mul", sizes.value, strides.value)
+    end = span if starts.known is not None and not any(starts.known) else make.op("Add", starts.value, span)
     if min(strides.known, default=1) > 0:
         return end
     return make.where(make.compare("Less", end, make.number(0, INT64)), make.number(LEAST, INT64), end)
@@ -134,6 +147,11 @@ def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:
     return make.op("Max", make.op("Min", places, last), make.number(0, INT64))
 
 
+def _wrapped(make: NodeBuilder, places: Value, length: Value) -> Value:
+    # onnxruntime refuses a divisor of 0 also where there are no positions, as of an axis without elements
+    return make.op("Mod", places, make.op("Max", length, make.int64s(1)))
+
+
 def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
     one = make.int64s(1)
     last = make.op("Sub", length, one)
@@ -145,7 +163,7 @@ def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
 # fmt: off
 ELEMENTS: dict[SampleMode, Callable[[NodeBuilder, Value, Value], Value]] = {
     SampleMode.STRICT_BOUNDS: lambda make, places, length: places,
-    SampleMode.WRAP:          lambda make, places, length: make.op("Mod", places, length),
+    SampleMode.WRAP:          _wrapped,
     SampleMode.CLAMP:         _clamped,
     SampleMode.REFLECT:       _mirrored,
 }

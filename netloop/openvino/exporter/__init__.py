@@ -15,6 +15,7 @@ from netloop.onnx_graph.graph import OnnxGraph
 from netloop.openvino.exporter.document import WeightsWriter, document
 from netloop.openvino.exporter.layer_builder import CODE, LayerBuilder, Problems
 from netloop.openvino.exporter.operators import FAMILIES as FAMILIES
+from netloop.types import TensorType
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]").search
 """Finds characters that XML does not allow."""
@@ -81,6 +82,9 @@ def _build(graph: OnnxGraph, network: INetworkDefinition) -> LayerBuilder:
     problems: Problems = {
         each: _unwritable(each) for each in (network, *network.inputs, *network.outputs) if NOT_IN_XML(each.name)
     }
+    for (_, type), tensor in zip(graph.outputs, network.outputs, strict=True):
+        if not type.is_tensor:
+            problems.setdefault(tensor, _not_a_tensor(tensor, type))
     build = LayerBuilder(problems)
     for (value, type), tensor in zip(graph.inputs, network.inputs, strict=True):
         build.add_input(value, type, tensor)
@@ -99,3 +103,9 @@ def _unwritable(named: ITensor | INetworkDefinition) -> Finding:
     where = named.producer.where if is_tensor and named.producer else ""
     fix = f"rename the {'tensor' if is_tensor else 'network'}"
     return Finding(CODE, what, where, "XML does not allow some of its characters", fix, at=named)
+
+
+def _not_a_tensor(output: ITensor, type: TensorType) -> Finding:
+    what = f"the output {quoted(output.name)} is a {type}"
+    where = output.producer.where if output.producer else ""
+    return Finding(CODE, what, where, "the outputs of OpenVINO are tensors", "mark a tensor as output", at=output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ class LayerBuilder:
         self._around = around
         self._ports: dict[Value, IrPort] = {}
         self._constants: dict[Any, IrPort] = {}
+        self._again: dict[IrPort, IrPort] = {}
         self._makers: dict[IrPort, IrLayer] = {}
         self._varying: set[IrPort] = set()
         self._name = ""
@@ -91,7 +93,7 @@ class LayerBuilder:
         """Map values to ports without a real layer, so that later nodes can be checked too."""
         for value in values:
             self._ports[value] = IrPort(value.dtype, value.shape)
-            self._makers[self._ports[value]] = IrLayer("", "", [], [], {})
+            self._makers[self._ports[value]] = IrLayer("", "", [], [self._ports[value]], {})
 
     # ------------------------------------------------------------------ inputs and outputs
 
@@ -118,11 +120,12 @@ class LayerBuilder:
     # ------------------------------------------------------------------ values
 
     def put(self, value: Value, port: IrPort) -> None:
-        """Map a value to the port that computes it."""
+        """Map a value to the port that computes it, whose rank may be known better: sequences are stacked tensors."""
         if port.dtype != value.dtype:
             port = self.cast(port, value.dtype)
-        if value.shape is not None and (port.shape is None or UNKNOWN in port.shape):
-            port.shape = value.shape
+        shape, wanted = port.shape, value.shape
+        if wanted is not None and (shape is None or (UNKNOWN in shape and len(shape) == len(wanted))):
+            port.shape = wanted
         self._ports[value] = port
 
     def read(self, value: Value) -> IrPort:
@@ -136,12 +139,39 @@ class LayerBuilder:
         return self._ports[value]
 
     def capture(self, outside: IrPort, name: str = "") -> IrPort:
-        """Return the port in this net that stands for a port of the outer net."""
+        """Return the port in this net that stands for a port of the outer net.
+
+        What depends on constants only is computed here again. OpenVINO folds it to a Const and moves the Const into all
+        nets that read it, but its conversion of int64 to int32 and of bool to uint8 needs Consts of one net: loops got
+        other trip counts, or the process ended.
+        """
+        assert self._around is not None
+        if not self._around.varies(outside):
+            return self._computed_again(outside, self._around)
         if outside not in self.captured:
             self.captured[outside] = self.parameter(name, outside.dtype, outside.shape)
-            if self._around is not None and not self._around.varies(outside):
-                self._varying.discard(self.captured[outside].outputs[0])
         return self.captured[outside].outputs[0]
+
+    def _computed_again(self, outside: IrPort, around: LayerBuilder) -> IrPort:
+        stack = [outside]
+        while stack:
+            layer = around.source(stack[-1])
+            missing = [each for each in layer.inputs if each not in self._again]
+            if missing:
+                stack += missing
+            else:
+                self._again.update(zip(layer.outputs, self._copied(layer), strict=True))
+                stack.pop()
+        return self._again[outside]
+
+    def _copied(self, layer: IrLayer) -> list[IrPort]:
+        """The outputs of a copy of a layer of the outer net."""
+        if layer.array is not None:
+            return [self.constant(layer.array)]
+        made = [IrPort(each.dtype, each.shape) for each in layer.outputs]
+        inputs = [self._again[each] for each in layer.inputs]
+        self._add_layer(replace(layer, inputs=inputs, outputs=made))
+        return made
 
     # ------------------------------------------------------------------ layers
 
@@ -153,10 +183,13 @@ class LayerBuilder:
             if element_type(port.dtype) is None:
                 what = f"OpenVINO has no tensors of {type_name(port.dtype)}"
                 raise LayerError(what, "it is not one of its element types")
-        layer = self.net.add(IrLayer(type, f"opset{version}", list(inputs), made, data, name or self._name))
-        self._makers.update(dict.fromkeys(made, layer))
-        if type in ("Parameter", "RandomUniform") or not self._varying.isdisjoint(inputs):
-            self._varying.update(made)
+        return self._add_layer(IrLayer(type, f"opset{version}", list(inputs), made, data, name or self._name))
+
+    def _add_layer(self, layer: IrLayer) -> IrLayer:
+        self.net.add(layer)
+        self._makers.update(dict.fromkeys(layer.outputs, layer))
+        if layer.type in ("Parameter", "RandomUniform") or not self._varying.isdisjoint(layer.inputs):
+            self._varying.update(layer.outputs)
         return layer
 
     def op(
@@ -176,10 +209,13 @@ class LayerBuilder:
     def pointwise(self, type: str, *inputs: IrPort, version: int = 1, dtype: Any = None, **data: Any) -> IrPort:
         """Add a layer with one output, whose inputs are broadcast to each other.
 
-        OpenVINO writes the output over the first input, even where that shares memory with a Parameter of a body. Such
-        an input comes second if the operation is symmetric, and is copied otherwise.
+        OpenVINO writes the output over a first input of its size, even where that shares memory with a Parameter of a
+        body. Such an input comes second if the operation is symmetric, and is copied otherwise. A comparison of
+        constants of 8 bits overwrote the constant, for the next call; it is made to depend on a random number.
         """
-        is_in_place = dtype in (None, inputs[0].dtype)
+        is_in_place = dtype is None or np.dtype(dtype).itemsize == inputs[0].dtype.itemsize
+        if is_in_place and dtype not in (None, inputs[0].dtype) and not any(map(self.varies, inputs)):
+            inputs = (self.opaque(inputs[0]), *inputs[1:])
         if is_in_place and self._around is not None and self._is_given(inputs[0]):
             if type in SYMMETRIC and not self._is_given(inputs[1]):
                 inputs = inputs[::-1]
@@ -261,6 +297,10 @@ class LayerBuilder:
         """True, computed from a random number, so that OpenVINO cannot fold layers that depend on it."""
         drawn = self.random_numbers(0)
         return self.pointwise("GreaterEqual", self.reshape(drawn, ()), self.constant(0, FLOAT), dtype=BOOL)
+
+    def opaque(self, x: IrPort) -> IrPort:
+        """``x``, or if it depends on constants only, the same made to depend on a random number too."""
+        return x if self.varies(x) else self.where(self.opaque_true(), x, x)
 
     def random_numbers(self, seed: int, x: IrPort | None = None) -> IrPort:
         """Uniform random numbers from 0 to 1, float32, in the shape of ``x`` or (1,)."""

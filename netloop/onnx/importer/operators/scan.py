@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.diagnostics import quoted, require
+from netloop.diagnostics import require
 from netloop.enums import TripLimit
 from netloop.formats import CarriedValues
 from netloop.graph.tensor import ITensor
@@ -73,17 +73,16 @@ def _split(call: Call, inputs: Sequence[ITensor]) -> tuple[Sequence[ITensor], Se
 
 
 def _common_length(call: Call, slices: _Slices) -> ITensor:
-    """The length of the scanned axes, which must be equal."""
+    """The length of the scanned axes, which must be equal: an iteration reads past the end of one that is shorter."""
     make = call.make
     lengths = [make.length(each, axis) for each, axis in zip(slices.tensors, slices.axes, strict=True)]
     known = sorted({each for each in lengths if isinstance(each, int)})
     require(len(known) <= 1, f"the scanned inputs have {known} elements, but must have equally many")
-    common = make.tensor(np.int64(known[0]) if known else lengths[0])
-    for each in lengths:
-        if isinstance(each, ITensor) and each is not common:
-            message = f"all inputs that {quoted(call.node.name)} scans have equally many elements"
-            make.network.add_assertion(make.equal(each, common), message)
-    return common
+    longest = make.tensor(np.int64(known[0]) if known else lengths[0])
+    for length in lengths:
+        if isinstance(length, ITensor) and length is not longest:
+            longest = make.maximum(longest, length)
+    return longest
 
 
 def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITensor, capacity: ITensor) -> list[ITensor]:

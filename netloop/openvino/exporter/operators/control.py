@@ -1,11 +1,12 @@
 """Loops and conditionals.
 
 Values that a body reads from the outer net become inputs of the layer and Parameters of the body, because a body sees
-nothing else. Three things are written so that OpenVINO's own loops compute them correctly:
+nothing else. Four things are written so that OpenVINO's own loops compute them correctly:
 
 - Iterators gather by the number of the iteration. Sliced inputs may be overwritten while they are read.
 - A loop that may run no iteration is inside of a conditional. It would leave stale rows, or rows of a wrong shape.
 - Values that depend on constants only are made to depend on a random number too. Folding them may end the process.
+- Outputs of a conditional are broadcast to their own shapes. OpenVINO may overwrite them before they are read.
 """
 
 from collections.abc import Sequence
@@ -13,11 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
-from netloop.onnx_graph.node_builder import BOOL, INT64
+from netloop.onnx_graph.node_builder import BOOL, FLOATS_OF_8_BITS, INT64
 from netloop.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrPort, IrWire
 from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.openvino.exporter.operator_table import exports
-from netloop.types import UNKNOWN
+from netloop.openvino.exporter.operators.sequence import stack_of_type, stacked_shape
+from netloop.types import UNKNOWN, Shape, TensorType
 
 ENDLESS = -1
 """The trip count of a Loop without a COUNT."""
@@ -31,8 +33,18 @@ def conditional(build: LayerBuilder, node: OnnxNode, condition: IrPort) -> tuple
         graph: OnnxGraph = node.attributes[branch]
         inner = build.inside()
         inner.add_graph(graph)
-        branches.append((inner, [inner.read(value) for value, _ in graph.outputs]))
-    return _if(build, condition, branches, [IrPort(each.dtype, each.shape) for each in node.outputs])
+        branches.append((inner, [stack_of_type(inner, inner.read(value), type) for value, type in graph.outputs]))
+    types = zip(*(node.attributes[branch].outputs for branch in ("then_branch", "else_branch")), strict=True)
+    shapes = [_shape_of_either(stacked_shape(a), stacked_shape(b)) for (_, a), (_, b) in types]
+    outputs = [IrPort(each.dtype, shape) for each, shape in zip(node.outputs, shapes, strict=True)]
+    return _if(build, condition, branches, outputs)
+
+
+def _shape_of_either(a: Shape, b: Shape) -> Shape | None:
+    """The shape of a tensor that has one of two shapes; None if their ranks differ."""
+    if len(a) != len(b):
+        return None
+    return tuple(length if length == other else UNKNOWN for length, other in zip(a, b, strict=True))
 
 
 def _if(
@@ -44,14 +56,26 @@ def _if(
     """Add an If with two nets, and return its outputs."""
     captured = list(dict.fromkeys(port for inner, _ in branches for port in inner.captured))
     places = {port: place for place, port in enumerate(captured, 1)}
-    if not any(build.varies(each) for each in (condition, *captured)):
+    if not build.varies(condition):
         condition = build.pointwise("LogicalAnd", condition, build.opaque_true())
     layer = build.layer("If", 8, [condition, *captured], outputs)
     for tag, (inner, results) in zip(("then_body", "else_body"), branches, strict=True):
         inputs = [IrWire(places[port], own) for port, own in inner.captured.items()]
         wires = [IrWire(position, inner.result(each)) for position, each in enumerate(results)]
         layer.bodies.append(IrBody(tag, inner.net, inputs, wires))
-    return tuple(outputs)
+    return tuple(_of_run_time_shape(build, each) for each in outputs)
+
+
+def _of_run_time_shape(build: LayerBuilder, port: IrPort) -> IrPort:
+    """An output of an If, broadcast to its own shape, which is read while the model runs.
+
+    OpenVINO prepares the memory of the layers behind an If before the If runs, and may give one of them the memory of
+    the output: the output was lost in the first call and in each call with longer tensors. It does not do so across a
+    layer whose shape depends on values. A Broadcast to a shape without axes would end the process.
+    """
+    if not port.shape or port.dtype in FLOATS_OF_8_BITS:
+        return port
+    return build.op("Broadcast", 3, port, build.shape(port), shape=port.shape, mode="numpy")
 
 
 @exports("Loop")
@@ -59,6 +83,8 @@ def loop(
     build: LayerBuilder, node: OnnxNode, count: IrPort | None, condition: IrPort, *initial: IrPort
 ) -> tuple[IrPort, ...]:
     """Loop, inside of an If unless it is known whether the first iteration runs."""
+    types = [type for _, type in node.attributes["body"].inputs[2:]]
+    initial = tuple(stack_of_type(build, each, type) for each, type in zip(initial, types, strict=True))
     known = None if count is None else build.ints(count)
     certain = build.ints(condition)
     if certain == [0] or (known is not None and known[0] <= 0):
@@ -67,7 +93,7 @@ def loop(
         return _LoopLayer(build, node, count, initial).outputs()
     if count is not None:
         is_positive = build.pointwise("Greater", count, build.number_like(0, count), dtype=BOOL)
-        condition = build.pointwise("LogicalAnd", condition, is_positive)
+        condition = is_positive if certain == [1] else build.pointwise("LogicalAnd", condition, is_positive)
     some, none = build.inside(), build.inside()
     least = None if count is None else some.pointwise("Maximum", some.capture(count), some.constant(1, INT64))
     made = _LoopLayer(some, node, least, [some.capture(each) for each in initial]).outputs()
@@ -95,9 +121,11 @@ class _LoopLayer:
 
     def outputs(self) -> tuple[IrPort, ...]:
         """Add the layer; return the states after the last iteration and the rows of all iterations."""
-        iteration, flag, *states = (self._parameter(value) for value, _ in self.graph.inputs)
+        iteration, flag, *states = (self._parameter(*each) for each in self.graph.inputs)
         self.inner.add_graph(self.graph)
-        condition, *values = (self.inner.read(value) for value, _ in self.graph.outputs)
+        condition, *values = (
+            stack_of_type(self.inner, self.inner.read(value), type) for value, type in self.graph.outputs
+        )
         if condition is flag.outputs[0]:
             condition = self.inner.constant(True, BOOL)
         body = self._body(iteration, states, values)
@@ -110,8 +138,8 @@ class _LoopLayer:
         self.build.layer("Loop", 5, self.inputs, made).bodies.append(body)
         return tuple(made)
 
-    def _parameter(self, value: Value) -> IrLayer:
-        layer = self.inner.parameter(value.name, value.dtype, value.shape)
+    def _parameter(self, value: Value, type: TensorType) -> IrLayer:
+        layer = self.inner.parameter(value.name, value.dtype, stacked_shape(type))
         self.inner.put(value, layer.outputs[0])
         return layer
 
@@ -124,7 +152,8 @@ class _LoopLayer:
                 body.back_edges.append((result, states[position]))
                 body.outputs.append(IrWire(position, result))
             else:
-                body.outputs.append(IrWire(position, self.inner.result(self.inner.expand_dims(value, [0])), axis=0))
+                row = self.inner.expand_dims(self.inner.opaque(value), [0])
+                body.outputs.append(IrWire(position, self.inner.result(row), axis=0))
         body.inputs += [
             IrWire(place, each) for place, each in enumerate(self.inner.captured.values(), len(self.inputs))
         ]

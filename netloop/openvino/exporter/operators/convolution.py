@@ -4,6 +4,7 @@ from typing import Any
 
 from netloop.formats.word_tables import AUTO_PADS
 from netloop.onnx_graph.graph import OnnxNode
+from netloop.onnx_graph.node_builder import INT32
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape
 from netloop.openvino.exporter.operator_table import exports
@@ -24,6 +25,25 @@ def window_steps(node: OnnxNode, *, dilated: bool = False) -> dict[str, Any]:
 def convolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
     """Convolution, possibly of groups of channels."""
     return _convolved(build, node, "Convolution", x, kernel, bias)
+
+
+@exports("ConvInteger")
+def integer_convolution(
+    build: LayerBuilder,
+    node: OnnxNode,
+    x: IrPort,
+    kernel: IrPort,
+    zero_of_x: IrPort | None = None,
+    zero_of_kernel: IrPort | None = None,
+) -> IrPort:
+    """Convolution of integers less their zero points, in int32."""
+    centred = _centred(build, x, zero_of_x), _centred(build, kernel, zero_of_kernel)
+    return _convolved(build, node, "Convolution", *centred, None)
+
+
+def _centred(build: LayerBuilder, x: IrPort, zero: IrPort | None) -> IrPort:
+    wide = build.cast(x, INT32)
+    return wide if zero is None else build.pointwise("Subtract", wide, build.cast(zero, INT32))
 
 
 @exports("ConvTranspose")

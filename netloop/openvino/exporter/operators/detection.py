@@ -1,4 +1,8 @@
-"""Non-zero elements, unique elements and non-maximum suppression."""
+"""Non-zero elements, unique elements and non-maximum suppression.
+
+Their inputs are made opaque: OpenVINO refuses to compile such a layer of constants, the number of whose results it
+cannot know.
+"""
 
 import numpy as np
 
@@ -16,7 +20,7 @@ from netloop.types import UNKNOWN
 def non_zero(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """The indices of the elements that are not 0."""
     shape = None if x.shape is None else (len(x.shape), UNKNOWN)
-    return build.op("NonZero", 3, x, dtype=INT64, shape=shape, output_type=INT64)
+    return build.op("NonZero", 3, build.opaque(x), dtype=INT64, shape=shape, output_type=INT64)
 
 
 @exports("Unique")
@@ -25,7 +29,7 @@ def unique(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, ...]
     axis = node.attributes.get("axis")
     rank = 1 if axis is None else len(x.shape or ())
     made = [IrPort(x.dtype, (UNKNOWN,) * rank), *(IrPort(INT64, (UNKNOWN,)) for _ in range(3))]
-    inputs = [x] if axis is None else [x, build.constant(axis, INT64)]
+    inputs = [build.opaque(x), *([] if axis is None else [build.constant(axis, INT64)])]
     is_sorted = bool(node.attributes["sorted"])
     build.layer("Unique", 10, inputs, made, sorted=is_sorted, index_element_type=INT64, count_element_type=INT64)
     return tuple(made)
@@ -41,7 +45,7 @@ def suppress(
     made = IrPort(INT64, (UNKNOWN, 3)), IrPort(FLOAT, (UNKNOWN, 3)), IrPort(INT64, (1,))
     encoding = BOX_FORMATS.openvino.write[BoundingBoxFormat(node.attributes["center_point_box"])]
     build.layer(
-        "NonMaxSuppression", 9, [boxes, scores, *limits], made,
+        "NonMaxSuppression", 9, [boxes, build.opaque(scores), *limits], made,
         box_encoding=encoding, sort_result_descending=False, output_type=INT64,
     )  # fmt: skip
     return made[0]

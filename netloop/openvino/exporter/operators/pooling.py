@@ -26,7 +26,8 @@ def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, Ir
 @exports("AveragePool")
 def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """The mean of each window."""
-    given: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": "floor"}
+    rounding = "ceil" if node.attributes.get("ceil_mode", 0) else "floor"
+    given: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": rounding}
     given["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
     is_dilated = max(node.attributes["dilations"]) > 1
     steps = window_steps(node, dilated=is_dilated)

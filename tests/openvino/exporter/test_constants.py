@@ -1,0 +1,80 @@
+"""Networks in OpenVINO whose conditions, boxes and rows are computed from constants only, in several calls."""
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from tests.support.networks import REVERSE, WHILE, Op, cast, combine, constant, counted, last, mark, stacked
+from tests.support.openvino_runtime import export, run_calls
+
+
+def check_calls(network, calls):
+    """Check that each call gives what the reference gives, and twice the same."""
+    twice = [inputs for inputs in calls for _ in range(2)]
+    for inputs, outputs in zip(twice, run_calls(export(network), twice), strict=True):
+        for name, meant in trt.evaluate(network, inputs).items():
+            np.testing.assert_array_equal(outputs[name], meant, strict=True)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])
+def test_comparison_of_constants_does_not_change_them_for_the_next_call(dtype):
+    network = trt.INetworkDefinition()
+    loop = network.add_loop()
+    one, zero = constant(network, 1, dtype), constant(network, 0, dtype)
+    counter, largest = loop.add_recurrence(zero), loop.add_recurrence(one)
+    now = counter.get_output(0)
+    counter.set_input(1, combine(network, now, one))
+    largest.set_input(1, combine(network, largest.get_output(0), now, Op.MAX))
+    is_more = combine(network, largest.get_output(0), 0, Op.GREATER)
+    flag = combine(network, combine(network, now, zero, Op.LESS), is_more, Op.XOR)
+    loop.add_trip_limit(combine(network, flag, combine(network, now, 5, Op.LESS), Op.AND), WHILE)
+
+    check_calls(mark(network, y=last(loop, largest.get_output(0))), [{}])
+
+
+@pytest.mark.parametrize("dtype", [trt.bool, trt.uint8, trt.float32])
+def test_selection_of_any_type_in_a_loop(dtype):
+    network = trt.INetworkDefinition()
+    x, flag = network.add_input("x", dtype, (2, -1)), network.add_input("flag", trt.bool, (2, -1))
+    loop = counted(network, 2)
+    state = loop.add_recurrence(x)
+    state.set_input(1, network.add_select(flag, x, state.get_output(0)).get_output(0))
+    mark(
+        network, y=last(loop, state.get_output(0)), z=cast(network, network.add_select(flag, x, x).get_output(0), dtype)
+    )
+    arrays = [np.resize([1, 0, 1, 1], (2, length)) for length in (3, 0, 4)]
+
+    check_calls(network, [{"x": each.astype(x.type.dtype), "flag": each.astype(bool)[::-1]} for each in arrays])
+
+
+def test_rows_of_a_constant_below_a_condition_of_constants():
+    network = trt.INetworkDefinition()
+    loop = counted(network, 1, np.int64)
+    loop.add_trip_limit(combine(network, constant(network, 1, np.uint8), 0, Op.LESS), WHILE)
+    state = loop.add_recurrence(constant(network, 1, np.uint8))
+    state.set_input(1, state.get_output(0))
+    rows = stacked(loop, constant(network, np.bool_([True, False])), constant(network, 5, np.int64), REVERSE)
+
+    check_calls(mark(network, y=rows, z=last(loop, state.get_output(0))), [{}])
+
+
+def test_boxes_and_places_of_constants():
+    network = trt.INetworkDefinition()
+    boxes = constant(network, [[[0, 0, 4, 4], [10, 0, 14, 4]]], np.float32)
+    scores = combine(network, constant(network, [[[1], [2]]], np.float32), 1)
+    layer = network.add_nms(boxes, scores, constant(network, 2, np.int32))
+    layer.set_input(3, constant(network, 0.5, np.float32))
+    places = network.add_non_zero(combine(network, constant(network, [0, 3], np.int32), 0, Op.GREATER)).get_output(0)
+
+    check_calls(mark(network, y=layer.get_output(0), z=places), [{}])
+
+
+def test_rows_of_a_loop_that_never_runs_have_their_lengths():
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (-1, -1))
+    loop = network.add_loop()
+    loop.add_trip_limit(combine(network, constant(network, 1, np.int64), 0, Op.LESS), WHILE)
+    row = network.add_reduce(x, trt.ReduceOperation.SUM, 1, False).get_output(0)
+    mark(network, y=stacked(loop, row, constant(network, 5, np.int64), REVERSE, 1))
+
+    check_calls(network, [{"x": np.ones((2, length), np.float32)} for length in (3, 0, 4)])
