@@ -175,6 +175,15 @@ def test_output_of_a_conditional_is_not_lost_when_a_call_is_longer_than_the_ones
     )
 
 
+def test_output_of_a_conditional_without_axes_is_not_broadcast():
+    text = """g (int64 n) => (int64 y) { z = Constant<value = int64 {0}>() q = Greater(n, z)
+        y = If(q) <then_branch = a () => (int64 p) { p = Add(n, n) },
+                   else_branch = e () => (int64 p) { p = Neg(n) }> }"""
+
+    assert b"Broadcast" not in export(netloop.onnx.load(model(text)))[0]
+    check_calls(text, of_trips())
+
+
 def test_forest_with_an_open_batch_adds_all_trees_in_the_first_call():
     trees, nodes = np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)
     forest = helper.make_node(

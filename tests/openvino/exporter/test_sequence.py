@@ -88,6 +88,16 @@ def test_slices_of_a_tensor(axis, keeps):
             s = SplitToSequence<axis=1>(x, l) y = SequenceAt(s, z) }""",
             "the parts of a split may have several lengths",
         ),
+        (
+            """g (float[B,3] x, float[B,2] w, int64 n) => (y)
+            { s = SequenceConstruct(x, w) r = SequenceErase(s, n) y = SequenceLength(r) }""",
+            r"a sequence holds tensors of the shapes \[-1, 3\] and \[-1, 2\]",
+        ),
+        (
+            """g (float[B,3] x, float[3] w, int64 n) => (y)
+            { s0 = SequenceConstruct(x, x) s = SequenceInsert(s0, w) r = SequenceErase(s, n) y = SequenceLength(r) }""",
+            r"a sequence holds tensors of the shapes \[-1, 3\] and \[3\]",
+        ),
     ],
 )
 def test_sequences_that_openvino_cannot_stack_are_refused(text, why):

@@ -4,6 +4,8 @@ OpenVINO has no sequences. A stack holds one whose tensors have equal shapes; a 
 error of OpenVINO.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from netloop.diagnostics import require
@@ -12,7 +14,7 @@ from netloop.onnx_graph.node_builder import BOOL, INT64
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import END, LayerBuilder, joined_shape, rank_of
 from netloop.openvino.exporter.operator_table import exports
-from netloop.types import UNKNOWN, SequenceType, TensorType
+from netloop.types import UNKNOWN, SequenceType, Shape, TensorType
 
 WHY = "OpenVINO has no sequences, and a stacked tensor holds only tensors of equal shapes"
 
@@ -46,6 +48,7 @@ def empty(build: LayerBuilder, node: OnnxNode) -> IrPort:
 @exports("SequenceConstruct")
 def construct(build: LayerBuilder, node: OnnxNode, *parts: IrPort) -> IrPort:
     """A sequence of tensors."""
+    _require_equal([each.shape for each in parts])
     return build.concat([build.expand_dims(each, [0]) for each in parts], 0)
 
 
@@ -68,6 +71,7 @@ def insert(build: LayerBuilder, node: OnnxNode, stack: IrPort, x: IrPort, place:
     added = build.expand_dims(x, [0])
     if build.source(stack).array is not None:
         return added
+    _require_equal([None if stack.shape is None else stack.shape[1:], x.shape])
     stack = _of_shape(build, stack, x)
     if place is None:
         return build.concat([stack, added], 0)
@@ -115,6 +119,15 @@ def split(build: LayerBuilder, node: OnnxNode, x: IrPort, lengths: IrPort | None
     order = [axis, *(each for each in range(rank) if each != axis)]
     moved = build.op("Transpose", 1, x, build.int64s(*order), shape=(UNKNOWN,) * rank)
     return build.expand_dims(moved, [axis + 1]) if node.attributes["keepdims"] else moved
+
+
+def _require_equal(shapes: Sequence[Shape | None]) -> None:
+    """Refuse shapes that cannot be equal, as far as they are known."""
+    first, *others = [shape for shape in shapes if shape is not None] or [()]
+    for shape in others:
+        lengths = zip(first, shape, strict=False)
+        are_equal = len(first) == len(shape) and all(a == b or UNKNOWN in (a, b) for a, b in lengths)
+        require(are_equal, f"a sequence holds tensors of the shapes {list(first)} and {list(shape)}", WHY)
 
 
 def _length(build: LayerBuilder, stack: IrPort) -> IrPort:
