@@ -74,7 +74,7 @@ class FusedGrower(Operands):
         self.outputs: list[ITensor] = []
 
     def grow(self) -> Fused:
-        forms = [self.matrices] * 6 + [self.narrow] * 2 + [self.convolution] * 3 + [self.plain] * 2
+        forms = [self.matrices] * 9 + [self.narrow] * 2 + [self.convolution] * 3 + [self.plain] * 2
         shape, flow = self.choose(*forms)()
         wraps = [self.once] * 12 + [self.iterated, self.accumulated, self.recurrent, self.conditional]
         self.outputs.append(self.choose(*wraps)(shape, flow))
@@ -98,13 +98,13 @@ class FusedGrower(Operands):
         return self.choose(self.clipped, self.squashed, self.limited)(tensor)
 
     def whole(self, tensor: ITensor, flow: Flow) -> ITensor:
-        """All layers from the source on."""
+        """All layers from the source on; XLA keeps a tensor out of a piece if it is also an output."""
         made = flow(self.squeezed(tensor))
-        if not self.between(0, 3):
+        if not self.between(0, 7):
             self.outputs.append(made)
-        for _ in range(self.between(0, 3)):
+        for _ in range(self.choose(0, 1, 1, 2, 3)):
             made = self.step(made)
-        if not self.between(0, 5):
+        if not self.between(0, 7):
             self.outputs.append(made)
         return self.ending(made)
 
@@ -192,12 +192,12 @@ class FusedGrower(Operands):
 
     def matrices(self) -> tuple[Shape, Flow]:
         """A product of matrices, some of them in batches, the source on either side."""
-        batch = self.choose((), (), (self.between(2, 8),))
+        batch = self.choose((), (), (), (self.between(2, 8),))
         columns = self.choose(1, 2, 3, 8, 16, 17, 64, 65, 128)
         rows = -(-self.elements() // columns // prod(batch))
         length = self.choose(*(each for each in (2, 3, 5, 8, 16, 17, 64, 65) if each * rows <= MOST_ARGUMENTS))
-        op_x, op = self.choose(NONE, TRANSPOSE), self.choose(NONE, NONE, TRANSPOSE)
-        is_left = self.between(0, 3) > 0
+        op_x, op = self.choose(NONE, NONE, NONE, TRANSPOSE), self.choose(NONE, NONE, TRANSPOSE)
+        is_left = self.between(0, 4) > 0
 
         def flow(tensor: ITensor) -> ITensor:
             shared = batch if self.coin() else (1,) * len(batch)
@@ -325,9 +325,9 @@ class FusedGrower(Operands):
 
     def ending(self, tensor: ITensor) -> ITensor:
         """A reduction, or what else XLA computes together with what is before it."""
-        if not self.between(0, 4):
+        if not self.between(0, 7):
             tensor = self.moved(tensor)
-        endings: list[Flow] = [self.reduced] * 6 + [self.second_product, self.second_product]
+        endings: list[Flow] = [self.reduced] * 10 + [self.second_product, self.second_product]
         if is_float(self.dtype):
             endings += [self.softmax, self.pooled, self.pooled]
         made = self.choose(*endings)(self.tamed(tensor, 1000))
@@ -350,7 +350,7 @@ class FusedGrower(Operands):
     def reduced(self, tensor: ITensor) -> ITensor:
         axes = self.axes(tensor)
         length = prod(tensor.shape[each] for each in axes)
-        ops = [*[Reduce.SUM] * 3, *([Reduce.AVG] * 2 + [Reduce.PROD] if is_float(self.dtype) else []), Reduce.MAX]
+        ops = [*[Reduce.SUM] * 5, *([Reduce.AVG] * 4 + [Reduce.PROD] if is_float(self.dtype) else []), Reduce.MAX]
         op = self.choose(*ops, Reduce.MIN)
         tensor = self.ready_for(op, tensor, length)
         keeps = self.coin() or len(axes) == len(tensor.shape)  # no scalars: nothing is left to reduce in them
@@ -408,7 +408,8 @@ class FusedGrower(Operands):
 
 def wrong_numbers(fused: Fused, **options: Any) -> str:
     """The first wrong numbers of engines of a network, and its listing; empty if all are right."""
-    meant = trt.evaluate(fused.network, fused.inputs)
+    with np.errstate(all="ignore"):
+        meant = trt.evaluate(fused.network, fused.inputs)
     for number in range(fused.compilations):
         got = trt.compile(fused.network, **options)(fused.inputs)
         wrong = [differences(name, got[name], array, fused.bounds[name]) for name, array in meant.items()]

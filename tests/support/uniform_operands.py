@@ -103,10 +103,10 @@ class Operands(Drawing):
         return self.uniform(dtype, shape) if self.between(0, 2) else self.varied(dtype, shape)
 
     def uniform(self, dtype: trt.DataType, shape: Shape) -> ITensor:
-        """One number throughout."""
+        """One number throughout, mostly made in ways in which XLA knows that."""
         makers: list[Callable[..., ITensor]] = [
-            *[self.repeated, self.filled_in, self.row_filled, self.summed, self.array_of_one, self.halves] * 3,
-            self.drawn_alike,
+            *[self.repeated] * 15, *[self.summed, self.halves] * 5,
+            *[self.filled_in, self.row_filled, self.array_of_one] * 2, self.drawn_alike,
         ]  # fmt: skip
         made = self.choose(*makers)(dtype, shape)
         return self.changed(made) if not self.between(0, 2) else made
