@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 import netloop as trt
-from tests.support.networks import CONCATENATE, Op, combine, constant, counted, last, mark, stacked
+from tests.support.networks import CONCATENATE, combine, constant, counted, last, mark, stacked
 from tests.support.onnx_models import model
 
 F = np.float32
@@ -323,9 +323,7 @@ def test_concatenation_of_shifted_rows_moves_each_row_once(network):
 def test_key_value_cache_may_be_updated_by_itself(network):
     cache = combine(network, network.add_input("x", trt.float32, (1, 1, 8, 16)), 1.0)
     update = network.add_slice(cache, (0,) * 4, (1, 1, 7, 16), (1,) * 4).get_output(0)
-    layer = network.add_kv_cache_update(
-        cache, update, constant(network, [1], np.int32), trt.KVCacheMode.LINEAR
-    )
+    layer = network.add_kv_cache_update(cache, update, constant(network, [1], np.int32), trt.KVCacheMode.LINEAR)
     mark(network, y=reshaped(network, layer.get_output(0), 1, 8, 16))
 
     agrees(network, {"x": ROWS.astype(F).reshape(1, 1, 8, 16)}, y=(SHIFTED + 1.0)[None])
@@ -385,9 +383,7 @@ def spread(x, shape):
 
 def windows(kind, first, window, dilation):
     """A reduction of windows over spread numbers; they step by their length."""
-    return lambda x: lax.reduce_window(
-        x, F(first), kind, window, window, ((0, 0), (0, 0)), base_dilation=dilation
-    )
+    return lambda x: lax.reduce_window(x, F(first), kind, window, window, ((0, 0), (0, 0)), base_dilation=dilation)
 
 
 WINDOWS = {

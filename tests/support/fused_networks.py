@@ -5,7 +5,7 @@ number throughout, which XLA may know. The networks are valid by construction, a
 rounding may change.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from random import Random
@@ -16,7 +16,7 @@ import numpy as np
 import netloop as trt
 from netloop.graph.tensor import ITensor
 from netloop.types import numpy_type
-from tests.support.layer_specs import NONE, VECTOR, Unary
+from tests.support.layer_specs import NONE, VECTOR
 from tests.support.networks import counted
 from tests.support.number_bounds import Bounds, either, is_float, largest, mean, product, rounded, total
 from tests.support.tensor_drawing import Act, Op
@@ -74,7 +74,7 @@ class FusedGrower(Operands):
         self.outputs: list[ITensor] = []
 
     def grow(self) -> Fused:
-        forms = [self.matrices] * 9 + [self.narrow] * 2 + [self.convolution] * 3 + [self.plain] * 2
+        forms = [self.matrices] * 9 + [self.narrow] * 3 + [self.convolution] * 3 + [self.plain] * 2
         shape, flow = self.choose(*forms)()
         wraps = [self.once] * 12 + [self.iterated, self.accumulated, self.recurrent, self.conditional]
         self.outputs.append(self.choose(*wraps)(shape, flow))
@@ -210,11 +210,11 @@ class FusedGrower(Operands):
 
     def narrow(self) -> tuple[Shape, Flow]:
         """A product of a small matrix, or a vector, and many rows of a few numbers."""
-        rows, length = self.choose(self.between(4097, 32768), self.between(32769, 50000)), self.choose(2, 3, 3, 3, 4)
-        height = self.choose(2, 3, 3, 5)
+        rows = self.between(*self.choose((4097, 32768), (32769, 50000), (32769, 50000)))
+        length, height = self.choose(2, 3, 3, 3, 3, 4), self.choose(2, 3, 3, 3, 5)
 
         def flow(tensor: ITensor) -> ITensor:
-            form = self.between(0, 4)
+            form = self.between(0, 5)
             if form == 0:
                 return self.multiplied(tensor, NONE, self.operand(self.dtype, (length,)), VECTOR)
             small = self.operand(self.dtype, (height, length))
@@ -384,7 +384,9 @@ class FusedGrower(Operands):
         if width > MOST_POSITIONS:
             return self.reduced(tensor)
         channels = prod(tensor.shape[:-1])
-        height = self.choose(*(each for each in (1, 2, 3, 4, 8) if channels % each == 0 and each * width <= MOST_POSITIONS))
+        height = self.choose(
+            *(each for each in (1, 2, 3, 4, 8) if channels % each == 0 and each * width <= MOST_POSITIONS)
+        )
         image = self.shaped(tensor, 1, channels // height, height, width)
         kind = self.choose(trt.PoolingType.MAX, trt.PoolingType.AVERAGE, trt.PoolingType.AVERAGE)
         window = tuple(min(length, self.choose(1, 2, 2, 3)) for length in image.shape[2:])

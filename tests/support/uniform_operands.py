@@ -11,7 +11,7 @@ import netloop as trt
 from netloop.graph.tensor import ITensor
 from netloop.types import numpy_type
 from tests.support.layer_specs import Unary
-from tests.support.number_bounds import Bounds, either, is_float, largest, of_array, product, rounded
+from tests.support.number_bounds import Bounds, either, is_float, of_array, product, rounded
 from tests.support.tensor_drawing import Act, Drawing, Op
 
 Shape = tuple[int, ...]
