@@ -165,7 +165,7 @@ class Operands(Drawing):
         if shape[axis] < 2:
             return self.repeated(dtype, shape)
         cut = self.between(1, shape[axis] - 1)
-        ends = [shape[:axis] + (length,) + shape[axis + 1 :] for length in (cut, shape[axis] - cut)]
+        ends = [(*shape[:axis], length, *shape[axis + 1 :]) for length in (cut, shape[axis] - cut)]
         parts = [self.repeated(dtype, each) for each in ends]
         return self.bounded(self.concatenated(parts, axis), either(*(self.bounds[each] for each in parts)))
 
