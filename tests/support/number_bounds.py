@@ -1,7 +1,7 @@
 """Bounds of the numbers of a tensor, and of the difference that rounding makes between an engine and the reference."""
 
 from collections.abc import Iterator
-from math import log2, sqrt
+from math import log2
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -63,18 +63,24 @@ def total(dtype: trt.DataType, a: Bounds, b: Bounds) -> Bounds:
 
 
 def product(dtype: trt.DataType, a: Bounds, b: Bounds, length: int = 1) -> Bounds:
-    """Of sums of some products each.
-
-    The sum of n numbers is off by as many steps as its partial sums are rounded in a row; their errors partly cancel.
-    """
+    """Of sums of some products each."""
     error = length * (a.error * b.size + a.size * b.error)
-    return rounded(dtype, length * a.size * b.size, a.unit * b.unit, error, 2 + sqrt(length) / 4)
+    return rounded(dtype, length * a.size * b.size, a.unit * b.unit, error, 2 + steps_of_sum(length))
+
+
+def steps_of_sum(length: int) -> float:
+    """The steps of the whole sum by which a sum of some numbers is off.
+
+    Equal numbers that are added one after the other are rounded to the same side each time: at half of the sum on
+    average, by half a step. XLA adds more than about a thousand numbers in parts.
+    """
+    return min(length, 1024) / 4
 
 
 def mean(dtype: trt.DataType, a: Bounds, length: int) -> Bounds:
     is_exact = log2(length).is_integer() and a.unit and rounded(dtype, length * a.size, a.unit, a.error).unit
     unit = a.unit / length if is_exact else 0
-    return rounded(dtype, a.size, unit, a.error, 3 + sqrt(length) / 4)
+    return rounded(dtype, a.size, unit, a.error, 3 + steps_of_sum(length))
 
 
 def either(*bounds: Bounds) -> Bounds:
