@@ -91,7 +91,8 @@ def test_nan_of_either_sign_wins(is_max: bool, dtype: Any, sign: int):
 def test_arithmetic_of_8_bits_wraps_before_an_extreme(is_max: bool, dtype: Any):
     x = np.random.default_rng(0).integers(0, 100, (64, 128)).astype(dtype)
     for step in (
-        lambda x: x * x, lambda x: x - dtype(5), lambda x: x + x + x, lambda x: jnp.maximum(x, dtype(1)) * dtype(2) - dtype(1),
+        lambda x: x * x, lambda x: x - dtype(5), lambda x: x + x + x,
+        lambda x: jnp.maximum(x, dtype(1)) * dtype(2) - dtype(1),
     ):  # fmt: skip
         found = jax.jit(lambda x, step=step: extremes(step(x), [1], is_max))(x)
         expected = np.asarray(step(x))
