@@ -115,7 +115,7 @@ class IKVCacheUpdateLayer(Operation):
     def lower(self, cache: Any, update: Any, places: Any, lengths: Any = None) -> Any:
         cache, update, places = jnp.asarray(cache), jnp.asarray(update), jnp.asarray(places)
         if lengths is None and len(cache) == 1 and 0 < update.shape[2] <= cache.shape[2]:
-            return _overwritten(cache, update, places[0])
+            return _overwritten(cache[0], update[0], places[0])[None]
         if lengths is None:
             tokens, rows = update.swapaxes(1, 2), np.arange(cache.shape[0])[:, None]
             columns = places[:, None] + jnp.arange(update.shape[2], dtype=places.dtype)
@@ -128,11 +128,11 @@ class IKVCacheUpdateLayer(Operation):
 
 def _overwritten(cache: jax.Array, update: jax.Array, place: jax.Array) -> jax.Array:
     """The cache of one sequence, with the tokens written as one contiguous slice, which XLA updates in place."""
-    length, tokens = cache.shape[2], update.shape[2]
+    length, tokens = cache.shape[1], update.shape[1]
     first = narrow_indices(place, length - tokens)
     number = first - place + jnp.arange(tokens, dtype=place.dtype)
     is_written = ((number >= 0) & (number < tokens))[:, None]
-    old = lax.dynamic_slice_in_dim(cache, first, tokens, 2)
-    written = jnp.where(is_written, update.at[:, :, narrow_indices(number, tokens - 1)].get(mode="clip"), old)
+    old = lax.dynamic_slice_in_dim(cache, first, tokens, 1)
+    written = jnp.where(is_written, update.at[:, narrow_indices(number, tokens - 1)].get(mode="clip"), old)
     # if the update reads the cache and a reshape follows, XLA's CPU overwrites tokens that it has still to read
-    return lax.optimization_barrier(lax.dynamic_update_slice_in_dim(cache, written, first, 2))
+    return lax.optimization_barrier(lax.dynamic_update_slice_in_dim(cache, written, first, 1))

