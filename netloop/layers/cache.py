@@ -134,4 +134,5 @@ def _overwritten(cache: jax.Array, update: jax.Array, place: jax.Array) -> jax.A
     is_written = ((number >= 0) & (number < tokens))[:, None]
     old = lax.dynamic_slice_in_dim(cache, first, tokens, 1)
     written = jnp.where(is_written, update.at[:, narrow_indices(number, tokens - 1)].get(mode="clip"), old)
-    return lax.dynamic_update_slice_in_dim(cache, written, first, 1)
+    # if the update reads the cache and a reshape follows, XLA's CPU overwrites tokens that it has still to read
+    return lax.optimization_barrier(lax.dynamic_update_slice_in_dim(cache, written, first, 1))

@@ -126,7 +126,9 @@ class WeightedWindow(SlidingWindow):
         self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
     ) -> Any:
         """Convolve ``x``, dilated by ``spread`` and then padded, by a kernel [K, C / groups, ..]; half types wide."""
-        if x.dtype in INTEGERS:
+        # XLA's CPU convolves single channels of float64 with all others too, by zeros, which makes NaN of their NaN
+        has_single_channels = kernel.shape[1] == 1 < self.num_groups
+        if x.dtype in INTEGERS or (x.dtype == np.float64 and has_single_channels):
             return self._lower_taps(x, kernel, steps, padding, spread)
         return lax.conv_general_dilated(
             x,

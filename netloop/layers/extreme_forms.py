@@ -6,15 +6,18 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from netloop.layers.lax_forms import on_cpus, selected_extreme
+from netloop.types import HALVES
 
-FOLDED = frozenset({"float32", "float64", "int32"})
+FOLDED = frozenset({"float32", "float64", "float16", "bfloat16", "int32", "int8", "uint8"})
 """The element types whose extremes are folded on CPUs.
 
 From jax 0.10 on, XLA's reductions of 4,096 and more floats of these types ignore NaN, and vmap makes large arrays of
-small ones. Those of integers are slow.
+small ones. Maxima of half types ignore it only if its sign is set, as in what x86 makes of inf - inf. Reductions of
+int32 are slow. Those of 8 bits are computed together with arithmetic before them, which then does not wrap.
 """
 
 HAS_FAST_REDUCTIONS = jax.__version_info__ >= (0, 10)
@@ -30,7 +33,7 @@ def extremes(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool = F
     plain: Callable[[jax.Array], jax.Array] = partial(jnp.max if is_max else jnp.min, axis=axes, keepdims=keepdims)
     if x.dtype.name not in FOLDED:
         return plain(x)
-    return on_cpus(x, partial(_folded, axes=axes, is_max=is_max, keepdims=keepdims), plain)
+    return on_cpus(x, partial(_folded_wide, axes=axes, is_max=is_max, keepdims=keepdims), plain)
 
 
 def highest_along(x: jax.Array, axis: int) -> jax.Array:
@@ -51,6 +54,12 @@ def extremes_of_blocks(x: jax.Array, blocks: Sequence[int], read: Sequence[int],
     for axis, count in enumerate(read):
         x = lax.slice_in_dim(x, 0, count, axis=2 * axis + 1)
     return extremes(x, range(1, x.ndim, 2), is_max)
+
+
+def _folded_wide(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool) -> jax.Array:
+    """``_folded``, of half types in float32: up to four times as fast as with a conversion in each step."""
+    wide = x.astype(np.float32) if x.dtype in HALVES else x
+    return _folded(wide, axes, is_max, keepdims).astype(x.dtype)
 
 
 def _folded(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool) -> jax.Array:

@@ -74,6 +74,31 @@ def test_small_arrays_that_vmap_makes_large_keep_their_nan(length: int, dtype: A
         np.testing.assert_array_equal(jax.jit(jax.vmap(lambda x: extremes(x, [0], True)))(x), x.max(1))
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, np.float32])
+@pytest.mark.parametrize("is_max", [True, False])
+def test_nan_of_either_sign_wins(is_max: bool, dtype: Any, sign: int):
+    """x86 sets the sign of what it makes of inf - inf."""
+    x = np.ones((64, 64), np.float32)
+    x[3, 5] = np.copysign(np.float32(np.nan), sign)
+    for axes in [0], [1], [0, 1]:
+        found = jax.jit(lambda x, axes=axes: extremes(x, axes, is_max))(x.astype(dtype))
+        assert np.isnan(np.asarray(found, np.float32)).sum() == 1
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("is_max", [True, False])
+def test_arithmetic_of_8_bits_wraps_before_an_extreme(is_max: bool, dtype: Any):
+    x = np.random.default_rng(0).integers(0, 100, (64, 128)).astype(dtype)
+    for step in (
+        lambda x: x * x, lambda x: x - dtype(5), lambda x: x + x + x,
+        lambda x: jnp.maximum(x, dtype(1)) * dtype(2) - dtype(1),
+    ):  # fmt: skip
+        found = jax.jit(lambda x, step=step: extremes(step(x), [1], is_max))(x)
+        expected = np.asarray(step(x))
+        np.testing.assert_array_equal(found, expected.max(1) if is_max else expected.min(1))
+
+
 def test_derivatives_are_those_of_a_plain_maximum():
     """Equal elements share the derivative."""
     x = np.zeros((2, 100), np.float32)
