@@ -9,7 +9,7 @@ for runtime in ("onnxruntime", "openvino"):
 
 FAST, BLOCK = 100, 25
 SLOW = 2000
-WITH_ENGINE = 25
+WITH_ENGINE = 50
 """Of the first networks, one of so many is compiled too: that takes longer than all of the rest."""
 
 
