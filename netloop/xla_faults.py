@@ -34,7 +34,9 @@ REDUCTIONS = {"reduce", "reduce-window"}
 PRODUCTS = {"dot", "convolution"}
 EXTREMES = {"maximum", "minimum"}
 SOURCES = {"constant", "parameter", "iota"}
+ARITHMETIC = {"add", "subtract", "multiply", "negate"}
 FLOATS = {"f64", "f32", "bf16", "f16"}
+BYTES = {"s8", "u8"}
 
 
 class Instruction(NamedTuple):
@@ -80,7 +82,7 @@ def _is_faulty(fusion: Fusion) -> bool:
         return False
     uniform = _uniform(fusion)
     return any(
-        _is_faulty_product(instruction, uniform, fusion) or _loses_nan(instruction, fusion)
+        _is_faulty_product(instruction, uniform, fusion) or _loses_nan(instruction, fusion) or _saturates(instruction)
         for instruction in instructions
     )
 
@@ -109,14 +111,23 @@ def _is_faulty_product(instruction: Instruction, uniform: set[str], fusion: Fusi
 
 
 def _loses_nan(instruction: Instruction, fusion: Fusion) -> bool:
-    """Whether an element-wise extreme drops a NaN: x86's instructions return the second operand if one is NaN."""
+    """Whether an element-wise extreme drops a NaN: x86's instructions return the second operand if one is NaN, and the
+    library makes one clamp of a minimum of a maximum, with other operands first.
+    """
     if instruction.op not in EXTREMES or instruction.dtype not in FLOATS:
         return False
     first = fusion.instructions.get(instruction.operands[0])
     while first is not None and first.op in {"broadcast", "reshape", "bitcast", "convert"}:
         first = fusion.instructions.get(first.operands[0])
     number = None if first is None else _constant(first, fusion)
-    return number is None or "nan" in number or "..." in number
+    second = fusion.instructions.get(instruction.operands[1])
+    is_clamp = instruction.op == "minimum" and second is not None and second.op == "maximum"
+    return is_clamp or number is None or "nan" in number or "..." in number
+
+
+def _saturates(instruction: Instruction) -> bool:
+    """Whether it is arithmetic of 8 bits, which the library does not let wrap."""
+    return instruction.op in ARITHMETIC and instruction.dtype in BYTES
 
 
 def _constant(instruction: Instruction, fusion: Fusion) -> str | None:

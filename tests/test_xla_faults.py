@@ -92,6 +92,20 @@ def test_an_extreme_loses_the_nan_of_a_first_operand_that_is_no_number(op: str, 
     assert not has_fault(fusion(extreme).replace("f32", "s32"))
 
 
+def test_a_minimum_of_a_maximum_loses_nan():
+    """The library makes one clamp of both."""
+    limits = f"{NUMBER}  %b = f32[256,64]{{1,0}} broadcast(%c), dimensions={{}}\n"
+    extremes = "  %inner = f32[256,64]{{1,0}} {}(%b, %first)\n  %right = f32[256,64]{{1,0}} {}(%b, %inner)"
+    assert has_fault(fusion(limits + extremes.format("maximum", "minimum")))
+    assert not has_fault(fusion(limits + extremes.format("minimum", "maximum")))
+
+
+@pytest.mark.parametrize(("dtype", "is_fault"), [("s8", True), ("u8", True), ("s16", False), ("f32", False)])
+def test_arithmetic_of_8_bits_does_not_wrap(dtype: str, is_fault: bool):
+    right = f"  %right = {dtype}[256,64]{{1,0}} multiply(%first, %first)"
+    assert has_fault(fusion(right)) == is_fault
+
+
 @pytest.mark.parametrize(("limit", "is_fault"), [("0", False), ("nan", True)])
 def test_a_number_may_be_a_constant_outside_of_the_fusion(limit: str, is_fault: bool):
     text = fusion("  %c = f32[] parameter(1)\n  %b = f32[256,64]{1,0} broadcast(%c), dimensions={}\n"

@@ -55,17 +55,23 @@ def _extreme(a: Any, b: Any, is_max: bool) -> Any:
 @partial(jax.jit, static_argnames=("number", "is_max"), inline=True)  # traced once for each type
 def _extreme_of_number(x: Any, number: float, is_max: bool) -> Any:
     """The extremes of elements and a number; on CPUs the number is the first operand, as no NaN may be."""
-    combine = lax.max if is_max else lax.min
+
+    def plain(x: Any) -> Any:
+        return (lax.max if is_max else lax.min)(x, lax.full_like(x, number))
 
     def number_first(x: Any) -> Any:
-        # XLA makes a constant the second operand
-        hidden = lax.optimization_barrier(lax.full((), number, x.dtype))
-        return combine(lax.broadcast(hidden, x.shape), x)
+        # the library makes one clamp of a minimum of a maximum, which loses NaN, so that both are maxima
+        return _highest_of_hidden(number, x) if is_max else lax.neg(_highest_of_hidden(-number, lax.neg(x)))
 
-    if not jnp.issubdtype(x.dtype, jnp.floating):
-        return combine(x, lax.full_like(x, number))
     # elsewhere a barrier would keep XLA from fusing an activation with the product before it
-    return lax.platform_dependent(x, cpu=number_first, default=lambda x: combine(x, lax.full_like(x, number)))
+    is_float = jnp.issubdtype(x.dtype, jnp.floating)
+    return lax.platform_dependent(x, cpu=number_first, default=plain) if is_float else plain(x)
+
+
+def _highest_of_hidden(number: float, x: Any) -> Any:
+    """The maxima of elements and a number, which XLA cannot make the second operand, as it does with constants."""
+    hidden = lax.optimization_barrier(lax.full((), number, x.dtype))
+    return lax.max(lax.broadcast(hidden, x.shape), x)
 
 
 @partial(jax.jit, static_argnames="is_max", inline=True)

@@ -1,6 +1,7 @@
 """Element-wise maxima and minima propagate NaN, also where XLA's CPU fuses them with the sum that reads them."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import jax
@@ -89,6 +90,21 @@ def test_sums_of_extremes_propagate_nan_of_both_operands(op: str, shape: tuple[i
     layer, x, y = EXTREMES[op], numbers(shape, dtype), numbers(shape, dtype, 1)
     for a, b in ((with_nan(x), y), (x, with_nan(y)), (with_nan(x), with_nan(y, 1))):
         check(layer.lower, layer.evaluate(a, b), a, b)
+
+
+def test_sums_of_extremes_of_extremes_propagate_nan():
+    limits = [(maximum, 0.0), (minimum, 2.0), (maximum, -2.0), (minimum, 1.0)]
+    x = with_nan(numbers((1061, 8)))
+    chains = [*product(limits, repeat=2), *product(limits[:3], repeat=3)]
+
+    def limited(chain: Any, x: Any) -> Any:
+        for extreme, number in chain:
+            x = extreme(jnp, x, number)
+        return x.sum(0)
+
+    sums = jax.jit(lambda copies: [limited(*each) for each in zip(chains, copies, strict=True)])([x] * len(chains))
+    for chain, total in zip(chains, sums, strict=True):
+        np.testing.assert_array_equal(np.isnan(total), np.isnan(x.sum(0)), err_msg=str(chain))
 
 
 @pytest.mark.parametrize("op", EXTREMES)
