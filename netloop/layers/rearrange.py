@@ -121,7 +121,7 @@ class IShuffleLayer(Operation):
         return x if self.second_transpose is None else x.transpose(self.second_transpose)
 
     def evaluate(self, x: Array, reshape: Array | None = None) -> Array:
-        return self._moved(x, reshape)
+        return np.asarray(self._moved(x, reshape))  # numpy makes a number of an array without axes
 
     def lower(self, x: Any, reshape: Array | None = None) -> Any:
         return self._moved(jnp.asarray(x), reshape)

@@ -182,7 +182,7 @@ Step = LayerStep | LoopStep | IfStep
 def walk(block: Block, enters: Callable[[Block], bool] = lambda _: True) -> Iterator[Step]:
     """All steps of a block and of the blocks inside it, in running order; a loop or conditional precedes its inside.
 
-    Blocks inside it that ``enters`` says no to are left out, with all that is inside of them.
+    Branches that ``enters`` says no to are left out, with all that is inside of them.
     """
     # an explicit stack, as recursive generators would pass each step through as many frames as it is nested deep
     stack = [iter(block.steps)]
@@ -192,7 +192,8 @@ def walk(block: Block, enters: Callable[[Block], bool] = lambda _: True) -> Iter
             stack.pop()
             continue
         yield step
-        stack.extend(iter(each.steps) for each in reversed(step.blocks) if enters(each))
+        blocks = filter(enters, step.blocks) if isinstance(step, IfStep) else step.blocks
+        stack.extend(iter(inner.steps) for inner in reversed([*blocks]))
 
 
 def depths_of(block: Block) -> dict[Step, int]:

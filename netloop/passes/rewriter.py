@@ -7,7 +7,7 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.nest import Block, LayerStep, LoopStep, Scopes, Step, nest, walk, weight_only_tensors
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, nest, walk, weight_only_tensors
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 
@@ -52,16 +52,16 @@ class Rewriter:
         """All steps in running order, without those in branches that are not possible for the types of the inputs."""
         return [*walk(self.block, self._is_possible)]
 
-    def _is_possible(self, block: Block) -> bool:
+    def _is_possible(self, branch: Block) -> bool:
         types = self.network.types
-        tensors = (tensor for step in block.steps for tensor in (*step.reads, *step.writes))
+        tensors = (tensor for step in branch.steps for tensor in (*step.reads, *step.writes))
         return all(isinstance(types.of(tensor), TensorType) for tensor in tensors)
 
     def blocks(self) -> Iterator[Block]:
         """Every block: the whole network, the bodies of loops, and branches; without those of ``steps``."""
         yield self.block
         for step in self.steps():
-            yield from filter(self._is_possible, step.blocks)
+            yield from filter(self._is_possible, step.blocks) if isinstance(step, IfStep) else step.blocks
 
     def loops(self) -> Iterator[LoopStep]:
         """Every loop in ``steps``."""

@@ -365,7 +365,11 @@ OF_TENSORRT_10 = {
     *("precision", "precision_is_set", "reset_precision"),
     *("set_output_type", "output_type_is_set", "reset_output_type"),
 }
-OWN_ATTRIBUTES = {"IRecurrenceLayer": {"keeps_shape"}, "IResizeLayer": {"antialias", "extrapolation_value", "roi"}}
+OWN_ATTRIBUTES = {
+    "IRecurrenceLayer": {"keeps_shape"},
+    "IResizeLayer": {"antialias", "extrapolation_value", "roi"},
+    "ITopKLayer": {"total_order"},
+}
 
 
 # ---------------------------------------------------------------------------- what a type checker finds

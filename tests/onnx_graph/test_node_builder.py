@@ -45,10 +45,10 @@ def test_moving_operators_keep_half_types(make):
     assert ops(make) == ["Gather"]
 
 
-def test_condition_of_where_is_not_cast(make):
-    made = make.where(Value(BOOL), Value(BOOL), Value(BOOL))
+def test_choice_between_bools_is_logic(make):
+    choice = make.where(Value(BOOL), Value(BOOL), Value(BOOL))
 
-    assert (ops(make), made.dtype) == (["Cast", "Cast", "Where", "Cast"], BOOL)
+    assert (ops(make), choice.dtype) == (["And", "Not", "And", "Or"], BOOL)
 
 
 def test_constants_of_one_element_are_cast_at_once(make):

@@ -29,6 +29,7 @@ SUBJECTS = {
     "completion": "what shells complete",
     "conditional": "If, which many modules import",
     "converted": "models that OpenVINO converts from ONNX",
+    "constants": "what a saved model computes of constants alone",
     "denormals": "numbers that programs take for 0",
     "differential": "engine against reference on random networks",
     "draft_dialect": "Loop as a draft of its specification has it",

@@ -22,6 +22,7 @@ ROUNDS_TWICE = "onnxruntime rounds to float32 on the way"
 TIMES_ZERO = "onnxruntime multiplies infinite and missing numbers by 0"
 NO_NAN = "onnxruntime ignores NaN"
 NO_NAN_YET = "onnxruntime ignores NaN before 1.32"
+NO_TOTAL_ORDER = "ONNX's TopK has no order of NaN, and of zeros of either sign"
 
 # fmt: off
 NOT_IN_ONNX = {
@@ -47,6 +48,12 @@ NOT_IN_ONNXRUNTIME = {
     "ITopKLayer: MIN with NaNs":                     NO_NAN,
     "ITopKLayer: the largest with NaNs":             NO_NAN_YET,
     "ITopKLayer: the smallest with NaNs":            NO_NAN,
+    "ITopKLayer: MIN of NaN of either sign":         NO_NAN,
+    "ITopKLayer: the smallest of negative NaN":      NO_NAN,
+    **{f"ITopKLayer: {op} of {dtype} in total order": NO_TOTAL_ORDER
+       for op in ("MAX", "MIN") for dtype in ("float32", "float64", "float16", "bfloat16")},
+    "ITopKLayer: the largest in total order":        NO_TOTAL_ORDER,
+    "ITopKLayer: the smallest in total order":       NO_TOTAL_ORDER,
     "IGridSampleLayer: far away":                    "onnxruntime overflows at positions far from all pixels",
     "IGridSampleLayer: infinity at an edge is mixed with nothing, CLAMP False":   TIMES_ZERO,
     "IGridSampleLayer: infinity at an edge is mixed with nothing, CLAMP True":    TIMES_ZERO,

@@ -66,6 +66,19 @@ NOT_IN_PLUGIN = {
         "ITopKLayer: MIN with NaNs",
         "ITopKLayer: the largest with NaNs",
         "ITopKLayer: the smallest with NaNs",
+        "ITopKLayer: MAX of NaN of either sign",
+        "ITopKLayer: MIN of NaN of either sign",
+        "ITopKLayer: the largest of negative NaN",
+        "ITopKLayer: the smallest of negative NaN",
+    ],
+    "TopK has no order of NaN, and of zeros of either sign": [
+        *(
+            f"ITopKLayer: {op} of {dtype} in total order"
+            for op in ("MAX", "MIN")
+            for dtype in ("float32", "float64", "float16", "bfloat16")
+        ),
+        "ITopKLayer: the largest in total order",
+        "ITopKLayer: the smallest in total order",
     ],
     "it computes integers of 64 bits in 32": [
         "IActivationLayer: RELU of int64",
