@@ -5,7 +5,7 @@ numbers for a few operations. Nothing in a network prevents such a fusion for ce
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import jax
@@ -29,11 +29,15 @@ INSTRUCTION = re.compile(
 )
 OPERAND = re.compile(r"%([\w.-]+)")
 LAST_AXIS = re.compile(r"rhs_contracting_dims=\{(\d+)\}")
+BATCH_AXES = re.compile(r"rhs_batch_dims=\{([\d,]*)\}")
+MOVED_AXES = re.compile(r" dimensions=\{([\d,]*)\}")
 
 REDUCTIONS = {"reduce", "reduce-window"}
 PRODUCTS = {"dot", "convolution"}
 EXTREMES = {"maximum", "minimum"}
-SOURCES = {"constant", "parameter", "iota"}
+VARYING = {"constant", "parameter", "iota", "pad", *REDUCTIONS, *PRODUCTS}
+"""Operations whose results vary along all axes, for all that is known."""
+RESHAPES = {"reshape", "bitcast"}
 ARITHMETIC = {"add", "subtract", "multiply", "negate"}
 FLOATS = {"f64", "f32", "bf16", "f16"}
 BYTES = {"s8", "u8"}
@@ -71,7 +75,7 @@ def _fusions(text: str) -> Iterator[Fusion]:
 
 def _instructions(body: str) -> Iterator[Instruction]:
     for found in INSTRUCTION.finditer(body):
-        dims = tuple(int(length) for length in found["dims"].split(",") if length)
+        dims = tuple(_numbers(found["dims"]))
         rest = f"{found['operands']}){found['rest']}"
         yield Instruction(found["name"], found["dtype"], dims, found["op"], OPERAND.findall(found["operands"]), rest)
 
@@ -80,34 +84,58 @@ def _is_faulty(fusion: Fusion) -> bool:
     instructions = fusion.instructions.values()
     if not any(instruction.op in REDUCTIONS for instruction in instructions):
         return False
-    uniform = _uniform(fusion)
+    axes = _varying_axes(fusion)
     return any(
-        _is_faulty_product(instruction, uniform, fusion) or _loses_nan(instruction, fusion) or _saturates(instruction)
+        _is_faulty_product(instruction, axes, fusion) or _loses_nan(instruction, fusion) or _saturates(instruction)
         for instruction in instructions
     )
 
 
-def _uniform(fusion: Fusion) -> set[str]:
-    """The values all of whose elements are one number to XLA; instructions follow their operands."""
-    uniform: set[str] = set()
+def _varying_axes(fusion: Fusion) -> dict[str, set[int]]:
+    """The axes along which each value has different numbers; instructions follow their operands."""
+    axes: dict[str, set[int]] = {}
     for instruction in fusion.instructions.values():
-        has_one_element = set(instruction.dims) <= {1}
-        is_computed = instruction.op not in SOURCES | PRODUCTS | REDUCTIONS | {"pad"}
-        if has_one_element or (is_computed and instruction.operands and uniform.issuperset(instruction.operands)):
-            uniform.add(instruction.name)
-    return uniform
+        axes[instruction.name] = _varying_axes_of(instruction, axes, fusion)
+    return axes
 
 
-def _is_faulty_product(instruction: Instruction, uniform: set[str], fusion: Fusion) -> bool:
-    """Whether the second operand of a product is one number, or has rows of three that are summed."""
-    if instruction.op not in PRODUCTS:
+def _varying_axes_of(instruction: Instruction, axes: Mapping[str, set[int]], fusion: Fusion) -> set[int]:
+    long = {axis for axis, length in enumerate(instruction.dims) if length > 1}
+    operands = [name for name in instruction.operands if name in axes]
+    if instruction.op in VARYING or not operands:
+        return long
+    of_first, moved = axes[operands[0]], MOVED_AXES.search(instruction.rest)
+    if instruction.op == "broadcast" and moved:
+        to = _numbers(moved[1])
+        return long & {to[axis] for axis in of_first}
+    if instruction.op == "transpose" and moved:
+        return {to for to, axis in enumerate(_numbers(moved[1])) if axis in of_first}
+    if instruction.op in RESHAPES:
+        return _reshaped(of_first, fusion.instructions[operands[0]].dims, instruction.dims)
+    return long & set[int]().union(*(axes[name] for name in operands))
+
+
+def _reshaped(axes: set[int], before: tuple[int, ...], after: tuple[int, ...]) -> set[int]:
+    """The axes along which a reshaped value varies: the same if only axes of length 1 come or go, else all."""
+    old, new = ([axis for axis, length in enumerate(dims) if length > 1] for dims in (before, after))
+    if not axes or [before[axis] for axis in old] != [after[axis] for axis in new]:
+        return {*new} if axes else set()
+    return {to for axis, to in zip(old, new, strict=True) if axis in axes}
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",") if number]
+
+
+def _is_faulty_product(instruction: Instruction, axes: Mapping[str, set[int]], fusion: Fusion) -> bool:
+    """Whether the second operand of a product is one number, in each batch, or has rows of three that are summed."""
+    if instruction.op not in PRODUCTS or instruction.operands[1] not in axes:
         return False
-    right = instruction.operands[1]
-    last = LAST_AXIS.search(instruction.rest)
-    if right in uniform or not (LOSES_NARROW_PRODUCTS and last and right in fusion.instructions):
-        return right in uniform
-    dims = fusion.instructions[right].dims
-    return int(last[1]) == len(dims) - 1 and dims[-1] == 3
+    right = fusion.instructions[instruction.operands[1]]
+    batch, last = BATCH_AXES.search(instruction.rest), LAST_AXIS.search(instruction.rest)
+    if axes[right.name] <= {*_numbers(batch[1] if batch else "")}:
+        return True
+    return LOSES_NARROW_PRODUCTS and bool(last) and int(last[1]) == len(right.dims) - 1 and right.dims[-1] == 3
 
 
 def _loses_nan(instruction: Instruction, fusion: Fusion) -> bool:

@@ -70,6 +70,31 @@ def test_other_products_are_none(right: str):
     assert not has_fault(fusion(right, shape="64,64"))
 
 
+BATCHES = """%fused (first: f32[8,256,64], second: f32[{shape}]) -> f32[8,32] {{
+  %first = f32[8,256,64]{{2,1,0}} parameter(0)
+  %second = f32[{shape}] parameter(1)
+  %moved = f32[{moved}] bitcast(%second)
+  %right = f32[8,64,32]{{2,1,0}} broadcast(%moved), dimensions={{{axes}}}
+  %product = f32[8,256,32]{{2,1,0}} dot(%first, %right), lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}, rhs_batch_dims={{0}}, rhs_contracting_dims={{1}}
+  %zero = f32[] constant(0)
+  ROOT %sums = f32[8,32]{{1,0}} reduce(%product, %zero), dimensions={{1}}, to_apply=%add
+}}
+
+ENTRY %main (x: f32[8,256,64], y: f32[{shape}]) -> f32[8,32] {{
+  ROOT %fusion = f32[8,32]{{1,0}} fusion(%x, %y), kind=kCustom, calls=%fused, backend_config={{"kind":"__ynn_fusion"}}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "moved", "axes", "is_fault"),
+    [("8,1,1", "8", "0", True), ("8,64,1", "8,64", "0,1", False), ("1,1,32", "32", "2", False)],
+    ids=["a number for each batch", "rows", "columns"],
+)
+def test_a_product_by_one_number_in_each_batch_is_a_fault(shape: str, moved: str, axes: str, is_fault: bool):
+    assert has_fault(BATCHES.format(shape=shape, moved=moved, axes=axes)) == is_fault
+
+
 def test_products_of_three_numbers_are_a_fault_of_old_versions():
     assert has_fault(fusion("  %right = f32[40000,3]{1,0} parameter(1)", contracted=1)) == LOSES_NARROW_PRODUCTS
     assert not has_fault(fusion("  %right = f32[3,40000]{1,0} parameter(1)", contracted=0))

@@ -14,20 +14,21 @@ from netloop.types import TensorType
 
 
 def varied(x: Any) -> Any:
-    """A floating-point array, added to a vector of -0, which changes no number, and which XLA does not fold."""
+    """A floating-point array, with -0 added to each element in a form that XLA does not fold; no number changes."""
     x = jnp.asarray(x)
-    if not x.ndim or not jnp.issubdtype(x.dtype, jnp.floating):
+    if not jnp.issubdtype(x.dtype, jnp.floating):
         return x
-    longest = int(np.argmax(x.shape))
-    return x + lax.broadcasted_iota(x.dtype, x.shape, longest) * jnp.asarray(-0.0, x.dtype)
+    places = lax.iota(np.uint32, x.size).reshape(x.shape)
+    wide = np.float64 if x.dtype == np.float64 else np.float32  # in which no place is infinite
+    return x + (places.astype(wide) * wide(-0.0)).astype(x.dtype)
 
 
 def may_be_uniform(tensor: ITensor, types: TypeTable) -> bool:
-    """Whether a tensor is computed only from single numbers, and from constants that are one number."""
+    """Whether a tensor is computed only from numbers, one in all or one for each batch, also as constants."""
     seen, waiting = set[ITensor](), [tensor]
     while waiting:
         tensor = waiting.pop()
-        if tensor in seen or _has_one_element(types[tensor]):
+        if tensor in seen or _has_one_number(types[tensor]):
             continue
         seen.add(tensor)
         layer = tensor.producer
@@ -41,8 +42,9 @@ def may_be_uniform(tensor: ITensor, types: TypeTable) -> bool:
     return True
 
 
-def _has_one_element(of: TensorType) -> bool:
-    return of.is_tensor and all(length == 1 for length in of.shape)
+def _has_one_number(of: TensorType) -> bool:
+    """Whether a tensor is one number, or one for each batch of matrices."""
+    return of.is_tensor and all(length == 1 for length in (of.shape[-2:] if len(of.shape) > 2 else of.shape))
 
 
 def _is_one_number(layer: IConstantLayer) -> bool:

@@ -23,6 +23,7 @@ NETWORKS = {
     "second operand transposed": lambda: uniform_products.matrix_network(uniform_products.of_constant, op=TRANSPOSE),
     "convolution": lambda: uniform_products.convolution_network(uniform_products.of_constant),
     "convolution by an input": lambda: uniform_products.convolution_network(uniform_products.of_input, 1),
+    "one number in each batch": uniform_products.batch_network,
     "einsum": lambda: uniform_products.einsum_network(uniform_products.of_constant),
     "loop": lambda: uniform_products.loop_network(uniform_products.of_constant),
     "loop by an input": lambda: uniform_products.loop_network(uniform_products.of_input),
@@ -97,6 +98,12 @@ def test_the_form_changes_no_number(number: float, dtype: type):
             assert made.dtype == x.dtype
             np.testing.assert_array_equal(made.astype(np.float64), x.astype(np.float64))
             np.testing.assert_array_equal(np.signbit(made), np.signbit(x))
+
+
+def test_the_form_of_many_half_types_changes_no_number():
+    """Places beyond 65,504 are infinite in float16."""
+    x = np.full((300, 300), 1.5, np.float16)
+    np.testing.assert_array_equal(jax.jit(varied)(x), x)
 
 
 def test_integers_are_left_as_they_are():

@@ -117,6 +117,16 @@ def einsum_network(maker):
     return networks.mark(network, sums=reduce(network, product, trt.ReduceOperation.SUM, 1))
 
 
+def batch_network():
+    """A product by one number in each batch."""
+    network = trt.INetworkDefinition()
+    x, numbers = network.add_input("x", trt.float32, (8, 256, 16)), network.add_input("numbers", trt.float32, (8, 1, 1))
+    repeats = network.add_slice(numbers, [0, 0, 0], (8, 16, 2), [1, 0, 0]).get_output(0)
+    none = trt.MatrixOperation.NONE
+    product = network.add_matrix_multiply(x, none, repeats, none).get_output(0)
+    return networks.mark(network, sums=reduce(network, product, trt.ReduceOperation.SUM, 1))
+
+
 def loop_network(maker):
     """The product in the body of a loop, with the operand as a state that never changes."""
     network = trt.INetworkDefinition()
