@@ -47,7 +47,10 @@ def recipe_of(source: str, name: str) -> Recipe:
 
 
 RUNTIMES = "onnxruntime", "openvino"
-NOT_SAVED: dict[tuple[str, str], str] = {}
+NOT_SAVED = {
+    (name, "openvino"): "an output has the rank of the branch that is taken, and outputs of OpenVINO have one rank"
+    for name in ("silero_vad", "silero_vad_half", "silero_vad_16k_op15")
+}
 """Models that a runtime does not compute from the file that netloop saves, with the reason."""
 
 
