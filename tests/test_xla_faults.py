@@ -75,7 +75,7 @@ BATCHES = """%fused (first: f32[8,256,64], second: f32[{shape}]) -> f32[8,32] {{
   %second = f32[{shape}] parameter(1)
   %moved = f32[{moved}] bitcast(%second)
   %right = f32[8,64,32]{{2,1,0}} broadcast(%moved), dimensions={{{axes}}}
-  %product = f32[8,256,32]{{2,1,0}} dot(%first, %right), lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}, rhs_batch_dims={{0}}, rhs_contracting_dims={{1}}
+  %product = f32[8,256,32]{{2,1,0}} dot(%first, %right), rhs_batch_dims={{0}}, rhs_contracting_dims={{1}}
   %zero = f32[] constant(0)
   ROOT %sums = f32[8,32]{{1,0}} reduce(%product, %zero), dimensions={{1}}, to_apply=%add
 }}
