@@ -352,6 +352,8 @@ class FusedGrower(Operands):
         length = prod(tensor.shape[each] for each in axes)
         ops = [*[Reduce.SUM] * 5, *([Reduce.AVG] * 4 + [Reduce.PROD] if is_float(self.dtype) else []), Reduce.MAX]
         op = self.choose(*ops, Reduce.MIN)
+        if op is Reduce.PROD and self.special == "infinite":
+            op = Reduce.SUM  # an infinity times what rounds to 0 is NaN, and the order decides what rounds to 0
         tensor = self.ready_for(op, tensor, length)
         keeps = self.coin() or len(axes) == len(tensor.shape)  # no scalars: nothing is left to reduce in them
         layer = self.network.add_reduce(tensor, op, sum(1 << each for each in axes), keeps)
