@@ -32,6 +32,26 @@ def test_comparison_of_constants_does_not_change_them_for_the_next_call(dtype):
     check_calls(mark(network, y=last(loop, largest.get_output(0))), [{}])
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])
+@pytest.mark.parametrize("is_limited", [False, True])
+def test_sum_with_a_state_that_stays_constant_does_not_change_it_for_the_next_call(dtype, is_limited):
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.DataType[np.dtype(dtype).name.upper()], ())
+    n = network.add_input("n", trt.int64, ())
+    loop = counted(network, n)
+    if is_limited:
+        count = loop.add_recurrence(constant(network, 0, np.int64))
+        now = count.get_output(0)
+        count.set_input(1, combine(network, now, 1))
+        loop.add_trip_limit(combine(network, now, 3, Op.LESS), WHILE)
+    state = loop.add_recurrence(constant(network, 1, dtype))
+    state.set_input(1, state.get_output(0))
+    sums = combine(network, state.get_output(0), x)
+    mark(network, y=stacked(loop, sums, constant(network, 5, np.int64), REVERSE))
+
+    check_calls(network, [{"x": np.array(3, dtype), "n": np.int64(trips)} for trips in (2, 0, 1, 5)])
+
+
 @pytest.mark.parametrize("dtype", [trt.bool, trt.uint8, trt.float32])
 def test_selection_of_any_type_in_a_loop(dtype):
     network = trt.INetworkDefinition()

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
-from netloop.onnx_graph.node_builder import BOOL, FLOATS_OF_8_BITS, INT64
+from netloop.onnx_graph.node_builder import BOOL, FLOATS_OF_8_BITS, INT8, INT64, UINT8
 from netloop.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrPort, IrWire
 from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.openvino.exporter.operator_table import exports
@@ -116,7 +116,9 @@ class _LoopLayer:
         trip_count = build.constant(ENDLESS, INT64) if count is None else count
         self.build = build
         self.graph: OnnxGraph = node.attributes["body"]
-        self.inputs = [trip_count, build.constant(True, BOOL), *initial]
+        # in a body, OpenVINO writes sums of 8 bits over a constant of an initial state, for the next call
+        own = [build.opaque(each) if each.dtype in (INT8, UINT8) else each for each in initial]
+        self.inputs = [trip_count, build.constant(True, BOOL), *own]
         self.inner = build.inside()
 
     def outputs(self) -> tuple[IrPort, ...]:
