@@ -74,10 +74,10 @@ def _fusions(text: str) -> Iterator[Fusion]:
 
 
 def _instructions(body: str) -> Iterator[Instruction]:
-    for found in INSTRUCTION.finditer(body):
-        dims = tuple(_numbers(found["dims"]))
-        rest = f"{found['operands']}){found['rest']}"
-        yield Instruction(found["name"], found["dtype"], dims, found["op"], OPERAND.findall(found["operands"]), rest)
+    for match in INSTRUCTION.finditer(body):
+        dims = tuple(_numbers(match["dims"]))
+        rest = f"{match['operands']}){match['rest']}"
+        yield Instruction(match["name"], match["dtype"], dims, match["op"], OPERAND.findall(match["operands"]), rest)
 
 
 def _is_faulty(fusion: Fusion) -> bool:
