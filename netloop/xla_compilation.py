@@ -19,7 +19,7 @@ from typing import Any
 import jax
 
 from netloop.jax_settings import pinned_settings
-from netloop.xla_faults import WITHOUT_FAULTS, has_fault
+from netloop.xla_faults import options_without_faults
 
 STACK = 64 << 20
 """The size in bytes of the thread's stack: XLA recurses into nested loops, and some systems give a thread little."""
@@ -80,8 +80,9 @@ class InterruptibleJit:
 def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
     """XLA's program; on a CPU, one without its known faults."""
     compiled = lowered.compile(compiler_options=options)
-    if jax.default_backend() == "cpu" and has_fault(compiled.as_text()):
-        return lowered.compile(compiler_options={**(options or {}), **WITHOUT_FAULTS})
+    without_faults = options_without_faults(compiled.as_text()) if jax.default_backend() == "cpu" else {}
+    if without_faults:
+        return lowered.compile(compiler_options={**(options or {}), **without_faults})
     return compiled
 
 

@@ -353,7 +353,6 @@ def test_key_value_cache_may_be_updated_by_its_own_tokens(network, start, rows, 
     agrees(network, {"x": np.arange(batch * 128, dtype=F).reshape(batch, 1, 8, 16)})
 
 
-@pytest.mark.xfail(reason="XLA's issue 49176: no form is found that writes such a cache in place too")
 def test_key_value_cache_that_loses_its_batch_axis_may_be_updated_by_its_own_tokens(network):
     cache = combine(network, network.add_input("x", trt.float32, (1, 1, 8, 16)), 1)
     mark(network, y=reshaped(network, moved_cache(network, cache, 0), 1, 8, 16))

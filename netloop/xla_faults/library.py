@@ -1,4 +1,4 @@
-"""Faults of XLA's compiler for CPUs, as they show in a compiled program; docs/decisions/0038 has the conditions.
+"""Fusions of XLA's CPU for a library that compute wrong numbers; docs/decisions/0038 has the conditions.
 
 XLA gives some operations to a library by fusions of the kind ``__ynn_fusion``. A fusion with a reduction computes wrong
 numbers for a few operations. Nothing in a network prevents such a fusion for certain, so the compiled program decides.
@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import jax
 
-WITHOUT_FAULTS = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
+from netloop.xla_faults.text import RESHAPES, Instruction, computations, instructions, numbers, operand_names
+
+WITHOUT_LIBRARY_FAULTS = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
 """XLA's compiler options for a program with a fault: the library only computes single products.
 
 Softmaxes and reductions of a program take 2 to 5 times as long with them, so they are for such programs only.
@@ -19,15 +21,8 @@ Softmaxes and reductions of a program take 2 to 5 times as long with them, so th
 LOSES_NARROW_PRODUCTS = jax.__version_info__ < (0, 11)
 """Whether XLA's reductions of products over three numbers are wrong from 16,384 columns on (JAX's issue 39103)."""
 
-COMPUTATION = re.compile(r"^%([\w.-]+) \([^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 CALL = re.compile(r" fusion\((?P<operands>[^)\n]*)\)[^\n]*calls=%(?P<name>[\w.-]+)[^\n]*__ynn_fusion")
 CONSTANT = re.compile(r"%([\w.-]+) = \S+ constant\(([^)\n]*)\)")
-INSTRUCTION = re.compile(
-    r"^\s*(?:ROOT )?%(?P<name>[\w.-]+) = (?P<dtype>\w+)\[(?P<dims>[\d,]*)\]\S* (?P<op>[\w-]+)"
-    r"\((?P<operands>[^)]*)\)(?P<rest>.*)$",
-    re.MULTILINE,
-)
-OPERAND = re.compile(r"%([\w.-]+)")
 LAST_AXIS = re.compile(r"rhs_contracting_dims=\{(\d+)\}")
 BATCH_AXES = re.compile(r"rhs_batch_dims=\{([\d,]*)\}")
 MOVED_AXES = re.compile(r" dimensions=\{([\d,]*)\}")
@@ -37,21 +32,9 @@ PRODUCTS = {"dot", "convolution"}
 EXTREMES = {"maximum", "minimum"}
 VARYING = {"constant", "parameter", "iota", "pad", *REDUCTIONS, *PRODUCTS}
 """Operations whose results vary along all axes, for all that is known."""
-RESHAPES = {"reshape", "bitcast"}
 ARITHMETIC = {"add", "subtract", "multiply", "negate"}
 FLOATS = {"f64", "f32", "bf16", "f16"}
 BYTES = {"s8", "u8"}
-
-
-class Instruction(NamedTuple):
-    """An instruction of XLA: its result, the names of its operands, and the text after the name of the operation."""
-
-    name: str
-    dtype: str
-    dims: tuple[int, ...]
-    op: str
-    operands: list[str]
-    rest: str
 
 
 class Fusion(NamedTuple):
@@ -61,33 +44,26 @@ class Fusion(NamedTuple):
     constants: list[str | None]
 
 
-def has_fault(text: str) -> bool:
+def has_library_fault(text: str) -> bool:
     """Whether a compiled program, as XLA's text, has a fusion that may compute wrong numbers."""
     return "__ynn_fusion" in text and any(_is_faulty(fusion) for fusion in _fusions(text))
 
 
 def _fusions(text: str) -> Iterator[Fusion]:
-    bodies, constants = dict(COMPUTATION.findall(text)), dict(CONSTANT.findall(text))
+    bodies, constants = computations(text), dict(CONSTANT.findall(text))
     for call in CALL.finditer(text):
-        instructions = {instruction.name: instruction for instruction in _instructions(bodies.get(call["name"], ""))}
-        yield Fusion(instructions, [constants.get(name) for name in OPERAND.findall(call["operands"])])
-
-
-def _instructions(body: str) -> Iterator[Instruction]:
-    for match in INSTRUCTION.finditer(body):
-        dims = tuple(_numbers(match["dims"]))
-        rest = f"{match['operands']}){match['rest']}"
-        yield Instruction(match["name"], match["dtype"], dims, match["op"], OPERAND.findall(match["operands"]), rest)
+        values = [constants.get(name) for name in operand_names(call["operands"])]
+        yield Fusion(instructions(bodies.get(call["name"], "")), values)
 
 
 def _is_faulty(fusion: Fusion) -> bool:
-    instructions = fusion.instructions.values()
-    if not any(instruction.op in REDUCTIONS for instruction in instructions):
+    inside = fusion.instructions.values()
+    if not any(instruction.op in REDUCTIONS for instruction in inside):
         return False
     axes = _varying_axes(fusion)
     return any(
         _is_faulty_product(instruction, axes, fusion) or _loses_nan(instruction, fusion) or _saturates(instruction)
-        for instruction in instructions
+        for instruction in inside
     )
 
 
@@ -106,10 +82,10 @@ def _varying_axes_of(instruction: Instruction, axes: Mapping[str, set[int]], fus
         return long
     of_first, moved = axes[operands[0]], MOVED_AXES.search(instruction.rest)
     if instruction.op == "broadcast" and moved:
-        to = _numbers(moved[1])
+        to = numbers(moved[1])
         return long & {to[axis] for axis in of_first}
     if instruction.op == "transpose" and moved:
-        return {to for to, axis in enumerate(_numbers(moved[1])) if axis in of_first}
+        return {to for to, axis in enumerate(numbers(moved[1])) if axis in of_first}
     if instruction.op in RESHAPES:
         return _reshaped(of_first, fusion.instructions[operands[0]].dims, instruction.dims)
     return long & set[int]().union(*(axes[name] for name in operands))
@@ -123,17 +99,13 @@ def _reshaped(axes: set[int], before: tuple[int, ...], after: tuple[int, ...]) -
     return {to for axis, to in zip(old, new, strict=True) if axis in axes}
 
 
-def _numbers(text: str) -> list[int]:
-    return [int(number) for number in text.split(",") if number]
-
-
 def _is_faulty_product(instruction: Instruction, axes: Mapping[str, set[int]], fusion: Fusion) -> bool:
     """Whether the second operand of a product is one number, in each batch, or has rows of three that are summed."""
     if instruction.op not in PRODUCTS or instruction.operands[1] not in axes:
         return False
     right = fusion.instructions[instruction.operands[1]]
     batch, last = BATCH_AXES.search(instruction.rest), LAST_AXIS.search(instruction.rest)
-    if axes[right.name] <= {*_numbers(batch[1] if batch else "")}:
+    if axes[right.name] <= {*numbers(batch[1] if batch else "")}:
         return True
     return LOSES_NARROW_PRODUCTS and bool(last) and int(last[1]) == len(right.dims) - 1 and right.dims[-1] == 3
 
@@ -160,5 +132,6 @@ def _saturates(instruction: Instruction) -> bool:
 
 def _constant(instruction: Instruction, fusion: Fusion) -> str | None:
     """The constant that an instruction is, or that the fusion gets as this parameter; None for any other."""
-    argument = instruction.rest.partition(")")[0] if instruction.op in {"constant", "parameter"} else ""
-    return fusion.constants[int(argument)] if instruction.op == "parameter" else argument or None
+    if instruction.op == "parameter":
+        return fusion.constants[int(instruction.argument)]
+    return instruction.argument if instruction.op == "constant" else None

@@ -11,7 +11,8 @@ from netloop import xla_compilation
 from netloop.lower import program as lowered_programs
 from netloop.serve import Sequences
 from netloop.xla_compilation import InterruptibleJit
-from netloop.xla_faults import LOSES_NARROW_PRODUCTS, has_fault
+from netloop.xla_faults import options_without_faults
+from netloop.xla_faults.library import LOSES_NARROW_PRODUCTS, has_library_fault
 from tests.support import networks, uniform_products
 from tests.support.uniform_products import F32, MAKERS
 
@@ -52,9 +53,9 @@ def fusion(right, contracted=0, kind="__ynn_fusion", shape="1,1", limit="0"):
     ids=["constant", "transposed operand", "element of a parameter", "computed", "transposed fill"],
 )
 def test_a_product_by_one_number_that_is_reduced_is_a_fault(text: str):
-    assert has_fault(text)
-    assert not has_fault(text.replace("__ynn_fusion", "kLoop"))
-    assert not has_fault(text.replace(" reduce(", " negate("))
+    assert has_library_fault(text)
+    assert not has_library_fault(text.replace("__ynn_fusion", "kLoop"))
+    assert not has_library_fault(text.replace(" reduce(", " negate("))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_a_product_by_one_number_that_is_reduced_is_a_fault(text: str):
     ],
 )
 def test_other_products_are_none(right: str):
-    assert not has_fault(fusion(right, shape="64,64"))
+    assert not has_library_fault(fusion(right, shape="64,64"))
 
 
 BATCHES = """%fused (first: f32[8,256,64], second: f32[{shape}]) -> f32[8,32] {{
@@ -92,13 +93,13 @@ ENTRY %main (x: f32[8,256,64], y: f32[{shape}]) -> f32[8,32] {{
     ids=["a number for each batch", "rows", "columns"],
 )
 def test_a_product_by_one_number_in_each_batch_is_a_fault(shape: str, moved: str, axes: str, is_fault: bool):
-    assert has_fault(BATCHES.format(shape=shape, moved=moved, axes=axes)) == is_fault
+    assert has_library_fault(BATCHES.format(shape=shape, moved=moved, axes=axes)) == is_fault
 
 
 def test_products_of_three_numbers_are_a_fault_of_old_versions():
-    assert has_fault(fusion("  %right = f32[40000,3]{1,0} parameter(1)", contracted=1)) == LOSES_NARROW_PRODUCTS
-    assert not has_fault(fusion("  %right = f32[3,40000]{1,0} parameter(1)", contracted=0))
-    assert not has_fault(fusion("  %right = f32[40000,64]{1,0} parameter(1)", contracted=1))
+    assert has_library_fault(fusion("  %right = f32[40000,3]{1,0} parameter(1)", contracted=1)) == LOSES_NARROW_PRODUCTS
+    assert not has_library_fault(fusion("  %right = f32[3,40000]{1,0} parameter(1)", contracted=0))
+    assert not has_library_fault(fusion("  %right = f32[40000,64]{1,0} parameter(1)", contracted=1))
 
 
 @pytest.mark.parametrize(
@@ -113,29 +114,29 @@ def test_an_extreme_loses_the_nan_of_a_first_operand_that_is_no_number(op: str, 
         "  %second = f32[256,64]{1,0} negate(%first)\n"
         f"  %right = f32[256,64]{{1,0}} {op}({operands})"
     )
-    assert has_fault(fusion(extreme)) == is_fault
-    assert not has_fault(fusion(extreme).replace("f32", "s32"))
+    assert has_library_fault(fusion(extreme)) == is_fault
+    assert not has_library_fault(fusion(extreme).replace("f32", "s32"))
 
 
 def test_a_minimum_of_a_maximum_loses_nan():
     """The library makes one clamp of both."""
     limits = f"{NUMBER}  %b = f32[256,64]{{1,0}} broadcast(%c), dimensions={{}}\n"
     extremes = "  %inner = f32[256,64]{{1,0}} {}(%b, %first)\n  %right = f32[256,64]{{1,0}} {}(%b, %inner)"
-    assert has_fault(fusion(limits + extremes.format("maximum", "minimum")))
-    assert not has_fault(fusion(limits + extremes.format("minimum", "maximum")))
+    assert has_library_fault(fusion(limits + extremes.format("maximum", "minimum")))
+    assert not has_library_fault(fusion(limits + extremes.format("minimum", "maximum")))
 
 
 @pytest.mark.parametrize(("dtype", "is_fault"), [("s8", True), ("u8", True), ("s16", False), ("f32", False)])
 def test_arithmetic_of_8_bits_does_not_wrap(dtype: str, is_fault: bool):
     right = f"  %right = {dtype}[256,64]{{1,0}} multiply(%first, %first)"
-    assert has_fault(fusion(right)) == is_fault
+    assert has_library_fault(fusion(right)) == is_fault
 
 
 @pytest.mark.parametrize(("limit", "is_fault"), [("0", False), ("nan", True)])
 def test_a_number_may_be_a_constant_outside_of_the_fusion(limit: str, is_fault: bool):
     text = fusion("  %c = f32[] parameter(1)\n  %b = f32[256,64]{1,0} broadcast(%c), dimensions={}\n"
                   "  %right = f32[256,64]{1,0} maximum(%b, %first)", limit=limit)  # fmt: skip
-    assert has_fault(text) == is_fault
+    assert has_library_fault(text) == is_fault
 
 
 # ---------------------------------------------------------------------------- programs of XLA
@@ -152,7 +153,7 @@ ORDINARY = {
 
 @pytest.mark.parametrize("name", ORDINARY)
 def test_ordinary_programs_have_no_fault(name: str):
-    assert not has_fault(jax.jit(ORDINARY[name]).lower(X).compile().as_text())
+    assert options_without_faults(jax.jit(ORDINARY[name]).lower(X).compile().as_text()) == {}
 
 
 def relu_network():
@@ -190,9 +191,15 @@ def test_the_forms_of_products_by_one_number_have_no_fault(name: str, monkeypatc
 
 
 def recorded_faults(monkeypatch):
-    """The answers of ``has_fault`` from now on."""
+    """Whether each program that is compiled from now on has a fault."""
     faults: list[bool] = []
-    monkeypatch.setattr(xla_compilation, "has_fault", lambda text: faults.append(has_fault(text)) or faults[-1])
+
+    def recorded(text):
+        options = options_without_faults(text)
+        faults.append(bool(options))
+        return options
+
+    monkeypatch.setattr(xla_compilation, "options_without_faults", recorded)
     return faults
 
 
