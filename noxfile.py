@@ -38,8 +38,8 @@ PARTS = {
 """The files of which a module writes a part. Tests compare the files with what it writes."""
 
 OF_LIBRARIES = (
-    "tests/from_jax/test_libraries.py",
-    "tests/onnx/importer/test_scikit_learn.py",
+    "tests/formats/from_jax/test_libraries.py",
+    "tests/formats/onnx/importer/test_scikit_learn.py",
     "tests/real_models/test_models.py",
     "tests/project/test_samples.py",
     "tests/benchmarks/test_figure.py",
@@ -90,7 +90,7 @@ def libraries(session: nox.Session) -> None:
 def serving(session: nox.Session) -> None:
     """The tests of services, with MLServer and the clients that call it over HTTP and gRPC."""
     session.install("-e", ".[clients]")
-    session.run("python", "-m", "pytest", "tests/serve", "tests/cli/test_serve.py", *session.posargs)
+    session.run("python", "-m", "pytest", "tests/tools/serve", "tests/tools/cli/test_serve.py", *session.posargs)
 
 
 @nox.session

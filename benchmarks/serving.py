@@ -35,8 +35,8 @@ import netloop as trt
 from benchmarks.building import RELU, SUM, Script, onnx_model
 from benchmarks.workload import normal
 from benchmarks.workloads.char_rnn import Steps
-from netloop.cli.serve import START
-from netloop.serve.sequences import Step
+from netloop.tools.cli.serve import START
+from netloop.tools.serve.sequences import Step
 
 STATES = {name: f"{name}n" for name in ("h0", "c0", "h1", "c1")}
 WIDTHS = 64, 256, 256, 10

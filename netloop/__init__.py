@@ -10,10 +10,9 @@ until then the command line can parse its arguments without waiting for JAX.
 
 import importlib as _importlib
 import sys as _sys
-import types as _types
 import typing as _typing
 
-from netloop.removed_names import unknown as _unknown
+from netloop.values.removed_names import unknown as _unknown
 
 if _typing.TYPE_CHECKING:
     from netloop import compat as compat
@@ -62,21 +61,10 @@ _ON_DEMAND = {
 }
 """Names that are imported on first use: they need an optional package, or are rarely used."""
 
-_EARLIER = {"Severity": "netloop.diagnostics"}
+_EARLIER = {"Severity": "netloop.values.diagnostics"}
 """Names of earlier releases, which are not listed: TensorRT has other members under them, as ``Logger.Severity``."""
 
 _NAMES = "netloop.public_names"
-
-
-class _Package(_types.ModuleType):
-    """The package. Its attribute ``check`` is the function, also after an import of the package ``netloop.check``."""
-
-    def __setattr__(self, name: str, value: _typing.Any) -> None:
-        if name not in ("check", "from_jax", "report") or not isinstance(value, _types.ModuleType):
-            super().__setattr__(name, value)
-
-
-_sys.modules[__name__].__class__ = _Package
 
 
 if not _typing.TYPE_CHECKING:  # a type checker, which has all names above, then finds misspelt ones

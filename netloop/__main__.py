@@ -2,7 +2,7 @@
 
 import sys
 
-from netloop.cli import main
+from netloop.tools.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import netloop as trt
-from netloop.demo import char_rnn
+from netloop.tools.demo import char_rnn
 
 
 def options() -> argparse.Namespace:

@@ -21,7 +21,7 @@ import char_rnn as by_steps
 import numpy as np
 
 import netloop as trt
-from netloop.demo import char_rnn
+from netloop.tools.demo import char_rnn
 
 
 def generate(model: char_rnn.CharRnn, seed: str, length: int) -> tuple[str, float]:

@@ -21,7 +21,7 @@ It prints the inputs and outputs, and a seed with its continuation:
 import numpy as np
 
 import netloop as trt
-from netloop.demo import char_rnn
+from netloop.tools.demo import char_rnn
 
 LOGGER = trt.Logger(trt.Logger.WARNING)
 SHARED = {"hiddenOut": "hiddenIn", "cellOut": "cellIn"}

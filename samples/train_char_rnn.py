@@ -28,7 +28,7 @@ import numpy as np
 
 import netloop as trt
 from netloop import wts
-from netloop.demo import char_rnn
+from netloop.tools.demo import char_rnn
 
 HELD_OUT = 0.1
 REPORT_EVERY = 50

@@ -9,7 +9,7 @@ import pytest
 import netloop as trt
 from netloop import script, wts
 from netloop.api.timing_cache import save_timing_cache
-from netloop.cli import main
+from netloop.tools.cli import main
 from tests.support.networks import mark
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")

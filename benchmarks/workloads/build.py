@@ -14,7 +14,7 @@ import netloop as trt
 from benchmarks.building import PROD, SUM, Script, Tensor
 from benchmarks.workload import Arrays, Call, Workload, normal
 from benchmarks.workloads.rnn import Lstm
-from netloop.nest import Scopes, nest
+from netloop.model.nest import Scopes, nest
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netloop.dims import Dims
-from netloop.plugins.interfaces import IVersionedInterface
+from netloop.model.plugins.interfaces import IVersionedInterface
+from netloop.values.dims import Dims
 
 
 class IGpuAllocator(IVersionedInterface):

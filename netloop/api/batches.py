@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from netloop.api.engine import ICudaEngine
-from netloop.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
-from netloop.execution.row_independence import CHANGED, dependent_rows
-from netloop.forked import require_jax
-from netloop.graph.attributes import check_instance
-from netloop.graph.tensor import ITensor
-from netloop.types import UNKNOWN, Array, TensorType
+from netloop.compiler.execution.row_independence import CHANGED, dependent_rows
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.tensor import ITensor
+from netloop.process.forked import require_jax
+from netloop.values.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
+from netloop.values.types import UNKNOWN, Array, TensorType
 
 Arrays = dict[str, Array]
 

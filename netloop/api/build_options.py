@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from netloop.api.enums import ProfilingVerbosity
 from netloop.api.logger import ILogger
 from netloop.api.profile import IOptimizationProfile
-from netloop.passes import chosen
+from netloop.compiler.passes import chosen
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
 from netloop.api.timing_cache import ITimingCache
 from netloop.api.tuning import Tuning
-from netloop.check import check, require_valid
-from netloop.checked_attributes import WithStatement, none_or
-from netloop.diagnostics import Finding, InputError, NetloopError, NetworkError, Severity, did_you_mean, reason
-from netloop.graph.attributes import check_instance
-from netloop.network import INetworkDefinition
-from netloop.passes import of_level
-from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
-from netloop.tuning import Samples
+from netloop.compiler.passes import of_level
+from netloop.compiler.tuning import Samples
+from netloop.model.check import check, require_valid
+from netloop.model.graph.attributes import check_instance
+from netloop.model.network import INetworkDefinition
+from netloop.model.plugins.registry import IPluginRegistry, get_plugin_registry
+from netloop.values.checked_attributes import WithStatement, none_or
+from netloop.values.diagnostics import Finding, InputError, NetloopError, NetworkError, Severity, did_you_mean, reason
 
 T = TypeVar("T")
 

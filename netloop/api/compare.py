@@ -10,16 +10,16 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine, compile
 from netloop.api.tolerance import Numbers, Tolerance
-from netloop.check import require_valid
-from netloop.diagnostics import ExecutionError
-from netloop.execution.probes import moment, record_elements, slots
-from netloop.graph.attributes import check_instance
-from netloop.graph.tensor import ITensor
-from netloop.layers.loop import ILoop
-from netloop.layers.sources import IConstantLayer
-from netloop.network import INetworkDefinition
-from netloop.reference import Trace
-from netloop.types import Array
+from netloop.compiler.execution.probes import moment, record_elements, slots
+from netloop.model.check import require_valid
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+from netloop.model.reference import Trace
+from netloop.values.diagnostics import ExecutionError
+from netloop.values.types import Array
 
 Iterations = tuple[int, ...]
 """The index of an iteration of each enclosing loop, the outermost first."""

@@ -22,11 +22,11 @@ from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import IProgressMonitor
 from netloop.api.timing_cache import ITimingCache, read_timing_cache
 from netloop.api.tuning import SECONDS
-from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, seconds, whole
-from netloop.graph.attributes import check_instance, check_member, flag_bit
-from netloop.graph.layer import ILayer
-from netloop.graph.layer_text import value_text
-from netloop.layers.loop import check_max_trips
+from netloop.model.graph.attributes import check_instance, check_member, flag_bit
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.layer_text import value_text
+from netloop.model.layers.loop import check_max_trips
+from netloop.values.checked_attributes import CheckedAttributes, WithStatement, none_or, seconds, whole
 
 DEFAULT_LIMITS = {
     MemoryPoolType.WORKSPACE: 1 << 34,

@@ -17,9 +17,15 @@ from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import ErrorCodeTRT, ProfilingVerbosity
 from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
-from netloop.check import require_valid
-from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or
-from netloop.diagnostics import (
+from netloop.model.check import require_valid
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.assertion import IAssertionLayer
+from netloop.model.nest import LayerStep
+from netloop.model.network import INetworkDefinition
+from netloop.values.checked_attributes import CheckedAttributes, WithStatement, none_or
+from netloop.values.diagnostics import (
     ExecutionError,
     Finding,
     InputError,
@@ -29,16 +35,10 @@ from netloop.diagnostics import (
     plain,
     reason,
 )
-from netloop.dims import Dims
-from netloop.enums import TensorFormat
-from netloop.graph.attributes import check_instance
-from netloop.graph.infer import TypeTable
-from netloop.graph.tensor import ITensor
-from netloop.layers.assertion import IAssertionLayer
-from netloop.nest import LayerStep
-from netloop.network import INetworkDefinition
-from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type
-from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
+from netloop.values.dims import Dims
+from netloop.values.enums import TensorFormat
+from netloop.values.types import UNKNOWN, Array, TensorType, agree, numpy_type
+from netloop.values.unpicklable import OF_AN_ENGINE, Unpicklable
 
 E = TypeVar("E", bound=EngineTensors)
 """The class of an engine, which itself creates contexts: ICudaEngine."""

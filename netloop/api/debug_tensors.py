@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from netloop.api.observers import IDebugListener
-from netloop.diagnostics import ExecutionError, Finding, reason
-from netloop.dims import Dims
-from netloop.enums import TensorLocation
-from netloop.graph.attributes import check_instance
-from netloop.graph.tensor import ITensor
-from netloop.types import data_type
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import ExecutionError, Finding, reason
+from netloop.values.dims import Dims
+from netloop.values.enums import TensorLocation
+from netloop.values.types import data_type
 
 
 class DebugTensors:

@@ -29,20 +29,20 @@ from netloop.api.observers import IErrorRecorder
 from netloop.api.progress import IProgressMonitor, Progress
 from netloop.api.timing_cache import ITimingCache, cache_of
 from netloop.api.tuning import SECONDS, Tuning, forms_here, notes_of, tuned
-from netloop.atomic_write import write_whole
-from netloop.checked_attributes import WithStatement, none_or, seconds, whole
-from netloop.diagnostics import FileFormatError, plain
-from netloop.execution.compiled_program import Watch
-from netloop.execution.executable import inputs_named
-from netloop.forked import FORK, require_jax
-from netloop.graph.attributes import check_instance, check_member
-from netloop.layers.loop import check_max_trips
-from netloop.layers.sources import IConstantLayer
-from netloop.nest.listing import listing, listing_html, summary
-from netloop.network import INetworkDefinition
-from netloop.passes import Note, chosen
-from netloop.tuning import Trial
-from netloop.types import LARGEST_KNOWN_VALUE
+from netloop.compiler.execution.compiled_program import Watch
+from netloop.compiler.execution.executable import inputs_named
+from netloop.compiler.passes import Note, chosen
+from netloop.compiler.tuning import Trial
+from netloop.model.graph.attributes import check_instance, check_member
+from netloop.model.layers.loop import check_max_trips
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.nest.listing import listing, listing_html, summary
+from netloop.model.network import INetworkDefinition
+from netloop.process.atomic_write import write_whole
+from netloop.process.forked import FORK, require_jax
+from netloop.values.checked_attributes import WithStatement, none_or, seconds, whole
+from netloop.values.diagnostics import FileFormatError, plain
+from netloop.values.types import LARGEST_KNOWN_VALUE
 
 
 def compile(

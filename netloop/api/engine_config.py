@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from netloop.api.enums import ExecutionContextAllocationStrategy, SerializationFlag
-from netloop.checked_attributes import CheckedAttributes, whole
-from netloop.graph.attributes import check_member, flag_bit
+from netloop.model.graph.attributes import check_member, flag_bit
+from netloop.values.checked_attributes import CheckedAttributes, whole
 
 
 class ISerializationConfig(CheckedAttributes):

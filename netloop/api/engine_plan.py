@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from netloop import plan
 from netloop.api.build_options import BuildOptions
 from netloop.api.enums import ProfilingVerbosity
 from netloop.api.memory import IHostMemory
 from netloop.api.profile import IOptimizationProfile, Range
-from netloop.diagnostics import FileFormatError, Finding
-from netloop.layers.sources import IConstantLayer
-from netloop.network import INetworkDefinition
-from netloop.passes import PASSES
-from netloop.plan.json_reader import JsonValue
+from netloop.compiler.passes import PASSES
+from netloop.model import plan
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+from netloop.model.plan.json_reader import JsonValue
+from netloop.values.diagnostics import FileFormatError, Finding
 
 OPTIONAL: dict[str, Callable[[JsonValue], Any]] = {
     "max_trips": lambda node: node.whole(0),

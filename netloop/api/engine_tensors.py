@@ -10,18 +10,18 @@ from netloop.api.logger import ILogger
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.profile_shapes import types_within
-from netloop.check import require_valid
-from netloop.checked_attributes import integer
-from netloop.diagnostics import Finding, InputError, did_you_mean, listed
-from netloop.dims import Dims
-from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
-from netloop.execution.executable import Executable
-from netloop.graph.attributes import check_instance
-from netloop.graph.infer import TypeTable
-from netloop.graph.tensor import ITensor
-from netloop.layers.cache import IKVCacheUpdateLayer
-from netloop.layers.sources import IConstantLayer
-from netloop.string_arrays import type_name
+from netloop.compiler.execution.executable import Executable
+from netloop.model.check import require_valid
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.cache import IKVCacheUpdateLayer
+from netloop.model.layers.sources import IConstantLayer
+from netloop.values.checked_attributes import integer
+from netloop.values.diagnostics import Finding, InputError, did_you_mean, listed
+from netloop.values.dims import Dims
+from netloop.values.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
+from netloop.values.string_arrays import type_name
 
 LINEAR_BIT = 1 << int(TensorFormat.LINEAR)
 

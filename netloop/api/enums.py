@@ -1,6 +1,6 @@
 """TensorRT's enumerations for building and running engines, with its names and numbers."""
 
-from netloop.enums import TensorRTEnum
+from netloop.values.enums import TensorRTEnum
 
 
 class BuilderFlag(TensorRTEnum):

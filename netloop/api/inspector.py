@@ -9,16 +9,16 @@ from typing import Any
 from netloop.api.context import IExecutionContext
 from netloop.api.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.api.observers import IErrorRecorder
-from netloop.checked_attributes import CheckedAttributes, none_or
-from netloop.execution.executable import Executable
-from netloop.graph.layer import ILayer
-from netloop.graph.tensor import ITensor
-from netloop.layers.conditional import IIfConditionalBoundaryLayer
-from netloop.layers.loop import ILoopBoundaryLayer
-from netloop.passes import PASSES, Note
-from netloop.string_arrays import type_name
-from netloop.tuning import Trial
-from netloop.unpicklable import Unpicklable
+from netloop.compiler.execution.executable import Executable
+from netloop.compiler.passes import PASSES, Note
+from netloop.compiler.tuning import Trial
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.conditional import IIfConditionalBoundaryLayer
+from netloop.model.layers.loop import ILoopBoundaryLayer
+from netloop.values.checked_attributes import CheckedAttributes, none_or
+from netloop.values.string_arrays import type_name
+from netloop.values.unpicklable import Unpicklable
 
 
 class EngineInspector(Unpicklable, CheckedAttributes):

@@ -3,9 +3,9 @@
 import sys
 from functools import total_ordering
 
-from netloop.checked_attributes import WithStatement
-from netloop.enums import TensorRTEnum
-from netloop.graph.attributes import check_member
+from netloop.model.graph.attributes import check_member
+from netloop.values.checked_attributes import WithStatement
+from netloop.values.enums import TensorRTEnum
 
 
 class ILogger(WithStatement):

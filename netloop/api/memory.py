@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from netloop.checked_attributes import WithStatement
-from netloop.enums import DataType
-from netloop.types import Array
+from netloop.values.checked_attributes import WithStatement
+from netloop.values.enums import DataType
+from netloop.values.types import Array
 
 
 class IHostMemory(WithStatement, bytes):

@@ -6,11 +6,11 @@ from typing import Any
 
 from netloop.api.enums import ErrorCodeTRT
 from netloop.api.logger import ILogger
-from netloop.checked_attributes import CheckedAttributes, none_or, whole
-from netloop.dims import Dims
-from netloop.enums import DataType, TensorLocation
-from netloop.graph.attributes import check_instance
-from netloop.unpicklable import Unpicklable
+from netloop.model.graph.attributes import check_instance
+from netloop.values.checked_attributes import CheckedAttributes, none_or, whole
+from netloop.values.dims import Dims
+from netloop.values.enums import DataType, TensorLocation
+from netloop.values.unpicklable import Unpicklable
 
 
 class IErrorRecorder:

@@ -12,17 +12,17 @@ import onnx
 from netloop.api.config import IBuilderConfig
 from netloop.api.enums import ErrorCode, OnnxParserFlag
 from netloop.api.logger import ILogger
-from netloop.checked_attributes import WithStatement
-from netloop.diagnostics import Finding, ModelError
-from netloop.graph.attributes import check_instance, flag_bit
-from netloop.graph.tensor import ITensor
-from netloop.network import INetworkDefinition
-from netloop.onnx import supports
-from netloop.onnx.importer.graph import OnnxImporter
-from netloop.onnx.importer.model import Model, read
-from netloop.onnx.importer.node import ImportedNode
-from netloop.onnx.importer.unknown_operators import unknown_operators
-from netloop.unpicklable import Unpicklable
+from netloop.formats.onnx import supports
+from netloop.formats.onnx.importer.graph import OnnxImporter
+from netloop.formats.onnx.importer.model import Model, read
+from netloop.formats.onnx.importer.node import ImportedNode
+from netloop.formats.onnx.importer.unknown_operators import unknown_operators
+from netloop.model.graph.attributes import check_instance, flag_bit
+from netloop.model.graph.tensor import ITensor
+from netloop.model.network import INetworkDefinition
+from netloop.values.checked_attributes import WithStatement
+from netloop.values.diagnostics import Finding, ModelError
+from netloop.values.unpicklable import Unpicklable
 
 # fmt: off
 CODES = {

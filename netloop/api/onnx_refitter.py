@@ -9,13 +9,13 @@ import numpy as np
 from netloop.api.logger import ILogger
 from netloop.api.onnx_parser import OnnxModelReader
 from netloop.api.refitter import Refitter
-from netloop.diagnostics import Finding
-from netloop.graph.attributes import check_instance
-from netloop.layers.sources import IConstantLayer
-from netloop.network import INetworkDefinition
-from netloop.onnx.importer.model import Model
-from netloop.string_arrays import type_name
-from netloop.types import Array
+from netloop.formats.onnx.importer.model import Model
+from netloop.model.graph.attributes import check_instance
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import Finding
+from netloop.values.string_arrays import type_name
+from netloop.values.types import Array
 
 
 class OnnxParserRefitter(OnnxModelReader):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from netloop.checked_attributes import CheckedAttributes
-from netloop.dims import Dims
+from netloop.values.checked_attributes import CheckedAttributes
+from netloop.values.dims import Dims
 
 
 class Range(NamedTuple):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from netloop.api.profile import IOptimizationProfile
-from netloop.diagnostics import Finding
-from netloop.graph.infer import TypeTable
-from netloop.graph.layer import ILayer
-from netloop.graph.tensor import ITensor
-from netloop.layers.rearrange import IShuffleLayer
-from netloop.layers.resample import IResizeLayer
-from netloop.layers.slice import ISliceLayer
-from netloop.layers.sources import IFillLayer
-from netloop.network import INetworkDefinition
-from netloop.types import UNKNOWN, Shape, TensorType
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.rearrange import IShuffleLayer
+from netloop.model.layers.resample import IResizeLayer
+from netloop.model.layers.slice import ISliceLayer
+from netloop.model.layers.sources import IFillLayer
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import Finding
+from netloop.values.types import UNKNOWN, Shape, TensorType
 
 DIMS_INPUTS: dict[type[ILayer], int] = {IFillLayer: 0, IResizeLayer: 1, IShuffleLayer: 1, ISliceLayer: 2}
 """The input of some layers whose elements are the dims of the output."""

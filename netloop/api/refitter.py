@@ -12,19 +12,19 @@ from netloop.api.engine import ICudaEngine
 from netloop.api.enums import ErrorCodeTRT, WeightsRole
 from netloop.api.logger import ILogger
 from netloop.api.observers import LoggedObject
-from netloop.diagnostics import did_you_mean, listed
-from netloop.dims import Weights, weights_array
-from netloop.enums import TensorLocation
-from netloop.execution.sharded_engine import ShardedEngine
-from netloop.graph.attributes import check_instance, check_member
-from netloop.graph.layer import ILayer
-from netloop.layers.affine import IScaleLayer
-from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, is_given
-from netloop.layers.sources import IConstantLayer
-from netloop.nest import live_layers
-from netloop.network import INetworkDefinition
-from netloop.string_arrays import type_name
-from netloop.types import Array
+from netloop.compiler.execution.sharded_engine import ShardedEngine
+from netloop.model.graph.attributes import check_instance, check_member
+from netloop.model.graph.layer import ILayer
+from netloop.model.layers.affine import IScaleLayer
+from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, is_given
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.nest import live_layers
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import did_you_mean, listed
+from netloop.values.dims import Weights, weights_array
+from netloop.values.enums import TensorLocation
+from netloop.values.string_arrays import type_name
+from netloop.values.types import Array
 
 CONVOLUTION_ROLES = {WeightsRole.KERNEL: "kernel", WeightsRole.BIAS: "bias"}
 ATTRIBUTES: dict[type[ILayer], dict[WeightsRole, str]] = {

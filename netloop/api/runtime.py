@@ -12,10 +12,10 @@ from netloop.api.enums import DLAWorkspaceAllocationStrategy, EngineCapability, 
 from netloop.api.logger import ILogger
 from netloop.api.observers import LoggedObject
 from netloop.api.streams import IStreamReader, IStreamReaderV2, read_from
-from netloop.checked_attributes import WithStatement, none_or, whole
-from netloop.diagnostics import NetloopError
-from netloop.graph.attributes import check_instance, check_member
-from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
+from netloop.model.graph.attributes import check_instance, check_member
+from netloop.model.plugins.registry import IPluginRegistry, get_plugin_registry
+from netloop.values.checked_attributes import WithStatement, none_or, whole
+from netloop.values.diagnostics import NetloopError
 
 READERS = (IStreamReader, IStreamReaderV2)
 

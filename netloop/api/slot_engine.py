@@ -15,27 +15,27 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.slot_requests import RequestState, Rows, SlotRequest
-from netloop.call_inputs import check_values
-from netloop.check import require_valid
-from netloop.checked_attributes import whole
-from netloop.diagnostics import ExecutionError, InputError
-from netloop.execution.program_cache import ProgramCache
-from netloop.execution.slot_checks import served_loop
-from netloop.execution.slots import FOR_ONE_ROW, Slots, SlotSource
-from netloop.execution.stream_lengths import free_lengths
-from netloop.execution.weight_loading import DeviceWeights, device_copy
-from netloop.forked import FORK, require_jax
-from netloop.graph.attributes import check_instance
-from netloop.jax_settings import pinned_settings
-from netloop.layers.loop import check_max_trips
-from netloop.layers.sources import IConstantLayer
-from netloop.lower import constants_of, require_program
-from netloop.lower.compilability import require_arrays
-from netloop.lower.nesting import require_shallow
-from netloop.network import INetworkDefinition
-from netloop.passes import NO_FORMS, Forms, Note, chosen
-from netloop.types import Array
-from netloop.unpicklable import Unpicklable
+from netloop.compiler.execution.program_cache import ProgramCache
+from netloop.compiler.execution.slot_checks import served_loop
+from netloop.compiler.execution.slots import FOR_ONE_ROW, Slots, SlotSource
+from netloop.compiler.execution.stream_lengths import free_lengths
+from netloop.compiler.execution.weight_loading import DeviceWeights, device_copy
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.lower import constants_of, require_program
+from netloop.compiler.lower.compilability import require_arrays
+from netloop.compiler.lower.nesting import require_shallow
+from netloop.compiler.passes import NO_FORMS, Forms, Note, chosen
+from netloop.model.call_inputs import check_values
+from netloop.model.check import require_valid
+from netloop.model.graph.attributes import check_instance
+from netloop.model.layers.loop import check_max_trips
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+from netloop.process.forked import FORK, require_jax
+from netloop.values.checked_attributes import whole
+from netloop.values.diagnostics import ExecutionError, InputError
+from netloop.values.types import Array
+from netloop.values.unpicklable import Unpicklable
 
 
 class SlotEngine(Unpicklable):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 
-from netloop.execution.slots import Slots
-from netloop.types import Array
-from netloop.unpicklable import Unpicklable
+from netloop.compiler.execution.slots import Slots
+from netloop.values.types import Array
+from netloop.values.unpicklable import Unpicklable
 
 Rows = dict[str, Array]
 """The rows of one iteration, by the names of the outputs that they belong to."""

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netloop.api.engine import ICudaEngine
-from netloop.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
-from netloop.graph.infer import TypeTable
-from netloop.graph.tensor import ITensor
-from netloop.types import UNKNOWN, TensorType
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
+from netloop.values.types import UNKNOWN, TensorType
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_type, require_weights
-from netloop.call_inputs import check_values
-from netloop.diagnostics import Finding, InputError, reason
-from netloop.execution.ready_call import ReadyCall
-from netloop.forked import require_jax
-from netloop.graph.attributes import check_instance
-from netloop.graph.infer import TypeTable
-from netloop.jax_settings import pinned_settings
-from netloop.unpicklable import Unpicklable
+from netloop.compiler.execution.ready_call import ReadyCall
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.model.call_inputs import check_values
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.infer import TypeTable
+from netloop.process.forked import require_jax
+from netloop.values.diagnostics import Finding, InputError, reason
+from netloop.values.unpicklable import Unpicklable
 
 Pick = Callable[[Sequence[Any]], tuple[Any, ...]]
 """Returns some elements of a sequence."""

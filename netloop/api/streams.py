@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from netloop import plan
 from netloop.api.enums import SeekPosition
-from netloop.diagnostics import FileFormatError, Finding, NetloopError, reason
+from netloop.model import plan
+from netloop.values.diagnostics import FileFormatError, Finding, NetloopError, reason
 
 MOST_AT_ONCE = 1 << 26
 """The largest number of bytes that a reader is asked for at once."""

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from netloop.api.memory import IHostMemory
-from netloop.atomic_write import write_whole
-from netloop.diagnostics import FileFormatError, Finding, reason
-from netloop.file_reading import read_regular
-from netloop.graph.attributes import check_instance
-from netloop.plan.json_reader import JsonValue, from_json, to_json
-from netloop.tuning import TimingCacheKey, TimingCacheValue, this_machine
-from netloop.tuning.entries import Entries
+from netloop.compiler.tuning import TimingCacheKey, TimingCacheValue, this_machine
+from netloop.compiler.tuning.entries import Entries
+from netloop.model.graph.attributes import check_instance
+from netloop.model.plan.json_reader import JsonValue, from_json, to_json
+from netloop.process.atomic_write import write_whole
+from netloop.process.file_reading import read_regular
+from netloop.values.diagnostics import FileFormatError, Finding, reason
 
 FORMAT = "netloop timing cache"
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.types import Array
+from netloop.values.types import Array
 
 Numbers = tuple[tuple[int, ...], Any, Any, int | None]
 """The largest difference of two arrays: the index, the two numbers, and their distance in ulps."""

@@ -8,11 +8,9 @@ from typing import Any
 
 from netloop.api.build_options import BuildOptions
 from netloop.api.timing_cache import ITimingCache
-from netloop.diagnostics import Finding, InputError, NetworkError, reason
-from netloop.execution.executable import Executable
-from netloop.network import INetworkDefinition
-from netloop.passes import PASSES, RULE, Forms, Note
-from netloop.tuning import (
+from netloop.compiler.execution.executable import Executable
+from netloop.compiler.passes import PASSES, RULE, Forms, Note
+from netloop.compiler.tuning import (
     LONGEST,
     Decisions,
     NoSamples,
@@ -27,6 +25,8 @@ from netloop.tuning import (
     this_machine,
     with_alternatives,
 )
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import Finding, InputError, NetworkError, reason
 
 SECONDS = 60.0
 """The seconds after which tuning times nothing new, unless a script sets others."""

@@ -1,68 +1,8 @@
-"""TensorRT code without a GPU: netloop in place of ``tensorrt``, and CUDA's Python packages on host memory.
+"""TensorRT code without a GPU: netloop instead of ``tensorrt``, and CUDA's Python packages on host memory.
 
-    python -m netloop.compat script.py    # a script, unchanged
-    pytest -p netloop.compat.pytest_plugin  # tests of TensorRT code
-
->>> # with netloop.compat.stand_ins(): import tensorrt
+python -m netloop.compat script.py    # a script, unchanged
+pytest -p netloop.compat.pytest_plugin  # tests of TensorRT code
 """
 
-from __future__ import annotations
-
-import ctypes
-import importlib
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
-from types import ModuleType
-from unittest.mock import patch
-
-from netloop.compat.cuda_library import load_library
-
-# fmt: off
-STAND_INS = {
-    "tensorrt":              "netloop.tensorrt",
-    "tensorrt.tensorrt":     "netloop.tensorrt",
-    "tensorrt_lean":         "netloop.tensorrt",
-    "tensorrt_dispatch":     "netloop.tensorrt",
-    "cuda.bindings.runtime": "netloop.compat.cuda_runtime",
-    "cuda.bindings.driver":  "netloop.compat.cuda_driver",
-    "cuda.bindings.nvrtc":   "netloop.compat.cuda_nvrtc",
-    "cuda.cudart":           "netloop.compat.cuda_runtime",
-    "cuda.cuda":             "netloop.compat.cuda_driver",
-    "cuda.nvrtc":            "netloop.compat.cuda_nvrtc",
-    "pycuda.driver":         "netloop.compat.pycuda_driver",
-    "pycuda.autoinit":       "netloop.compat.pycuda_autoinit",
-}
-# fmt: on
-"""The modules that stand for others."""
-
-PACKAGES = ("cuda", "cuda.bindings", "pycuda")
-"""The packages that have such modules, and nothing else."""
-
-
-def install() -> None:
-    """Make imports of TensorRT and CUDA's packages give the stand-ins, until the process ends.
-
-    Modules of these names that were imported before stay with those who imported them.
-    """
-    sys.modules.update(_modules())
-    setattr(ctypes, "CDLL", load_library)  # noqa: B010 (the type of CDLL is that of a class)
-
-
-@contextmanager
-def stand_ins() -> Generator[None]:
-    """A context in which imports of TensorRT and CUDA's packages give the stand-ins."""
-    with patch.dict(sys.modules, _modules()), patch.object(ctypes, "CDLL", load_library):
-        yield
-
-
-def _modules() -> dict[str, ModuleType]:
-    made = {name: importlib.import_module(own) for name, own in STAND_INS.items()}
-    for name in PACKAGES:
-        made[name] = package = ModuleType(name, "A package of CUDA's for Python, as netloop stands in for it.")
-        package.__path__ = []
-    for name, module in made.items():
-        parent, _, last = name.rpartition(".")
-        if parent in PACKAGES:
-            setattr(made[parent], last, module)
-    return made
+from netloop.tools.compat import install as install
+from netloop.tools.compat import stand_ins as stand_ins

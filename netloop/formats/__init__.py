@@ -1,11 +1,5 @@
-"""The common part of the importers and exporters of all model formats."""
+"""Models of other frameworks, in and out.
 
-from netloop.formats.import_errors import ImportErrors as ImportErrors
-from netloop.formats.import_errors import InputNotImported as InputNotImported
-from netloop.formats.import_errors import Unimported as Unimported
-from netloop.formats.import_errors import read_model_file as read_model_file
-from netloop.formats.loops import CarriedValues as CarriedValues
-from netloop.formats.loops import IterationResult as IterationResult
-from netloop.formats.loops import LoopLimits as LoopLimits
-from netloop.formats.loops import StackedOutput as StackedOutput
-from netloop.formats.loops import build_loop as build_loop
+``onnx``, ``openvino`` and ``from_jax`` import; ``onnx_graph`` is the graph of ONNX operators that both exporters
+write; ``stablehlo``, ``deploy`` and ``wts`` write programs and weights; ``shared`` is common to all.
+"""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.layers.pointwise import IElementWiseLayer, IUnaryLayer
+from netloop.model.layers.pointwise import IElementWiseLayer, IUnaryLayer
 from tests.support.networks import (
     EXAMPLES,
     F,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.passes import OFF
-from netloop.tuning import TimedPair
+from netloop.compiler.passes import OFF
+from netloop.compiler.tuning import TimedPair
 from tests.support.builds import config_with_profile, doubling_network
 from tests.support.cells import lstm
 from tests.support.log import Log

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import UNKNOWN, numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import UNKNOWN, numpy_type
 from tests.fuzz.target import Bytes, Target
 from tests.support.layer_specs import CALLS, B, F, I, L, Tensors
 from tests.support.method_calls import OF_CONDITIONAL, OF_LOOP

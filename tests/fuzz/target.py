@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 import netloop as trt
-from netloop.diagnostics import CODES
+from netloop.values.diagnostics import CODES
 
 Bytes = Callable[[bytes], bytes]
 """Changes some bytes, as the fuzzer does without knowing their structure."""

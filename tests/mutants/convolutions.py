@@ -2,18 +2,18 @@
 
 from tests.mutants.mutant import Mutant
 
-BFLOAT16 = "netloop/passes/bfloat16_products.py"
-INTEGERS = "netloop/passes/integers_as_floats.py"
-LAYERS = "netloop/passes/channels_last_layers.py"
-LAYOUT = "netloop/passes/channels_last.py"
-LOADING = "netloop/lower/weight_folding.py"
-OUTPUTS = "netloop/passes/rewriter.py"
-WINOGRAD = "netloop/passes/winograd.py"
+BFLOAT16 = "netloop/compiler/passes/bfloat16_products.py"
+INTEGERS = "netloop/compiler/passes/integers_as_floats.py"
+LAYERS = "netloop/compiler/passes/channels_last_layers.py"
+LAYOUT = "netloop/compiler/passes/channels_last.py"
+LOADING = "netloop/compiler/lower/weight_folding.py"
+OUTPUTS = "netloop/compiler/passes/rewriter.py"
+WINOGRAD = "netloop/compiler/passes/winograd.py"
 
-ORDERS = "tests/passes/test_channels_last.py"
-TILES = "tests/passes/test_winograd.py"
-SUMS = "tests/passes/test_integers_as_floats.py"
-SCALED = "tests/passes/test_bfloat16_products.py"
+ORDERS = "tests/compiler/passes/test_channels_last.py"
+TILES = "tests/compiler/passes/test_winograd.py"
+SUMS = "tests/compiler/passes/test_integers_as_floats.py"
+SCALED = "tests/compiler/passes/test_bfloat16_products.py"
 
 NONE_GROWN = "none: random networks have few convolutions, and none of this kind"
 
@@ -83,6 +83,7 @@ FAULTS = [
     Mutant("a padded convolution is a product", BFLOAT16,
            "not is_plain or any(map(any, layer.padding))", "not is_plain", SCALED, NONE_GROWN),
     Mutant("what depends on a step that numpy does not compute is computed by numpy", LOADING,
-           "or not late.isdisjoint(each.reads):", "or False:", "tests/lower/test_weight_folding.py", NONE_GROWN),
+           "or not late.isdisjoint(each.reads):", "or False:",
+           "tests/compiler/lower/test_weight_folding.py", NONE_GROWN),
 ]
 # fmt: on

@@ -2,41 +2,41 @@
 
 from tests.mutants.mutant import Mutant
 
-CALLS = "tests/execution/test_program_cache.py"
-CHUNKED = "netloop/lower/loop/chunked_while.py"
-ENTRY = "netloop/lower/loop/entry.py"
-FACTS = "netloop/lower/loop/facts.py"
-FAILURES = "tests/execution/test_failures.py"
-FISSION = "netloop/lower/loop/fission.py"
-FLAGS = "netloop/lower/frame.py"
-HOST = "netloop/host/layers.py"
-HOST_FRAME = "netloop/host/frame.py"
-HOST_LOOP = "netloop/host/loop.py"
-PADDED, PADDING = "netloop/host/padded_pieces.py", "netloop/host/padding.py"
-SHAPE_VALUES = "netloop/lower/shape_values.py"
-IFS = "tests/layers/test_conditional.py"
-ITERATORS = "netloop/lower/loop/iterators.py"
-LOAD = "netloop/lower/weight_folding.py"
-LOADED = "tests/lower/test_weight_folding.py"
-LOOPS = "tests/layers/test_loop.py"
-LOWER_IF = "netloop/lower/conditional.py"
-OUTPUTS = "netloop/lower/loop/outputs.py"
-PASSES = "tests/passes"
-PROGRAM = "netloop/lower/program.py"
-PROGRAMS = "netloop/execution/program_cache.py"
-READY = "netloop/execution/compiled_program.py"
-SCAN = "netloop/lower/loop/scan.py"
-SPLIT = "tests/lower/loop/test_fission.py"
-STATE = "netloop/lower/loop/state.py"
-STEPS = "netloop/nest/steps.py"
-STRATEGY = "netloop/lower/loop/strategy.py"
-SUPPRESSION = "netloop/layers/suppression.py"
-WHILE_LOOP = "netloop/lower/loop/while_loop.py"
+CALLS = "tests/compiler/execution/test_program_cache.py"
+CHUNKED = "netloop/compiler/lower/loop/chunked_while.py"
+ENTRY = "netloop/compiler/lower/loop/entry.py"
+FACTS = "netloop/compiler/lower/loop/facts.py"
+FAILURES = "tests/compiler/execution/test_failures.py"
+FISSION = "netloop/compiler/lower/loop/fission.py"
+FLAGS = "netloop/compiler/lower/frame.py"
+HOST = "netloop/compiler/host/layers.py"
+HOST_FRAME = "netloop/compiler/host/frame.py"
+HOST_LOOP = "netloop/compiler/host/loop.py"
+PADDED, PADDING = "netloop/compiler/host/padded_pieces.py", "netloop/compiler/host/padding.py"
+SHAPE_VALUES = "netloop/compiler/lower/shape_values.py"
+IFS = "tests/model/layers/test_conditional.py"
+ITERATORS = "netloop/compiler/lower/loop/iterators.py"
+LOAD = "netloop/compiler/lower/weight_folding.py"
+LOADED = "tests/compiler/lower/test_weight_folding.py"
+LOOPS = "tests/model/layers/test_loop.py"
+LOWER_IF = "netloop/compiler/lower/conditional.py"
+OUTPUTS = "netloop/compiler/lower/loop/outputs.py"
+PASSES = "tests/compiler/passes"
+PROGRAM = "netloop/compiler/lower/program.py"
+PROGRAMS = "netloop/compiler/execution/program_cache.py"
+READY = "netloop/compiler/execution/compiled_program.py"
+SCAN = "netloop/compiler/lower/loop/scan.py"
+SPLIT = "tests/compiler/lower/loop/test_fission.py"
+STATE = "netloop/compiler/lower/loop/state.py"
+STEPS = "netloop/model/nest/steps.py"
+STRATEGY = "netloop/compiler/lower/loop/strategy.py"
+SUPPRESSION = "netloop/model/layers/suppression.py"
+WHILE_LOOP = "netloop/compiler/lower/loop/while_loop.py"
 
 CALLED_TWICE = "none: it shows in a second call, or with donated inputs"
 SPEED = "none: it changes how fast numbers are computed, and no number"
 MEMORY = "none: it changes how much memory is used, and no number"
-PADS = "tests/host/test_padding.py"
+PADS = "tests/compiler/host/test_padding.py"
 UNPADDED = "none: random networks run once, and a first length is not padded"
 UNDRAWN = "none: random networks have no suppression of boxes"
 
@@ -71,7 +71,7 @@ FAULTS = [
            FAILURES),
     Mutant("an assertion in a branch is lost", LOWER_IF,
            "first_error(frame.status, decided, status)", "first_error(frame.status, decided)",
-           "tests/layers/test_assertion.py tests/layers/test_conditional.py"),
+           "tests/model/layers/test_assertion.py tests/model/layers/test_conditional.py"),
     Mutant("of two failures the last is reported", FLAGS,
            "found = jnp.where(found == 0, flag, found)", "found = jnp.where(flag == 0, found, flag)", FAILURES),
     Mutant("an iterator over an axis that is one too short is not checked", FACTS,
@@ -79,11 +79,11 @@ FAULTS = [
            "count <= self._types[iterator.tensor(0)].shape[iterator.axis] + 1", LOOPS),
     Mutant("random numbers of all iterations are the same", PROGRAM,
            'named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))', 'named["seed"] = (layer.index,)',
-           "tests/layers/test_sources.py tests/layers/test_loop.py"),
+           "tests/model/layers/test_sources.py tests/model/layers/test_loop.py"),
     Mutant("a reverse iterator of host execution starts one element too late", HOST,
-           "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/host"),
+           "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/compiler/host"),
     Mutant("pieces of host execution do not get the COUNT of a reverse iterator", STEPS,
-           "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/host"),
+           "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/compiler/host"),
 
     # ------------------------------------------------------------------ loop fission and load time
     Mutant("the iterations after the last chunk read the first rows", SCAN,
@@ -114,7 +114,7 @@ FAULTS = [
            "zip(self.step.states, carry.errors.states[::-1], strict=True)", FAILURES),
     Mutant("the error flag of the assertions of earlier iterations is lost", STATE,
            "inside.status = carry.errors.status", "inside.status = 0",
-           "tests/layers/test_assertion.py::test_assertion_that_holds_again_later_is_an_error"),
+           "tests/model/layers/test_assertion.py::test_assertion_that_holds_again_later_is_an_error"),
     Mutant("the error flag of the rows of earlier iterations is lost", STATE,
            "first_error(old, inside.error_flag([each])) for old, each",
            "first_error(0, inside.error_flag([each])) for old, each",
@@ -124,14 +124,14 @@ FAULTS = [
            f"{LOOPS}::test_while_that_would_read_past_the_end_is_not_needed_after_the_count"),
     Mutant("LAST_VALUE of an iterator past the end of its axis sets no error flag", OUTPUTS,
            "inside.ended.add(state.step.loop)", "inside.ended.update()",
-           "tests/layers/test_loop.py::test_last_value_of_an_iterator_at_the_end_of_its_axis_is_an_error"),
+           "tests/model/layers/test_loop.py::test_last_value_of_an_iterator_at_the_end_of_its_axis_is_an_error"),
     Mutant("REVERSE with one row of room is padded at its beginning", OUTPUTS,
            "isinstance(trips, int) and trips >= length else", "isinstance(trips, int) and trips >= length - 1 else",
            "tests/support/test_networks.py"),
     Mutant("a negative axis of a stacked output counts from the end of a row", OUTPUTS,
            "jnp.moveaxis(rows, 0, normal_axis(layer.axis, rows.ndim))",
            "jnp.moveaxis(rows, 0, layer.axis if layer.axis >= 0 else layer.axis + rows.ndim - 1)",
-           "tests/layers/test_loop.py::test_new_axis_goes_where_it_is_asked_for"),
+           "tests/model/layers/test_loop.py::test_new_axis_goes_where_it_is_asked_for"),
     Mutant("the axis of an iterator changes places with axis 0", ITERATORS,
            "jnp.moveaxis(array, layer.axis, 0)[:trips]", "jnp.swapaxes(array, layer.axis, 0)[:trips]",
            f"{LOOPS}::test_iterator_keeps_the_order_of_the_other_axes"),
@@ -145,15 +145,15 @@ FAULTS = [
     Mutant("a poisoned value that a branch reads is valid after the conditional", LOWER_IF,
            "can_fail([step], frame.ended) or frame.error_flag(step.reads) is not None",
            "can_fail([step], frame.ended)",
-           "tests/layers/test_conditional.py::test_error_that_both_branches_need_appears "
-           "tests/layers/test_conditional.py::test_error_in_the_branch_taken_appears "
-           "tests/layers/test_conditional.py::test_error_in_one_output_of_a_conditional_does_not_appear_in_another"),
+           "tests/model/layers/test_conditional.py::test_error_that_both_branches_need_appears "
+           "tests/model/layers/test_conditional.py::test_error_in_the_branch_taken_appears "
+           "tests/model/layers/test_conditional.py::test_error_in_one_output_of_a_conditional_does_not_appear_in_another"),
     Mutant("if-conversion drops the error flags of branches that can fail", LOWER_IF,
            "if not tracks_errors and LoweringForm.IF_CONVERSION", "if LoweringForm.IF_CONVERSION",
-           "tests/layers/test_conditional.py::test_error_in_the_branch_taken_appears "
-           "tests/layers/test_conditional.py::test_error_in_the_branch_not_taken_never_appears "
-           "tests/layers/test_conditional.py::test_error_that_both_branches_need_appears "
-           "tests/layers/test_conditional.py::test_error_in_one_output_of_a_conditional_does_not_appear_in_another"),
+           "tests/model/layers/test_conditional.py::test_error_in_the_branch_taken_appears "
+           "tests/model/layers/test_conditional.py::test_error_in_the_branch_not_taken_never_appears "
+           "tests/model/layers/test_conditional.py::test_error_that_both_branches_need_appears "
+           "tests/model/layers/test_conditional.py::test_error_in_one_output_of_a_conditional_does_not_appear_in_another"),
     Mutant("the error flag of a branch that is known to be taken is lost", LOWER_IF,
            "frame.poison([tensor], frame.error_flag([result]))", "frame.poison([tensor], None)",
            f"{IFS}::test_error_in_the_branch_of_a_known_condition_appears"),
@@ -163,26 +163,26 @@ FAULTS = [
     Mutant("a layer passes on the error flag of its first input only", PROGRAM,
            "strict=True))\n        frame.poison(layer.outputs, frame.error_flag(layer.inputs))",
            "strict=True))\n        frame.poison(layer.outputs, frame.error_flag(layer.inputs[:1]))",
-           "tests/layers/test_loop.py::test_error_of_one_output_is_not_forgotten_for_the_next "
-           "tests/execution/test_failures.py::test_of_two_errors_the_first_is_raised "
-           "tests/execution/test_failures.py::test_error_has_the_same_message"),
+           "tests/model/layers/test_loop.py::test_error_of_one_output_is_not_forgotten_for_the_next "
+           "tests/compiler/execution/test_failures.py::test_of_two_errors_the_first_is_raised "
+           "tests/compiler/execution/test_failures.py::test_error_has_the_same_message"),
 
     # ------------------------------------------------------------------ scans, fission, unrolling and weight folding
     Mutant("rows of the iterations after the last chunk come first", SCAN,
            "for pair in zip(rows, rest, strict=True)", "for pair in zip(rest, rows, strict=True)",
-           "tests/passes/test_lowering_forms.py::test_chunks_of_iterations_give_the_same_results"),
+           "tests/compiler/passes/test_lowering_forms.py::test_chunks_of_iterations_give_the_same_results"),
     Mutant("states after the last whole chunk leave the loop", SCAN,
            "            carry, rest = self._chunk(carry, jax", "            _, rest = self._chunk(carry, jax",
-           "tests/passes/test_lowering_forms.py::test_chunks_of_iterations_give_the_same_results"),
+           "tests/compiler/passes/test_lowering_forms.py::test_chunks_of_iterations_give_the_same_results"),
     Mutant("a loop with error flags is split", SCAN,
            " or self._state.tracks_errors or self._trips < 2:", " or self._trips < 2:",
-           "tests/lower/loop/test_fission.py "
-           "tests/passes/test_negative_cases.py "
-           "tests/passes/test_lowering_forms.py"),
+           "tests/compiler/lower/loop/test_fission.py "
+           "tests/compiler/passes/test_negative_cases.py "
+           "tests/compiler/passes/test_lowering_forms.py"),
     Mutant("rows of 2 bits are joined by unrolling", SCAN,
            "if any(types[each].dtype in TINY for each in kept):", "if False:",
-           "tests/passes/test_lowering_forms.py::test_chunks_of_sub_byte_types_are_joined "
-           "tests/execution/test_element_types.py"),
+           "tests/compiler/passes/test_lowering_forms.py::test_chunks_of_sub_byte_types_are_joined "
+           "tests/compiler/execution/test_element_types.py"),
     Mutant("a next state that the prologue computes is not kept", FISSION,
            "*(each for step in core for each in step.reads), *following, *wanted}",
            "*(each for step in core for each in step.reads), *wanted}", SPLIT),
@@ -190,16 +190,16 @@ FAULTS = [
     # ------------------------------------------------------------------ host execution and chunked loops
     Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,
            "key = type.dtype, type.shape, None if known is None else known.tobytes()",
-           "key = type.dtype, type.shape", "tests/host/test_program.py"),
+           "key = type.dtype, type.shape", "tests/compiler/host/test_program.py"),
     Mutant("a program is made for each value of an input that is lost in large tensors", SHAPE_VALUES,
            "lambda tensor: tensor not in lost", "lambda tensor: True",
-           "tests/lower/test_shape_values.py tests/host/test_padding.py", SPEED),
+           "tests/compiler/lower/test_shape_values.py tests/compiler/host/test_padding.py", SPEED),
     Mutant("values are lost in the branch that is not taken", SHAPE_VALUES,
            "for layer, _ in tensor.uses if isinstance(layer, Operation))", "for layer, _ in tensor.uses)",
-           "tests/lower/test_shape_values.py", SPEED),
+           "tests/compiler/lower/test_shape_values.py", SPEED),
     Mutant("a piece is made for each number that is rounded to the same length", SHAPE_VALUES,
            "lambda tensor: not _is_float(network.types.of(tensor))", "lambda tensor: True",
-           "tests/lower/test_shape_values.py", SPEED),
+           "tests/compiler/lower/test_shape_values.py", SPEED),
     Mutant("windows read what is behind padded frames", PADDED,
            "for each in range(found.ndim)]), found, 0)", "for each in range(found.ndim)]), found, found)",
            PADS, UNPADDED),
@@ -223,18 +223,19 @@ FAULTS = [
            PADS, SPEED),
     Mutant("boxes are apart if the box before ends, though an earlier one does not", SUPPRESSION,
            "np.maximum.accumulate(np.searchsorted(ends, high[order]) + base)",
-           "np.searchsorted(ends, high[order]) + base", "tests/layers/test_suppression.py", UNDRAWN),
+           "np.searchsorted(ends, high[order]) + base", "tests/model/layers/test_suppression.py", UNDRAWN),
     Mutant("the host asks a WHILE after the COUNT has ended the loop", HOST_LOOP,
            "if condition is not None and found is True:", "if condition is not None:",
-           "tests/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),
+           "tests/compiler/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),
     Mutant("the host checks assertions in an iteration that is not made", HOST_LOOP,
            "asking.is_iteration = False", "asking.is_iteration = True",
-           "tests/host/test_program.py::test_assertion_of_an_inner_loop_is_not_checked_after_the_last_iteration "
-           "tests/host/test_program.py::test_assertion_is_checked_on_the_host "
-           "tests/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),
+           "tests/compiler/host/test_program.py::test_assertion_of_an_inner_loop_is_not_checked_after_the_last_iteration"
+           " "
+           "tests/compiler/host/test_program.py::test_assertion_is_checked_on_the_host "
+           "tests/compiler/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),
     Mutant("a chunked loop ends with its first chunk", CHUNKED,
            "loop.iterate, carry)\n        return carry, loop.goes_on(carry)",
            "loop.iterate, carry)\n        return carry, carry.trip < until",
-           "tests/host/test_interruptible.py::test_outputs_are_the_same"),
+           "tests/compiler/host/test_interruptible.py::test_outputs_are_the_same"),
 ]
 # fmt: on

@@ -2,18 +2,18 @@
 
 from tests.mutants.mutant import Mutant
 
-IF = "netloop/layers/conditional.py"
-IFS = "tests/layers/test_conditional.py"
-INFER = "netloop/graph/infer.py"
-INTERPRETER = "tests/reference/test_interpreter.py"
-LIVE = "netloop/nest/live.py"
-LOOP = "netloop/layers/loop.py"
-LOOPS = "tests/layers/test_loop.py"
-NEST = "tests/nest"
-REFERENCE = "netloop/reference/interpreter.py"
-SCOPE = "netloop/nest/scope_equations.py"
-TREE = "netloop/nest/tree.py"
-TYPES = "netloop/types.py"
+IF = "netloop/model/layers/conditional.py"
+IFS = "tests/model/layers/test_conditional.py"
+INFER = "netloop/model/graph/infer.py"
+INTERPRETER = "tests/model/reference/test_interpreter.py"
+LIVE = "netloop/model/nest/live.py"
+LOOP = "netloop/model/layers/loop.py"
+LOOPS = "tests/model/layers/test_loop.py"
+NEST = "tests/model/nest"
+REFERENCE = "netloop/model/reference/interpreter.py"
+SCOPE = "netloop/model/nest/scope_equations.py"
+TREE = "netloop/model/nest/tree.py"
+TYPES = "netloop/values/types.py"
 
 # fmt: off
 FAULTS = [
@@ -55,10 +55,11 @@ FAULTS = [
            "self._known[self._key(output, at)] = array", "self._known[(output, ())] = array", INTERPRETER),
     Mutant("assertions are checked in the branch that is not taken", REFERENCE,
            "taken = 0 if (yield step.condition, at) else 1", "taken = 1 if (yield step.condition, at) else 0",
-           "tests/layers/test_assertion.py tests/layers/test_conditional.py tests/layers/test_loop.py"),
+           "tests/model/layers/test_assertion.py tests/model/layers/test_conditional.py "
+           "tests/model/layers/test_loop.py"),
     Mutant("assertions are not checked in the last iteration", REFERENCE,
            "for trip in range(trips):", "for trip in range(trips - 1):",
-           "tests/layers/test_assertion.py tests/layers/test_loop.py tests/support/test_networks.py"),
+           "tests/model/layers/test_assertion.py tests/model/layers/test_loop.py tests/support/test_networks.py"),
 
     # ------------------------------------------------------------------ nesting
     Mutant("a loop encloses itself", SCOPE,
@@ -68,7 +69,7 @@ FAULTS = [
     Mutant("a loop output varies in its own loop", SCOPE,
            "mask, targets = found.get(node.loop, 0), node.outputs",
            "mask, targets = found.get(node.loop, 0) | bits[node.loop], node.outputs", NEST),
-    Mutant("the condition of a conditional is missing from its scope", "netloop/nest/data_flow.py",
+    Mutant("the condition of a conditional is missing from its scope", "netloop/model/nest/data_flow.py",
            "return *layer.inputs, layer.conditional.condition", "return layer.inputs", NEST),
     Mutant("trip limits are dead", LIVE,
            "stack.extend(layer.loop.boundary(ITripLimitLayer))", "stack.extend([])", NEST),
@@ -82,9 +83,10 @@ FAULTS = [
     # ------------------------------------------------------------------ types
     Mutant("an edit does not invalidate the types of dependent tensors", INFER,
            "stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())", "pass",
-           "tests/graph"),
+           "tests/model/graph"),
     Mutant("random numbers are folded into constants", INFER,
            'small and known and getattr(layer, "is_foldable", False)', "small and known",
-           "tests/graph tests/layers/test_sources.py", "none: engine and reference read the same folded numbers"),
+           "tests/model/graph tests/model/layers/test_sources.py",
+           "none: engine and reference read the same folded numbers"),
 ]
 # fmt: on

@@ -2,17 +2,17 @@
 
 from tests.mutants.mutant import Mutant
 
-AXES = "netloop/manual_axes.py"
-CARRIES = "tests/test_manual_axes.py"
-CUTS = "netloop/execution/sharding.py"
-ENGINE = "netloop/execution/sharded_engine.py"
-FORKED = "tests/test_forked.py"
-MESHES = "tests/execution/test_sharded_engine.py"
+AXES = "netloop/model/manual_axes.py"
+CARRIES = "tests/model/test_manual_axes.py"
+CUTS = "netloop/compiler/execution/sharding.py"
+ENGINE = "netloop/compiler/execution/sharded_engine.py"
+FORKED = "tests/process/test_forked.py"
+MESHES = "tests/compiler/execution/test_sharded_engine.py"
 PICKLED = "netloop/api/engine.py"
-PROGRAM = "netloop/lower/program.py"
-PURE = "tests/execution/test_to_jax.py"
-RANKS = "netloop/lower/ranks.py"
-WEIGHTS = "netloop/execution/sharded_weights.py"
+PROGRAM = "netloop/compiler/lower/program.py"
+PURE = "tests/compiler/execution/test_to_jax.py"
+RANKS = "netloop/compiler/lower/ranks.py"
+WEIGHTS = "netloop/compiler/execution/sharded_weights.py"
 
 ONE_DEVICE = "none: random networks run on one device"
 ONE_PROCESS = "none: random networks run in one process"

@@ -2,18 +2,18 @@
 
 from tests.mutants.mutant import Mutant
 
-AXES = "netloop/passes/carry_layout.py"
-CACHE = "netloop/layers/cache.py"
-CONTRACTION = "netloop/passes/matmul_recognition.py"
-LISTS = "netloop/passes/growing_lists.py"
-FORMS = "netloop/passes/gate_fusion.py"
-INDEXING = "netloop/passes/induction_variables.py"
-LAYOUT = "netloop/passes/weight_prepacking.py"
-PARTS = "netloop/passes/matmul_partitioning.py"
-PASSES = "tests/passes"
-SHARING = "netloop/passes/horizontal_fusion.py"
-STATES = "netloop/passes/redundant_carries.py"
-TABLES = "netloop/passes/embedding_folding.py"
+AXES = "netloop/compiler/passes/carry_layout.py"
+CACHE = "netloop/model/layers/cache.py"
+CONTRACTION = "netloop/compiler/passes/matmul_recognition.py"
+LISTS = "netloop/compiler/passes/growing_lists.py"
+FORMS = "netloop/compiler/passes/gate_fusion.py"
+INDEXING = "netloop/compiler/passes/induction_variables.py"
+LAYOUT = "netloop/compiler/passes/weight_prepacking.py"
+PARTS = "netloop/compiler/passes/matmul_partitioning.py"
+PASSES = "tests/compiler/passes"
+SHARING = "netloop/compiler/passes/horizontal_fusion.py"
+STATES = "netloop/compiler/passes/redundant_carries.py"
+TABLES = "netloop/compiler/passes/embedding_folding.py"
 
 
 SPEED = "none: it changes how fast numbers are computed, and no number"
@@ -77,10 +77,10 @@ FAULTS = [
     Mutant("a product that no state needs is computed in parts", PARTS,
            "step.body.needed(following)", "step.body.steps", PASSES, SPEED),
     Mutant("a token before the beginning of the cache is written into it", CACHE,
-           "(number >= 0) & (number < tokens)", "number < tokens", "tests/layers/test_cache.py"),
+           "(number >= 0) & (number < tokens)", "number < tokens", "tests/model/layers/test_cache.py"),
     Mutant("tokens that begin before the cache are written from the first one on", CACHE,
            "narrow_indices(number, tokens - 1)", "narrow_indices(number - number[0], tokens - 1)",
-           "tests/layers/test_cache.py"),
+           "tests/model/layers/test_cache.py"),
     Mutant("a sigmoid that is also added is computed through tanh", FORMS,
            "return bool(readers) and all(", "return bool(readers) and any(", PASSES, ROUNDING),
     Mutant("gates with a gap between them are taken for adjacent", FORMS,
@@ -96,7 +96,8 @@ FAULTS = [
            f"{PASSES}/test_redundant_carries.py"),
     Mutant("an iterator that replaces a gather starts at the first element", INDEXING,
            "axes=[axis]) if first else data", "axes=[axis]) if False else data",
-           "tests/passes/test_induction_variables.py tests/passes/test_pipeline.py::test_reference_stays_the_same"),
+           "tests/compiler/passes/test_induction_variables.py "
+           "tests/compiler/passes/test_pipeline.py::test_reference_stays_the_same"),
     Mutant("a counter may count by any number", INDEXING,
            "operand(following, 1 - position).type.ints() == [1]", "operand(following, 1 - position).type.ints()",
            f"{PASSES}/test_negative_cases.py::test_counter_by_twos_reads_every_second_row"),
@@ -128,17 +129,18 @@ FAULTS = [
            f"{PASSES}/test_gate_fusion.py {PASSES}/test_pipeline.py"),
     Mutant("a transposed matrix is transposed again for its parts", PARTS,
            "if layer.op1 is NONE:", "if layer.op1 is TRANSPOSE:",
-           "tests/passes/test_matmul_partitioning.py tests/passes/test_pipeline.py::test_reference_stays_the_same"),
+           "tests/compiler/passes/test_matmul_partitioning.py "
+           "tests/compiler/passes/test_pipeline.py::test_reference_stays_the_same"),
     Mutant("a list that the loop reads is stacked", LISTS,
            "return are_ends and len(now.uses)", "return len(others) >= 0 and len(now.uses)",
-           "tests/passes/test_growing_lists.py", NO_SUCH_LIST),
+           "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
     Mutant("a tensor inserted at a position is appended", LISTS,
-           "and [*grown.inputs, None][2] is None", "", "tests/passes/test_growing_lists.py", NO_SUCH_LIST),
+           "and [*grown.inputs, None][2] is None", "", "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
     Mutant("a list has all rows of its buffer", LISTS,
            "return Tensors(rows[: max(0, int(number.reshape(())))])", "return Tensors(rows)",
-           "tests/passes/test_growing_lists.py", NO_SUCH_LIST),
+           "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
     Mutant("a tensor grows along its first axis", LISTS,
-           "axis = grown.axis % state.outputs[0].type.rank", "axis = 0", "tests/passes/test_growing_lists.py",
+           "axis = grown.axis % state.outputs[0].type.rank", "axis = 0", "tests/compiler/passes/test_growing_lists.py",
            NO_SUCH_LIST),
 ]
 # fmt: on

@@ -2,9 +2,9 @@
 
 from tests.mutants.mutant import Mutant
 
-CHECK = "tests/check/test_loops.py tests/check/test_portability.py"
-PORTABILITY = "netloop/check/portability.py"
-RULES = "netloop/check/loops.py"
+CHECK = "tests/model/check/test_loops.py tests/model/check/test_portability.py"
+PORTABILITY = "netloop/model/check/portability.py"
+RULES = "netloop/model/check/loops.py"
 
 FINDING = "none: it changes findings, and no number"
 

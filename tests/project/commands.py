@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from netloop.cli import COMMANDS, parser_for
+from netloop.tools.cli import COMMANDS, parser_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 BEGIN, END = "<!-- commands -->\n", "<!-- end of commands -->\n"
@@ -25,7 +25,7 @@ def section(command: str) -> str:
     parser = parser_of(command)
     rows = [row(each) for each in parser._actions if each.dest != "help"]
     table = ["\n".join(["| argument | meaning |", "|---|---|", *rows])] if rows else []
-    examples = "\n".join(["```sh", *import_module(f"netloop.cli.{command}").EXAMPLES, "```"])
+    examples = "\n".join(["```sh", *import_module(f"netloop.tools.cli.{command}").EXAMPLES, "```"])
     return "\n\n".join([f"### netloop {command}", parser.description or "", *table, examples])
 
 

@@ -22,26 +22,26 @@ NAMED = {
         SlotEngine SlotRequest Stepper compare compile get_builder_plugin_registry get_nv_onnx_parser_version
         init_libnvinfer_plugins load
     """,
-    "check": "check",
-    "diagnostics": "explain",
-    "dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume",
-    "execution": "ShardedEngine shard to_jax",
-    "from_jax": "from_jax",
-    "plugins": """
+    "model.check": "check",
+    "values.diagnostics": "explain",
+    "values.dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume",
+    "compiler.execution": "ShardedEngine shard to_jax",
+    "formats.from_jax": "from_jax",
+    "model.plugins": """
         DimsExprs DynamicPluginTensorDesc FallbackString InterfaceInfo JaxPlugin JaxPluginCreator KernelLaunchParams
         PluginField PluginFieldCollection PluginFieldCollection_ PluginTensorDesc get_plugin_registry jax_plugin
     """,
-    "report": "report",
-    "tuning": "TimingCacheKey TimingCacheValue",
-    "types": "nptype",
+    "tools.report": "report",
+    "compiler.tuning": "TimingCacheKey TimingCacheValue",
+    "values.types": "nptype",
 }
 """Public classes and functions that neither rule covers, by the folder or module that defines them."""
 
 OTHERS = """
-diagnostics: ExecutionError FileFormatError Finding InputError ModelError ModelWarning NetloopError NetworkError
-diagnostics: Severity=_Severity
-passes: PASSES
-reference: LazySequence Trace evaluate trace
+values.diagnostics: ExecutionError FileFormatError Finding InputError ModelError ModelWarning NetloopError NetworkError
+values.diagnostics: Severity=_Severity
+compiler.passes: PASSES
+model.reference: LazySequence Trace evaluate trace
 """
 """Public names of packages that export them themselves; ``a=b`` for one with another name in ``netloop``."""
 
@@ -50,7 +50,8 @@ def is_public(module: str, node: ast.stmt) -> bool:
     """Whether a statement defines something public, by its name or as an enumeration with members."""
     if not isinstance(node, ast.ClassDef | ast.FunctionDef):
         return False
-    if node.name in NAMED.get((module + ".").split(".")[1], "").split():
+    inside = [names for part, names in NAMED.items() if f"{module}.".startswith(f"netloop.{part}.")]
+    if any(node.name in names.split() for names in inside):
         return True
     has_members = any(isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant) for each in node.body)
     return isinstance(node, ast.ClassDef) and (

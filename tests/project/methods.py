@@ -6,8 +6,8 @@
 from collections import defaultdict
 from pathlib import Path
 
-from netloop.layers import LayerMethods
-from netloop.network import INetworkDefinition
+from netloop.model.layers import LayerMethods
+from netloop.model.network import INetworkDefinition
 
 PAGE = Path(__file__).parents[2] / "README.md"
 BEGIN, END = "<!-- methods -->\n", "<!-- end of methods -->\n"

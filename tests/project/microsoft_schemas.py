@@ -10,8 +10,8 @@ import onnx
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as native
 
-from netloop.onnx.importer.microsoft_schemas import FILE, MICROSOFT
-from netloop.onnx.importer.operators import TABLE
+from netloop.formats.onnx.importer.microsoft_schemas import FILE, MICROSOFT
+from netloop.formats.onnx.importer.operators import TABLE
 
 OPTIONS = {"Optional": "?", "Variadic": "*", "Single": ""}
 

@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from netloop.passes import table
+from netloop.compiler.passes import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 BEGIN, END = "<!-- passes -->\n", "<!-- end of passes -->\n"

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import netloop
-from netloop.check.rule import RULES
-from netloop.cli import main
+from netloop.model.check.rule import RULES
+from netloop.tools.cli import main
 from tests.project import methods
 from tests.project.test_surface import NAMES_ONLY, has_method, has_property
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
@@ -208,7 +208,7 @@ def test_page_for_users_of_tensorrt_names_in_python_what_is_there():
 
 
 def test_semantics_has_the_order_of_the_source():
-    source = (ROOT / "netloop" / "layers" / "loop.py").read_text(encoding="utf-8")
+    source = (ROOT / "netloop" / "model" / "layers" / "loop.py").read_text(encoding="utf-8")
     classes = re.findall(r"^class (I\w+)", source, re.MULTILINE)
     headings = " ".join(HEADING.findall(prose(ROOT / "docs" / "loops.md")))
 

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 import netloop
 
 PACKAGE, TESTS = Path(netloop.__file__).parent, Path(__file__).parents[1]
@@ -17,7 +15,7 @@ FOLDERS_OF_THEIR_OWN = {
     "mutants": "faults that are planted in copies of the tree, and what catches them",
     "soak": "everything at once, for a long time",
     "real_models": "models that exporters and other tools write",
-    "tools": "TensorRT's own tools, with netloop in its place",
+    "other_projects": "code of other projects, with netloop in TensorRT's place",
 }
 
 SUBJECTS = {
@@ -100,18 +98,20 @@ def mirrored(file: Path) -> Path:
     return PACKAGE / file.parent.relative_to(TESTS)
 
 
-@pytest.mark.parametrize("folder", sorted(each.parent.name for each in TESTS.glob("*/__init__.py")))
-def test_folder_is_of_the_package_or_has_a_reason(folder):
-    assert (PACKAGE / folder).is_dir() != (folder in FOLDERS_OF_THEIR_OWN)
+def test_folders_are_of_the_package_or_have_a_reason():
+    folders = {path.parent.name for path in TESTS.glob("*/__init__.py")}
+
+    assert {folder for folder in folders if (PACKAGE / folder).is_dir() == (folder in FOLDERS_OF_THEIR_OWN)} == set()
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda each: str(each.relative_to(TESTS)))
-def test_file_is_named_after_a_module_or_has_a_subject(file):
-    folder = mirrored(file)
+def test_files_are_named_after_a_module_or_have_a_subject():
+    assert [str(file) for file in FILES if not mirrored(file).is_dir()] == []
+    assert [str(file) for file in FILES if name_of(file) not in names_in(mirrored(file))] == []
 
-    assert folder.is_dir()
-    assert name_of(file) in {folder.name, *(each.stem for each in folder.rglob("*")), *SUBJECTS}
+
+def names_in(folder: Path) -> set[str]:
+    return {folder.name, *(path.stem for path in folder.rglob("*")), *SUBJECTS}
 
 
 def test_every_subject_has_a_test_file():
-    assert set(SUBJECTS) <= {name_of(each) for each in FILES}
+    assert set(SUBJECTS) <= {name_of(file) for file in FILES}

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 import netloop
-from netloop.checked_attributes import CheckedAttributes
-from netloop.enums import DataType
-from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
-from netloop.plugins import unavailable
+from netloop.model.graph.layer import BASE_ATTRIBUTES, ILayer
+from netloop.model.plugins import unavailable
+from netloop.values.checked_attributes import CheckedAttributes
+from netloop.values.enums import DataType
 from tests.project import exports
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "tensorrt_surface.json").read_text())

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from netloop.demo import char_rnn
+from netloop.tools.demo import char_rnn
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TEXT = "the cat sat on the mat and that was that. " * 20

@@ -7,8 +7,6 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import netloop
 
 ROOT = Path(__file__).parents[2]
@@ -62,13 +60,11 @@ def replaced(text: str) -> list[str]:
     return [f"{found[0]} -> {say}" for word, say in REPLACED.items() for found in re.finditer(word, plain, re.I)]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_source_has_no_replaced_word(path):
-    assert [f"{path}:{line}: {word}" for line, text in texts(path) for word in replaced(text)] == []
+def test_sources_have_no_replaced_word():
+    assert [f"{path}:{line}: {word}" for path in SOURCES for line, text in texts(path) for word in replaced(text)] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_page_has_no_replaced_word(path):
-    lines = without_code(path.read_text(encoding="utf-8")).splitlines()
+def test_pages_have_no_replaced_word():
+    lines = [(page, line) for page in PAGES for line in without_code(page.read_text(encoding="utf-8")).splitlines()]
 
-    assert [f"{line.strip()}: {word}" for line in lines for word in replaced(line)] == []
+    assert [f"{page}: {line.strip()}: {word}" for page, line in lines for word in replaced(line)] == []

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from netloop.atomic_write import write_whole
+from netloop.process.atomic_write import write_whole
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_name("results.json")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-from tests.host.test_interruptible import endless
+from tests.compiler.host.test_interruptible import endless
 from tests.soak.subjects import found_and_stacked
 from tests.support.networks import Op, combine, mark
 

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.layer_specs import Kinds, Recipe, Unary
 from tests.support.tensor_drawing import ARITHMETIC, FLOATS, NUMBERS, REDUCIBLE, Act, Op
 

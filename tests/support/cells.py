@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 from tests.support.networks import CONCATENATE, Op, cast, combine, constant, counted, counter, last, mark, stacked
 
 PLAIN, TRANSPOSE, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE, trt.MatrixOperation.VECTOR

@@ -8,7 +8,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 from tests.support.networks import constant, mark
 from tests.support.pass_checks import improved
 

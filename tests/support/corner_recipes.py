@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.failure_recipes import chosen, plus, total
 from tests.support.host_recipes import number
 from tests.support.layer_specs import NONE, Kinds, Unary

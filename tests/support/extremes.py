@@ -14,9 +14,9 @@ from typing import Any, get_type_hints
 import numpy as np
 
 import netloop as trt
-from netloop.graph.layer import ILayer
-from netloop.graph.tensor import ITensor
-from netloop.types import FLOATS, INTEGERS, UNKNOWN, OptionalType, SequenceType, TensorType, numpy_type
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import FLOATS, INTEGERS, UNKNOWN, OptionalType, SequenceType, TensorType, numpy_type
 from tests.support.layer_specs import CALLS, F, I, L, Tensors
 from tests.support.mortal_cases import raised, serve
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 from tests.support.host_recipes import number
 from tests.support.layer_specs import NONE, Kinds
 from tests.support.networks import COUNT, WHILE, counted, counter, last, stacked

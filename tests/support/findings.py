@@ -6,7 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 import netloop as trt
-from netloop.check.rule import RULES
+from netloop.model.check.rule import RULES
 
 
 def only(network: trt.INetworkDefinition, code: str, at: Any = None) -> trt.Finding:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.layer_specs import NONE, VECTOR
 from tests.support.networks import counted
 from tests.support.number_bounds import Bounds, either, is_float, largest, mean, product, rounded, total

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from netloop.serve.mlserver import NetloopRuntime
+from netloop.tools.serve.mlserver import NetloopRuntime
 
 
 class GatedRuntime(NetloopRuntime):

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 from tests.support.layer_specs import NONE, VECTOR
 from tests.support.strategies import Grower
 from tests.support.tensor_drawing import FLOATS, Act, Op

@@ -6,7 +6,7 @@ Each ends in a tensor of a fixed shape, which it pads or cuts, so that any recip
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 from tests.support.attribute_recipes import Pool
 from tests.support.layer_specs import Kinds, Recipe
 from tests.support.networks import counter

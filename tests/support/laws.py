@@ -8,9 +8,9 @@ import jax
 import numpy as np
 import pytest
 
-from netloop.diagnostics import LayerError
-from netloop.graph.layer import Operation
-from netloop.types import HALVES, TensorType
+from netloop.model.graph.layer import Operation
+from netloop.values.diagnostics import LayerError
+from netloop.values.types import HALVES, TensorType
 
 Arrays = tuple[np.ndarray | None, ...]
 

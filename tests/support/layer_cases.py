@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-import tests.layers
-from netloop.types import data_type
+import tests.model.layers
+from netloop.values.types import data_type
 from tests.support.laws import Case
 
 
@@ -23,9 +23,10 @@ def _found(value: Any) -> Iterator[Case]:
 
 
 def all_cases() -> list[Case]:
-    """All cases in the tables of ``tests/layers``, without duplicates."""
+    """All cases in the tables of ``tests/model/layers``, without duplicates."""
     modules = [
-        importlib.import_module(f"tests.layers.{each.name}") for each in pkgutil.iter_modules(tests.layers.__path__)
+        importlib.import_module(f"tests.model.layers.{each.name}")
+        for each in pkgutil.iter_modules(tests.model.layers.__path__)
     ]
     cases = [case for module in modules for value in vars(module).values() for case in _found(value)]
     return list({id(case): case for case in cases}.values())

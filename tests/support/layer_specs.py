@@ -1,8 +1,8 @@
 """Every layer kind in one entry: example calls of the methods that add it, and a recipe that adds it by chance.
 
 A new kind costs one method of ``Kinds`` here, marked with ``adds``. It is then poisoned in one place at a time
-(``tests/layers/test_bad_input.py``), held to the laws (``tests/layers/test_example_calls.py``), and part of the random
-networks (``tests/support/strategies.py``).
+(``tests/model/layers/test_bad_input.py``), held to the laws (``tests/model/layers/test_example_calls.py``), and part
+of the random networks (``tests/support/strategies.py``).
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.plugin_examples import backwards
 from tests.support.tensor_drawing import LISTED, NUMBERS, REDUCIBLE, Act, Drawing, Op
 

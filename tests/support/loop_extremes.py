@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import DATA_TYPES
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import DATA_TYPES
 from tests.support.extremes import INTS, is_valid
 from tests.support.mortal_cases import raised, serve
 from tests.support.networks import WHILE, Op, combine, constant, counted, counter, last, mark

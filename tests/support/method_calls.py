@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import netloop as trt
-from netloop.graph.network_base import LayerAdder
+from netloop.model.graph.network_base import LayerAdder
 from tests.support.layer_specs import CALLS, Arguments, B, F, I, Tensors
 
 OF_LOOP: dict[str, Arguments] = {

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 from tests.support.networks import Op, chain, chain_in_loop, combine, constant, counted, counter, deep, last, mark
 
 

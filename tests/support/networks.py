@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 
 Op = trt.ElementWiseOperation
 LAST, CONCATENATE, REVERSE = trt.LoopOutput

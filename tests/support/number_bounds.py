@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import netloop as trt
-from netloop.types import numpy_type
+from netloop.values.types import numpy_type
 
 
 class Bounds(NamedTuple):

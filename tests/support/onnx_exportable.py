@@ -1,7 +1,7 @@
 """Random networks of layers that both ONNX and onnxruntime support."""
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 from tests.support.layer_specs import RECIPES
 from tests.support.strategies import Grower
 from tests.support.tensor_drawing import DTYPES, NUMBERS

@@ -10,7 +10,7 @@ from onnx.reference import ReferenceEvaluator
 
 import netloop as trt
 from netloop.onnx import to_model
-from netloop.string_arrays import STRING
+from netloop.values.string_arrays import STRING
 
 NOT_IN_NUMPY = {
     TensorProto.BFLOAT16: ml_dtypes.bfloat16,

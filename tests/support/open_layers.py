@@ -11,8 +11,8 @@ from random import Random
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.tensor_drawing import NUMBERS, Drawing, Op
 
 Dims = tuple[int | str, ...]

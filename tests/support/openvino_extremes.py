@@ -16,8 +16,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 import netloop as trt
-from netloop.types import INTEGERS
-from tests.openvino.importer import test_networks, test_operators, test_recurrent
+from netloop.values.types import INTEGERS
+from tests.formats.openvino.importer import test_networks, test_operators, test_recurrent
 from tests.support.extremes import INTS, is_valid, numbers_of, spread
 from tests.support.mortal_cases import raised, serve
 from tests.support.openvino_models import Loop, constant, document, ops, ov, parameter

@@ -6,26 +6,26 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-from netloop.check import require_valid
-from netloop.nest import live_layers
-from netloop.passes import PASSES, Improved, LoweringPass, improve
+from netloop.compiler.passes import PASSES, Improved, LoweringPass, improve
+from netloop.model.check import require_valid
+from netloop.model.nest import live_layers
 
 REWRITES = [name for name, each in PASSES.items() if not isinstance(each, LoweringPass)]
 
 LOWEST: dict[str, object] = {
-    "netloop.lower.loop.fission.SMALLEST_PRODUCT": 1,
-    "netloop.lower.weight_folding.SMALLEST": 1,
-    "netloop.passes.carry_layout.MIN_LONG_AXIS": 4,
-    "netloop.passes.weight_prepacking.MIN_ELEMENTS": 1,
-    "netloop.passes.weight_prepacking.MIN_ELEMENTS_ONE_ROW": 1,
-    "netloop.passes.weight_prepacking.MIN_ELEMENTS_LEFT": 1,
-    "netloop.passes.matmul_partitioning.PART_ELEMENTS": 9,
-    "netloop.passes.matmul_partitioning.CACHED_ELEMENTS": 0,
-    "netloop.passes.matmul_partitioning.cores": lambda: 2,
-    "netloop.passes.winograd.MIN_CHANNELS": 1,
-    "netloop.passes.winograd.MIN_MAPS": 1,
-    "netloop.passes.winograd.MIN_TILES": 1,
-    "netloop.passes.winograd.MIN_WORK": 1,
+    "netloop.compiler.lower.loop.fission.SMALLEST_PRODUCT": 1,
+    "netloop.compiler.lower.weight_folding.SMALLEST": 1,
+    "netloop.compiler.passes.carry_layout.MIN_LONG_AXIS": 4,
+    "netloop.compiler.passes.weight_prepacking.MIN_ELEMENTS": 1,
+    "netloop.compiler.passes.weight_prepacking.MIN_ELEMENTS_ONE_ROW": 1,
+    "netloop.compiler.passes.weight_prepacking.MIN_ELEMENTS_LEFT": 1,
+    "netloop.compiler.passes.matmul_partitioning.PART_ELEMENTS": 9,
+    "netloop.compiler.passes.matmul_partitioning.CACHED_ELEMENTS": 0,
+    "netloop.compiler.passes.matmul_partitioning.cores": lambda: 2,
+    "netloop.compiler.passes.winograd.MIN_CHANNELS": 1,
+    "netloop.compiler.passes.winograd.MIN_MAPS": 1,
+    "netloop.compiler.passes.winograd.MIN_TILES": 1,
+    "netloop.compiler.passes.winograd.MIN_WORK": 1,
 }
 """Thresholds with which passes apply to networks of any size."""
 

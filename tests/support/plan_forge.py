@@ -10,8 +10,8 @@ import pytest
 
 import netloop as trt
 from netloop import plan
-from netloop.plan import container
-from netloop.plan.json_reader import to_json
+from netloop.model.plan import container
+from netloop.model.plan.json_reader import to_json
 from tests.support import networks
 
 

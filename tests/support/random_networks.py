@@ -9,7 +9,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 import netloop as trt
-from netloop.host.compiled_pieces import Pieces
+from netloop.compiler.host.compiled_pieces import Pieces
 from tests.support.corner_recipes import CORNERS, MORE_CORNERS, MORE_RISKY_CORNERS, RISKY_CORNERS
 from tests.support.failure_recipes import FAILURES
 from tests.support.findings import certain_errors_ignored
@@ -18,11 +18,14 @@ from tests.support.host_recipes import HOST
 from tests.support.pass_checks import LOWEST
 from tests.support.strategies import Grower, Grown, assert_equal, is_pure
 
-LIMITS = LOWEST | {"netloop.lower.loop.fission.FEWEST_TRIPS": 1, "netloop.passes.matmul_partitioning.PART_ELEMENTS": 3}
+LIMITS = LOWEST | {
+    "netloop.compiler.lower.loop.fission.FEWEST_TRIPS": 1,
+    "netloop.compiler.passes.matmul_partitioning.PART_ELEMENTS": 3,
+}
 UNLIMITED = [
-    "netloop.lower.weight_folding.MOST_GROWTH",
-    "netloop.lower.loop.unroll_heuristic.MOST_LAYERS",
-    "netloop.lower.loop.unroll_heuristic.MOST_ELEMENTS",
+    "netloop.compiler.lower.weight_folding.MOST_GROWTH",
+    "netloop.compiler.lower.loop.unroll_heuristic.MOST_LAYERS",
+    "netloop.compiler.lower.loop.unroll_heuristic.MOST_ELEMENTS",
 ]
 length_of_piece = Pieces.length
 
@@ -110,15 +113,17 @@ def settings(chance: Random, kinds: Sequence[str]) -> dict[str, Any]:
     if kind == "host":
         return on_the_host(chance.choice([0, 1, 2, 100]))
     if kind == "chunks":
-        return {"netloop.host.compiled_pieces.MOST_TRIPS_AT_ONCE": chance.choice([0, 2])}
+        return {"netloop.compiler.host.compiled_pieces.MOST_TRIPS_AT_ONCE": chance.choice([0, 2])}
     return lowest(chance) if kind == "lowest" else {}
 
 
 def on_the_host(steps_in_a_piece: int) -> dict[str, Any]:
     """Values by which engines run on the host, with pieces of at most so many steps."""
     return {
-        "netloop.execution.executable.has_program": lambda network, types: False,
-        "netloop.host.compiled_pieces.Pieces.length": lambda *given: min(steps_in_a_piece, length_of_piece(*given)),
+        "netloop.compiler.execution.executable.has_program": lambda network, types: False,
+        "netloop.compiler.host.compiled_pieces.Pieces.length": lambda *given: min(
+            steps_in_a_piece, length_of_piece(*given)
+        ),
     }
 
 
@@ -127,9 +132,9 @@ def lowest(chance: Random) -> dict[str, Any]:
     return {
         **LIMITS,
         **dict.fromkeys(UNLIMITED, 1 << 20),
-        "netloop.passes.weight_prepacking.LEFT_ROWS": chance.choice([range(2, 9), range(8, 65)]),
-        "netloop.lower.loop.fission.CACHED": chance.choice([1, 1, 1 << 22]),
-        "netloop.lower.loop.fission.CHUNK": chance.choice([20, 50, 100, 150]),
+        "netloop.compiler.passes.weight_prepacking.LEFT_ROWS": chance.choice([range(2, 9), range(8, 65)]),
+        "netloop.compiler.lower.loop.fission.CACHED": chance.choice([1, 1, 1 << 22]),
+        "netloop.compiler.lower.loop.fission.CHUNK": chance.choice([20, 50, 100, 150]),
     }
 
 
@@ -143,7 +148,7 @@ def used(settings: Mapping[str, Any]) -> Iterator[None]:
 
 
 def is_interruptible(grown: Grown) -> bool:
-    return "netloop.host.compiled_pieces.MOST_TRIPS_AT_ONCE" in grown.settings
+    return "netloop.compiler.host.compiled_pieces.MOST_TRIPS_AT_ONCE" in grown.settings
 
 
 def validated(grown: Grown) -> None:

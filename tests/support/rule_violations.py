@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-from netloop.check.demand import known_count
-from netloop.graph.layer import ILayer, Operation
-from netloop.graph.tensor import ITensor
-from netloop.layers.conditional import IIfConditionalBoundaryLayer
-from netloop.layers.loop import ILoopBoundaryLayer
-from netloop.nest import Scopes, live_layers
-from netloop.types import OWN, UNKNOWN, OptionalType, SequenceType
+from netloop.model.check.demand import known_count
+from netloop.model.graph.layer import ILayer, Operation
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.conditional import IIfConditionalBoundaryLayer
+from netloop.model.layers.loop import ILoopBoundaryLayer
+from netloop.model.nest import Scopes, live_layers
+from netloop.values.types import OWN, UNKNOWN, OptionalType, SequenceType
 from tests.support.networks import CONCATENATE, COUNT, LAST, WHILE, Op
 from tests.support.plugin_examples import Plugin
 from tests.support.strategies import Grower

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.open_layers import MOST_AXES, READS, ROWS, Dims, OpenLayers
 from tests.support.tensor_drawing import Op
 

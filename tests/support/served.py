@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-from netloop.cli.serve import START
+from netloop.tools.cli.serve import START
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 120

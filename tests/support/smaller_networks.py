@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import netloop as trt
-from netloop.formats.pruning import keep_live
-from netloop.graph.layer import ILayer
-from netloop.graph.tensor import ITensor
-from netloop.nest import live_layers
+from netloop.formats.shared.pruning import keep_live
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.nest import live_layers
 
 IsFaulty = Callable[[trt.INetworkDefinition], bool]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
+from netloop.model.graph.tensor import ITensor
 from tests.support.networks import cast, constant
 
 

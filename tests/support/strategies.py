@@ -14,10 +14,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.lower import has_program
-from netloop.nest import live_layers
-from netloop.types import data_type
+from netloop.compiler.lower import has_program
+from netloop.model.graph.tensor import ITensor
+from netloop.model.nest import live_layers
+from netloop.values.types import data_type
 from tests.support.attribute_recipes import RANGES
 from tests.support.corner_recipes import Corner, corner
 from tests.support.failure_recipes import FAILURES, Place, Way, failure

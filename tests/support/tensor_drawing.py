@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import NUMPY_TYPES, numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import NUMPY_TYPES, numpy_type
 
 Op, Act = trt.ElementWiseOperation, trt.ActivationType
 DTYPES = [each for each in NUMPY_TYPES if each is not trt.DataType.STRING]

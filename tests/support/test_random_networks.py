@@ -7,10 +7,10 @@ from enum import Enum
 import pytest
 
 import netloop as trt
-from netloop.check import require_valid
-from netloop.nest import Block, IfStep, LoopStep, live_layers
-from netloop.passes import PASSES
-from netloop.plan.layer_kinds import kinds
+from netloop.compiler.passes import PASSES
+from netloop.model.check import require_valid
+from netloop.model.nest import Block, IfStep, LoopStep, live_layers
+from netloop.model.plan.layer_kinds import kinds
 from tests.support.findings import certain_errors_ignored
 from tests.support.random_networks import random_network, used
 from tests.support.strategies import Grown, is_pure

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.layer_specs import Unary
 from tests.support.number_bounds import Bounds, either, is_float, of_array, product, rounded
 from tests.support.tensor_drawing import Act, Drawing, Op

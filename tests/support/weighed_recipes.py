@@ -3,8 +3,8 @@
 import numpy as np
 
 import netloop as trt
-from netloop.graph.tensor import ITensor
-from netloop.types import numpy_type
+from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.attribute_recipes import PADDING, REDUCTIONS, Pool
 from tests.support.layer_specs import NONE, VECTOR, Kinds, Recipe
 from tests.support.tensor_drawing import NUMBERS, Op

@@ -1,0 +1,155 @@
+"""Compile a network for the input types of a call: passes, weights, tracing, XLA."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import jax
+
+from netloop.compiler.execution.program_cache import Given
+from netloop.compiler.execution.ready_call import BoundCall
+from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader
+from netloop.compiler.host import HostProgram
+from netloop.compiler.lower import Program
+from netloop.compiler.lower.frame import ErrorTable
+from netloop.compiler.lower.recursion_limit import raised_recursion_limit
+from netloop.compiler.passes import Forms, Note, improve, of_platform
+from netloop.compiler.xla_compilation import compile_lowered
+from netloop.model.check import ValidatedNetwork
+from netloop.model.device_errors import can_run_out, completed
+from netloop.model.graph.infer import TypeTable
+from netloop.model.layers.loop import ILoop
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+from netloop.process.garbage_collection import collection_paused
+from netloop.values.diagnostics import ExecutionError
+
+LONGEST_FUSED_BODY = 2000
+"""XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
+
+
+Bind = Callable[[list[Any]], BoundCall]
+"""Returns the call of a program with some weights; what that computes of them is computed once."""
+
+
+Watch = Callable[[str], AbstractContextManager[None]]
+"""Returns a context for a phase of the compilation, by its name: passes, load, trace or compile."""
+
+
+class ProgramSource(Protocol):
+    """The attributes of an executable that its programs are compiled from."""
+
+    network: INetworkDefinition
+    constants: list[IConstantLayer]
+    weights: DeviceWeights
+    max_trips: int | None
+    passes: frozenset[str]
+    forms: Forms
+    donated: frozenset[str]
+
+    def watch_phase(self, name: str) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """A program that is ready to run.
+
+    Attributes:
+        bind: its call with some weights; it raises ExecutionError.
+        program: the lowered network, which records the strategy of each loop.
+        loops: the loops of the lowered network, in order.
+        compiled: XLA's executable; None if the program runs on the host.
+        notes: what the passes did.
+        seconds: the duration of each phase of the compilation.
+        network: the network after the passes; None if the program runs on the host.
+    """
+
+    bind: Bind
+    program: Program | HostProgram
+    loops: list[ILoop]
+    compiled: Any = None
+    notes: list[Note] = field(default_factory=list[Note])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    network: INetworkDefinition | None = None
+
+
+class PhaseTimer:
+    """Measure phases.
+
+    Args:
+        watch: the context of each phase.
+
+    Attributes:
+        seconds: the duration of each phase that has ended.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self.seconds: dict[str, float] = {}
+        self._watch = watch
+
+    @contextmanager
+    def phase(self, name: str) -> Generator[None]:
+        """One phase."""
+        began = time.perf_counter()
+        with self._watch(name):
+            yield
+            self.seconds[name] = time.perf_counter() - began
+
+
+def compile_program(
+    origin: ProgramSource, types: TypeTable, validated: ValidatedNetwork, given: Given
+) -> CompiledProgram:
+    """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
+    timer = PhaseTimer(origin.watch_phase)
+    with timer.phase("passes"), collection_paused:
+        passes = of_platform(origin.passes, jax.default_backend())
+        source = improve(origin.network, types, validated, passes, origin.forms)
+        facts = source.network, source.types, source.validated
+        program = Program.of(*facts, origin.max_trips, passes, origin.forms)
+    loader, inputs = WeightLoader(program, source.network, origin.constants), source.network.inputs
+    # argument 0 of the traced function is the list of weights
+    donated = [position for position, each in enumerate(inputs, 1) if each.name in origin.donated]
+
+    def trace(loaded: list[Any], *arrays: Any) -> tuple[list[Any], Any]:
+        outcome = program({**loader.values(loaded), **dict(zip(inputs, arrays, strict=True))})
+        return outcome.values, outcome.verdict()
+
+    with timer.phase("load"):
+        loaded = loader(origin.weights)
+    with raised_recursion_limit(program.depth):
+        with timer.phase("trace"), collection_paused:
+            lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
+        with timer.phase("compile"):
+            compiled = compile_lowered(lowered, compiler_options(program))
+
+    bind, notes = _binding(compiled, loader, program.errors), [*source.notes, *program.notes]
+    return CompiledProgram(bind, program, source.network.loops, compiled, notes, timer.seconds, source.network)
+
+
+def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorTable) -> Bind:
+    """The binding of a compiled program, whose calls return the outputs or raise the first error."""
+    # a call of a small program takes microseconds, and to wait for each result would be a good part of them
+    waits = can_run_out(compiled)
+
+    def bind(weights: list[Any]) -> BoundCall:
+        loaded = loader(weights)
+
+        def call(arrays: Sequence[Any]) -> list[Any]:
+            made = compiled(loaded, *arrays)
+            outputs, verdict = completed(made) if waits else made
+            if verdict is not None and int(verdict):
+                raise ExecutionError(errors.finding(verdict))
+            return outputs
+
+        return call
+
+    return bind
+
+
+def compiler_options(program: Program) -> dict[str, Any]:
+    """XLA's compiler options for a program."""
+    return {"xla_disable_hlo_passes": "fusion"} if program.longest_body > LONGEST_FUSED_BODY else {}

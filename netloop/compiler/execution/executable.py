@@ -1,0 +1,391 @@
+"""A network that is compiled once for each set of input shapes and called with a dict of arrays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from netloop.compiler.execution.compiled_program import CompiledProgram, Watch, compile_program
+from netloop.compiler.execution.program_cache import Given, ProgramCache
+from netloop.compiler.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
+from netloop.compiler.execution.weight_loading import DeviceWeights, HostWeights, own_copy
+from netloop.compiler.host import HostProgram, Listener, is_long
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.lower import constants_of, has_program
+from netloop.compiler.lower.loop.strategy import LoopStrategy
+from netloop.compiler.lower.nesting import require_shallow
+from netloop.compiler.passes import NO_FORMS, Forms, Note, applied, chosen, improve, of_host, of_platform
+from netloop.model.call_inputs import check_values
+from netloop.model.check import ValidatedNetwork, require_valid
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop, check_max_trips
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+from netloop.process.forked import require_jax
+from netloop.process.garbage_collection import collection_paused
+from netloop.values.checked_attributes import CheckedAttributes
+from netloop.values.diagnostics import Finding, InputError, did_you_mean, reason
+from netloop.values.string_arrays import STRING
+from netloop.values.types import LARGEST_KNOWN_VALUE
+from netloop.values.unpicklable import OF_AN_ENGINE, Unpicklable
+
+P = TypeVar("P")
+
+
+class Executable(Unpicklable, CheckedAttributes):
+    """A compiled network, called with a dict of arrays.
+
+    It keeps its own copy of the network and of the weights; later edits do not reach it. The program is compiled here
+    if all input shapes are fixed, otherwise in the first call with new shapes.
+
+    Attributes:
+        network: the network.
+        constants: the constants that are arguments of its programs.
+        weights: their values on the device, or the types of those that are absent; they can be replaced without
+            compiling a program again.
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+        interruptible: whether a long loop can be interrupted.
+        passes: the names of the passes applied to its programs.
+        forms: the forms of those that do not follow their rule.
+        donated: the names of the inputs whose memory a call may reuse.
+        absent: the constants that have no weights yet.
+        generation: what identifies the weights; None while a refit replaces them.
+    """
+
+    UNPICKLABLE = OF_AN_ENGINE
+
+    network: INetworkDefinition
+    constants: list[IConstantLayer]
+    weights: DeviceWeights
+    max_trips: int | None
+    interruptible: bool
+    passes: frozenset[str]
+    forms: Forms
+    donated: frozenset[str]
+    absent: set[IConstantLayer]
+    generation: object
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        max_trips: int | None = None,
+        interruptible: bool = False,
+        absent: Collection[int] = (),
+        passes: Iterable[str] | None = None,
+        donate: Iterable[str] = (),
+        watch: Watch | None = None,
+        forms: Forms = NO_FORMS,
+    ) -> None:
+        check_max_trips("max_trips", max_trips)
+        with collection_paused:
+            valid = require_valid(check_instance("network", network, INetworkDefinition))
+            require_shallow(valid.block, max_trips=max_trips)
+            # these are copied to the device; smaller arrays may be part of types
+            large = [each for each in constants_of(network) if each.weights.nbytes > LARGEST_KNOWN_VALUE]
+            network = network.copy(sharing=large)
+        constants = constants_of(network)
+        vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
+        vars(self).update(passes=applied(chosen(passes), forms), forms=forms, donated=inputs_named(donate, network))
+        vars(self)["absent"] = {each for each in constants if each.index in absent}
+        self._refit = threading.RLock()
+        vars(self)["generation"] = object()
+        self._take_weights()
+        self._names = [each.name for each in network.outputs]
+        self._programs = ProgramCache(network, self._compile)
+        self._ready: ReadyCall | None = None
+        self._watch: Watch | None = None
+        self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
+        if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
+            self._compile_declared(watch)
+
+    def _compile_declared(self, watch: Watch | None) -> None:
+        """Compile the program of the declared types, for which the network is checked already."""
+        with pinned_settings():
+            self._watch = watch
+            types = {each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in self.network.inputs}
+            self._programs.find(types, is_checked=True)
+            self._watch = None
+
+    def watch_phase(self, name: str) -> AbstractContextManager[None]:
+        """The context of a phase of a compilation: what was given for those made while the object is made."""
+        return nullcontext() if self._watch is None else self._watch(name)
+
+    def _take_weights(self) -> None:
+        """Copy the current arrays of the constants to the device."""
+        there = [each for each in self.constants if each not in self.absent]
+        # in a function that JAX traces, the copies would otherwise be tracers
+        with pinned_settings(), jax.ensure_compile_time_eval():
+            loaded = dict(zip(there, _loaded(there), strict=True))
+        vars(self)["weights"] = [
+            loaded[each] if each in loaded else jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
+            for each in self.constants
+        ]
+
+    @contextmanager
+    def replacing_weights(self) -> Generator[None]:
+        """A context in which the layers of the network get new weights.
+
+        A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
+        """
+        require_jax()
+        with self._refit:
+            vars(self)["generation"] = self._ready = None
+            try:
+                yield
+                self._take_weights()
+            finally:
+                vars(self)["generation"] = object()
+
+    def move_weights(self) -> None:
+        """Copy the weights to other places of memory; calls are measured with several."""
+        with self.replacing_weights():
+            pass
+
+    def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights, object]:
+        """A program that is found, the weights that belong to it, and what identifies these; None in a refit."""
+        require_jax()  # in a fork, a thread of the parent may hold a lock forever
+        generation = self.generation
+        if generation is not None:
+            found, weights = find(), self.weights
+            # a program that was compiled during a refit may have old and new weights in it
+            if self.generation is generation:
+                return found, weights, generation
+        with self._refit:
+            return find(), self.weights, self.generation
+
+    def forget_programs(self) -> None:
+        """Compile again in the next call, because weights that are part of the programs have changed."""
+        self._programs = ProgramCache(self.network, self._compile)
+        self._watching = self._ready = None
+
+    def __call__(self, inputs: Mapping[str, Any], /) -> dict[str, jax.Array | Any]:
+        """Run the network; return the outputs by name, in the order in which they were marked.
+
+        Args:
+            inputs: a numpy or JAX array for each input, of exactly its element type and shape; a list of arrays for a
+                sequence, None for an absent optional value. Outputs have the same forms.
+
+        Raises:
+            InputError: an input is missing, unknown, or of another element type or shape; or weights are missing.
+            NetworkError: the network is invalid for these shapes.
+            ExecutionError: a computation failed, for instance a loop with more iterations than its output has rows.
+        """
+        ready = self._ready
+        if ready is not None and ready.generation is self.generation:
+            arrays = ready.inputs.arrays(inputs)
+            if arrays is not None:
+                return dict(zip(self._names, ready.call(arrays), strict=True))
+        known, weights, generation = self._with_weights(lambda: self._programs.recall(inputs))
+        if known is not None:
+            program, arrays = known
+            return self._outputs(lambda: self._found(program, weights, generation), arrays)
+        given = self._checked(inputs)
+        return self._outputs(lambda: self.find(given), [*given.values()])
+
+    def find(self, given: Given) -> FoundCall:
+        """Return the call of the program for inputs that were checked, or for their types; compile it if it is new.
+
+        Raises:
+            NetworkError: for these inputs the network is invalid, or has no fixed shapes.
+        """
+        return self._found(*self._with_weights(lambda: self._programs.find(given)))
+
+    def known_inputs(self, names: Sequence[str], arrays: Sequence[Any]) -> KnownInputs:
+        """The exact types of some inputs."""
+        return KnownInputs(names, arrays, self._programs.array_type)
+
+    def _found(self, program: CompiledProgram, weights: DeviceWeights, generation: object) -> FoundCall:
+        is_general = generation is not None and program.compiled is not None and not self.shape_inputs
+        return FoundCall(GuardedCall(self.network.inputs, program.bind(weights)), generation, is_general)
+
+    def _outputs(self, find: Callable[[], FoundCall], arrays: list[Any]) -> dict[str, jax.Array | Any]:
+        """Run a program that is to be found, and keep its call for inputs of the same types."""
+        with pinned_settings():
+            found = find()
+            known = self.known_inputs([each.name for each in self.network.inputs], arrays)
+            is_ready = found.is_general and not known.needs_settings
+            self._ready = ReadyCall(known, found.call, found.generation) if is_ready else None
+            return dict(zip(self._names, found.call(arrays), strict=True))
+
+    def watch(
+        self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Listener
+    ) -> dict[str, jax.Array | Any]:
+        """Run the network step by step on the host, and report the values of some tensors as they are computed.
+
+        Each element is reported once, in the order of the iterations. The element after the last iteration is reported
+        too if it is computed, as that of a recurrence is. Values that are not computed, such as those of the branch not
+        taken, are not reported.
+
+        Args:
+            inputs: as for a call.
+            tensors: the tensors, of this engine's network.
+            report: called with a tensor, the iterations of the loops in which it varies, and its value; an exception
+                that it raises ends the run.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as a call does.
+        """
+        watched, given = frozenset(tensors), self._checked(inputs)
+
+        with pinned_settings():
+            program, weights, _ = self._with_weights(lambda: self._watching_programs(watched).find(given))
+            outputs = program({**self._values_of(weights), **given}, report)
+            return dict(zip(self._names, outputs, strict=True))
+
+    def _watching_programs(self, watched: frozenset[ITensor]) -> ProgramCache[HostProgram]:
+        """The programs that report some tensors; kept until other tensors are watched."""
+        latest = self._watching
+        if latest is not None and latest[0] == watched:
+            return latest[1]
+
+        def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
+            return HostProgram(self.network, validated, types, self.max_trips, self.interruptible, watched)
+
+        programs = ProgramCache(self.network, make)
+        self._watching = watched, programs
+        return programs
+
+    def _checked(self, inputs: Mapping[str, Any]) -> Given:
+        given = check_values(self.network.inputs, inputs)
+        if self.absent:
+            raise InputError(*(_absent(each) for each in sorted(self.absent, key=lambda layer: layer.index)))
+        return given
+
+    def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
+        if not has_program(self.network, types) or (self.interruptible and is_long(validated.block.steps, types)):
+            return self._on_host(types, validated)
+        return compile_program(self, types, validated, given)
+
+    def _on_host(self, types: TypeTable, validated: ValidatedNetwork) -> CompiledProgram:
+        passes = of_host(of_platform(self.passes, jax.default_backend()))
+        source = improve(self.network, types, validated, passes, self.forms)
+        inputs, load = source.network.inputs, HostWeights(source, self.constants)
+        own = source.network, source.validated, source.types
+        program = HostProgram(*own, self.max_trips, self.interruptible, without=load.steps)
+
+        def bind(weights: list[Any]) -> BoundCall:
+            loaded = load(weights)
+            return lambda arrays: program({**loaded, **dict(zip(inputs, arrays, strict=True))})
+
+        return CompiledProgram(bind, program, source.network.loops, notes=source.notes)
+
+    def _values_of(self, weights: list[Any]) -> dict[ITensor, Any]:
+        return {layer.outputs[0]: array for layer, array in zip(self.constants, weights, strict=True)}
+
+    @property
+    def shape_inputs(self) -> list[ITensor]:
+        """The inputs whose values decide shapes."""
+        return self._programs.shape_inputs
+
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that the latest program needs in addition to inputs, outputs and weights.
+
+        0 if XLA does not report it, and for a program that runs on the host.
+        """
+        compiled = self._programs.latest.compiled if self._programs.latest else None
+        analysis = compiled.memory_analysis() if compiled is not None else None
+        return int(analysis.temp_size_in_bytes) if analysis is not None else 0
+
+    @property
+    def program_count(self) -> int:
+        """The number of cached programs."""
+        return len(self._programs)
+
+    @property
+    def loop_strategies(self) -> dict[str, LoopStrategy]:
+        """The lowering strategy of each loop in the latest program and its reason, by the name of the loop.
+
+        Loops that share a name are ``name#number``.
+        """
+        return self._by_name("loop_strategies")
+
+    @property
+    def batched_layers(self) -> dict[str, list[ILayer]]:
+        """The layers of each loop that the latest program computes for many iterations at once, by loop name."""
+        return self._by_name("batched_layers")
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes that the passes made for the latest program."""
+        latest = self._programs.latest
+        return latest.notes if latest else []
+
+    @property
+    def rewritten_network(self) -> INetworkDefinition | None:
+        """The network after the passes, of which the latest program is made; None if none is compiled."""
+        latest = self._programs.latest
+        return latest.network if latest else None
+
+    def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
+        """The duration of each phase for some inputs, in seconds, in the order of the phases.
+
+        ``passes``, ``load``, ``trace`` and ``compile`` were measured when the program was compiled; a program that runs
+        on the host has none. ``call`` is a call made now, until all outputs are available.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as a call does.
+        """
+        self(inputs)
+        latest = self._programs.latest
+        began = time.perf_counter()
+        jax.block_until_ready(self(inputs))
+        return {**(latest.seconds if latest else {}), "call": time.perf_counter() - began}
+
+    def _by_name(self, attribute: str) -> dict[str, Any]:
+        latest = self._programs.latest
+        found: dict[ILoop, Any] = getattr(latest.program, attribute) if latest else {}
+        names = [loop.name for loop in self.network.loops]
+        by_name: dict[str, Any] = {}
+        for number, loop in enumerate(latest.loops if latest else []):
+            if loop in found:
+                by_name[loop.name if names.count(loop.name) == 1 else f"{loop.name}#{number}"] = found[loop]
+        return by_name
+
+
+def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset[str]:
+    """Check the names of inputs, and return them as a set.
+
+    Raises:
+        TypeError: a name is not a string.
+        ValueError: the network has no input of a name.
+    """
+    listed = () if isinstance(names, str) else tuple(names)
+    if isinstance(names, str) or not all(isinstance(each, str) for each in listed):
+        raise TypeError("donate is a list of the names of inputs")
+    known = [each.name for each in network.inputs]
+    for name in listed:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise ValueError(f"the network has no input {name!r} to donate" + (hint and f"; {hint}"))
+    return frozenset(listed)
+
+
+def _loaded(layers: list[IConstantLayer]) -> list[Any]:
+    """The weights of constants on the device; strings stay on the host.
+
+    The constants keep copies of their own. Where the device computes in the host's memory, these are views of the
+    weights: there is one copy, and not two.
+    """
+    arrays = [each.evaluate() for each in layers]
+    copies: list[Any] = [each.copy() if each.dtype == STRING else own_copy(each) for each in arrays]
+    numbers = iter(jax.device_put([each for each in copies if each.dtype != STRING]))
+    loaded = [each if each.dtype == STRING else next(numbers) for each in copies]
+    for layer, copy, made in zip(layers, copies, loaded, strict=True):
+        is_here = made is copy or {each.platform for each in made.devices()} == {"cpu"}
+        vars(layer)["weights"] = (np.asarray(made) if is_here else copy).reshape(-1)
+    return loaded
+
+
+def _absent(layer: IConstantLayer) -> Finding:
+    fix = "give it weights with a Refitter, and refit_cuda_engine"
+    return layer.finding("NL621", f"the plan had no weights for {layer.name!r}", reason("NL621"), fix)

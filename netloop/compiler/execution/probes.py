@@ -1,0 +1,149 @@
+"""Observe the tensors inside an engine: run its network with every element of them as an output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from netloop.compiler.execution.compiled_program import compiler_options
+from netloop.compiler.execution.program_cache import Given, ProgramCache
+from netloop.compiler.host import HostProgram, Poisoned
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.lower import Program, constants_of, has_program
+from netloop.compiler.lower.loop.facts import known_count
+from netloop.compiler.lower.recursion_limit import raised_recursion_limit
+from netloop.compiler.xla_compilation import compile_lowered
+from netloop.model.call_inputs import check_values
+from netloop.model.check import ValidatedNetwork
+from netloop.model.device_errors import completed
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
+from netloop.model.nest import Block, IfStep, LayerStep, Scopes
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import ExecutionError
+from netloop.values.enums import LoopOutput
+from netloop.values.map_types import Map
+from netloop.values.types import Absent, Array, Tensors
+
+Slot = tuple[Any, ...]
+"""The position of a tensor in running order: numbers compared lexicographically, with a loop for its iteration."""
+
+TripCounts = Mapping[ITensor, Sequence[int]]
+
+
+def record_elements(
+    network: INetworkDefinition, counts: TripCounts, inputs: Mapping[str, Any], max_trips: int | None
+) -> dict[ITensor, Array | None]:
+    """Run a network and return the elements of some tensors, stacked along one axis for each enclosing loop.
+
+    Poisoned elements are not marked: their values are undefined.
+
+    Args:
+        network: the network.
+        counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
+        inputs: an array for each input, by name.
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+
+    Returns:
+        An array for each tensor; None if the run failed before it, or its elements have different shapes.
+    """
+    copy, stacked = probed(network, counts)
+    values = dict(zip(copy.outputs, _run(copy, inputs, max_trips), strict=True))
+    return {tensor: values[each] for tensor, each in stacked.items()}
+
+
+def probed(network: INetworkDefinition, counts: TripCounts) -> tuple[INetworkDefinition, dict[ITensor, ITensor]]:
+    """A copy of a network with more outputs: the elements of some tensors, stacked along one axis for each loop.
+
+    Args:
+        network: the network.
+        counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
+
+    Returns:
+        The copy, and its output for each tensor.
+    """
+    copy = network.copy()
+    vars(copy)["builder"] = None  # which has logged the warnings about the network
+    scopes = Scopes(copy)
+    stacked = {tensor: _stacked(copy, scopes, _copy_of(tensor, copy), each) for tensor, each in counts.items()}
+    taken = {each.name for each in (*copy.inputs, *copy.outputs)}
+    for number, tensor in enumerate(stacked.values()):
+        if not tensor.is_network_output:
+            tensor.name = _free(f"probe {number}", taken)  # inside a network, names may be equal
+            copy.mark_output(tensor)
+    return copy, stacked
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name that is not taken."""
+    return name if name not in taken else _free(f"{name}'", taken)
+
+
+def _copy_of(tensor: ITensor, network: INetworkDefinition) -> ITensor:
+    assert tensor.producer is not None
+    return network.layers[tensor.producer.index].outputs[tensor.position]
+
+
+def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, counts: Sequence[int]) -> ITensor:
+    for loop, count in reversed(list(zip(scopes.chain_of(tensor), counts, strict=True))):
+        output = loop.add_loop_output(tensor, LoopOutput.CONCATENATE)
+        # without a spare row, an engine that makes one iteration too many would poison the last element; and a loop
+        # that is known to make more iterations than the outputs need would be refused
+        rows = max(count + 1, known_count(loop, network.types) or 0)
+        output.set_input(1, network.add_constant((), np.array(rows, np.int64)).outputs[0])
+        tensor = output.outputs[0]
+    return tensor
+
+
+def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None) -> list[Array | None]:
+    """The outputs of a network, in the order in which they were marked."""
+    given = check_values(network.inputs, inputs)
+    with pinned_settings():
+        constants = {each.outputs[0]: each.evaluate() for each in constants_of(network)}
+
+        def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
+            if not has_program(network, types):
+                return HostProgram(network, validated, types, max_trips).values
+            program = Program.of(network, types, validated, max_trips)
+            tensors = [*constants, *given]
+
+            def trace(arrays: list[Any]) -> list[Any]:
+                return program(dict(zip(tensors, arrays, strict=True))).values
+
+            with raised_recursion_limit(program.depth):
+                lowered = jax.jit(trace).lower([*constants.values(), *given.values()])
+                compiled = compile_lowered(lowered, compiler_options(program))
+            return lambda known: completed(compiled([known[each] for each in tensors]))
+
+        try:
+            values = ProgramCache(network, make).find(given)({**constants, **given})
+        except ExecutionError:
+            return [None] * len(network.outputs)
+    return [None if isinstance(each, Poisoned | Tensors | Absent | Map) else np.asarray(each) for each in values]
+
+
+def slots(block: Block, before: Slot = ()) -> Iterator[tuple[ITensor, Slot]]:
+    """Yield the tensors of a block, each with its position in running order."""
+    for number, step in enumerate(block.steps):
+        here = (*before, number)
+        if isinstance(step, LayerStep):
+            yield from ((each, here) for each in step.writes)
+        elif isinstance(step, IfStep):
+            for branch in (0, 1):
+                yield from slots(step.branches[branch], (*here, branch))
+            yield from ((each, (*here, math.inf)) for each in step.writes)
+        else:
+            inside = (*here, step.loop)
+            yield from ((each.outputs[0], (*inside, -1)) for each in step.recurrences)
+            yield from slots(step.body, inside)
+            yield from ((each, (*here, math.inf)) for each in step.writes)
+
+
+def moment(slot: Slot, iterations: Mapping[ILoop, int]) -> tuple[float, ...]:
+    """The position of one element of a tensor in running order, for an iteration of each enclosing loop."""
+    return tuple(iterations[each] if isinstance(each, ILoop) else each for each in slot)

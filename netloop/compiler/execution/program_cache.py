@@ -1,0 +1,152 @@
+"""A cache of the programs of a network: one for each combination of input shapes and shape values."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from netloop.compiler.lower.shape_values import valued_before_run
+from netloop.model.check import ValidatedNetwork, known_valid, require_valid
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.tensor import ITensor
+from netloop.model.network import INetworkDefinition
+from netloop.process.forked import require_jax
+from netloop.values.diagnostics import Finding, InputError
+from netloop.values.map_types import Map
+from netloop.values.string_arrays import contents
+from netloop.values.types import LARGEST_KNOWN_VALUE, Absent, Array, Tensors, TensorType
+
+MOST_PROGRAMS = 64
+"""The capacity of the cache; the least recently used program is dropped."""
+
+Given = Mapping[ITensor, Any]
+"""The arrays of the inputs of a network, in order."""
+
+P = TypeVar("P")
+
+
+class ProgramCache(Generic[P]):
+    """The programs that ``make`` returns for a network.
+
+    Attributes:
+        network: the network, which is no longer edited.
+        array_type: the type of JAX's arrays.
+        shape_inputs: its inputs whose values, and not only their shapes, decide the shape of some tensor.
+    """
+
+    def __init__(self, network: INetworkDefinition, make: Callable[[TypeTable, ValidatedNetwork, Given], P]) -> None:
+        self.network = network
+        needed = valued_before_run(network)
+        self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
+        self._latest: tuple[Any, P | None] = None, None
+        require_jax()
+        self._names = [each.name for each in network.inputs]
+        with jax.ensure_compile_time_eval():  # while JAX traces, zeros() would be a tracer and not an array
+            self.array_type = type(jnp.zeros(()))
+        self._array_types = {np.ndarray, self.array_type}
+        self._make = make
+        self._kept: OrderedDict[Any, P] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def latest(self) -> P | None:
+        """The program that was found last; None before the first call."""
+        return self._latest[1]
+
+    def find(self, given: Given, is_checked: bool = False) -> P:
+        """Return the program for some inputs; make it if it is new.
+
+        Args:
+            given: the inputs, or their types.
+            is_checked: whether the network was found valid for these types, and needs no check for them.
+
+        Raises:
+            NetworkError: for these inputs the network is invalid, or has no fixed shapes.
+            InputError: a shape depends on the value of an input that JAX is tracing.
+        """
+        arrays = list(given.values())
+        key = self._key(arrays)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                found = self._kept[key] = self._make(*self._specialise(given, is_checked), given)
+                if len(self._kept) > MOST_PROGRAMS:
+                    self._kept.popitem(last=False)
+            return self._use(key, found)
+
+    def recall(self, inputs: Mapping[str, Any]) -> tuple[P, list[Any]] | None:
+        """Return the cached program for inputs of these types, which need no check again, and the inputs in order.
+
+        None if there is no such program, or an input is not an array.
+        """
+        if not isinstance(inputs, dict) or len(inputs) != len(self._names):
+            return None
+        arrays = [inputs.get(name) for name in self._names]
+        if not self._array_types.issuperset(map(type, arrays)):
+            return None
+        key = self._key(arrays)
+        latest, found = self._latest
+        if key != latest:
+            with self._lock:
+                found = self._kept.get(key)
+                if found is not None:
+                    self._use(key, found)
+        return None if found is None else (found, arrays)
+
+    def _use(self, key: Any, found: P) -> P:
+        self._kept.move_to_end(key)
+        self._latest = key, found
+        return found
+
+    def _key(self, arrays: list[Any]) -> Any:
+        """The properties of some inputs that a program is compiled for."""
+        key = [_array_key(each) for each in arrays]
+        for each in self.shape_inputs:
+            value = _value(each, arrays[each.position])
+            key.append(None if value is None else contents(value))
+        return tuple(key)
+
+    def _specialise(self, given: Given, is_checked: bool) -> tuple[TypeTable, ValidatedNetwork]:
+        values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
+        types: dict[ITensor, TensorType] = {}
+        for tensor, array in given.items():
+            assert tensor.declared is not None
+            types[tensor] = tensor.declared
+            if tensor.declared.is_tensor:
+                types[tensor] = TensorType(tensor.declared.dtype, tuple(array.shape), values.get(tensor))
+        table = TypeTable(types)
+        if not is_checked:
+            return table, require_valid(self.network, table)
+        own = (tensor for layer in self.network.layers for tensor in layer.outputs)
+        table.learn(self.network.types, ((each, each) for each in own), with_values=True)
+        return table, known_valid(self.network)
+
+
+def _value(tensor: ITensor, array: Any) -> Array | None:
+    """The value of a shape input; None if it is too large to decide a shape."""
+    if isinstance(array, Tracer):
+        what = f"input {tensor.name!r} decides a shape, and JAX is tracing it"
+        fix = "pass it as a numpy array, outside of jit and vmap"
+        raise InputError(Finding("NL604", what, why="a compiled program has fixed shapes", fix=fix, at=tensor))
+    return np.asarray(array) if array.nbytes <= LARGEST_KNOWN_VALUE else None
+
+
+def _array_key(value: Any) -> Any:
+    """The shape and element type of a value, and its sharding if it is bound to devices.
+
+    A committed array has to stay on its devices; JAX may move a numpy array, or one made from it.
+    """
+    if isinstance(value, Tensors | Absent | Map):
+        return None
+    is_bound = isinstance(value, Tracer) or getattr(value, "committed", False)
+    return value.shape, value.dtype, getattr(value, "sharding", None) if is_bound else None

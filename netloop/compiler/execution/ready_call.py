@@ -1,0 +1,122 @@
+"""Calls of programs for inputs like those of the call before, with nothing left to look up or to convert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netloop.compiler.jax_settings import settings_are_wanted
+from netloop.model.call_inputs import refuse_deleted
+from netloop.model.device_errors import DEVICE_ERRORS, device_finding
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import ExecutionError
+
+BoundCall = Callable[[Sequence[Any]], list[Any]]
+"""The call of a program with the weights that it has: takes the inputs, in order, and returns the outputs."""
+
+WIDE = 8
+"""The size in bytes of the elements that JAX narrows by default."""
+
+
+class KnownInputs:
+    """The exact types of inputs that a program takes as they are.
+
+    Args:
+        names: the names of the inputs.
+        arrays: inputs that the program takes.
+        of_jax: the type of JAX's arrays.
+
+    Attributes:
+        needs_settings: whether a call with them needs ``pinned_settings``: JAX might narrow an array of numpy, or one
+            is no array. What is compiled needs no settings itself.
+    """
+
+    __slots__ = ("_names", "_of_jax", "_types", "needs_settings")
+
+    def __init__(self, names: Sequence[str], arrays: Sequence[Any], of_jax: type) -> None:
+        self._names, self._of_jax = names, of_jax
+        self._types = self._exact(arrays)
+        self.needs_settings = any(
+            each.dtype.itemsize >= WIDE if type(each) is np.ndarray else type(each) is not of_jax for each in arrays
+        )
+
+    def arrays(self, inputs: Mapping[str, Any]) -> list[Any] | None:
+        """The inputs in order, if they have these types and the settings of JAX allow a call; else None."""
+        if type(inputs) is not dict or len(inputs) != len(self._names) or not settings_are_wanted():
+            return None
+        arrays = [*map(inputs.get, self._names)]
+        return arrays if self._exact(arrays) == self._types else None
+
+    def _exact(self, arrays: Sequence[Any]) -> list[Any]:
+        """What decides the program for each array: its type, and whether it has to stay on its device.
+
+        This runs in every call. JAX has one ``aval`` for equal types, so that comparing two of them takes no time.
+        """
+        of_jax = self._of_jax
+        return [
+            (each.aval, each.committed and each.sharding)
+            if type(each) is of_jax
+            else (each.shape, each.dtype)
+            if type(each) is np.ndarray
+            else None
+            for each in arrays
+        ]
+
+
+class GuardedCall:
+    """The call of a program, whose failures are errors of netloop.
+
+    Args:
+        tensors: the inputs of the network.
+        call: the call.
+    """
+
+    __slots__ = ("_call", "_tensors")
+
+    def __init__(self, tensors: Sequence[ITensor], call: BoundCall) -> None:
+        self._tensors, self._call = tensors, call
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run the program; return its outputs, in order.
+
+        Raises:
+            InputError: the memory of an input was donated to an earlier call.
+            ExecutionError: a computation failed.
+        """
+        try:
+            return self._call(arrays)
+        except (RuntimeError, ValueError, MemoryError) as error:
+            refuse_deleted(self._tensors, arrays)
+            if isinstance(error, DEVICE_ERRORS):
+                raise ExecutionError(device_finding(error)) from error
+            raise
+
+
+class FoundCall(NamedTuple):
+    """A program that was found for some inputs, with the weights of an engine.
+
+    Attributes:
+        call: its call.
+        generation: what identifies the weights; None if they may be replaced at once.
+        is_general: whether any inputs of the same types have this program, which runs without ``pinned_settings``.
+    """
+
+    call: GuardedCall
+    generation: object
+    is_general: bool
+
+
+class ReadyCall(NamedTuple):
+    """A call that needs no search.
+
+    Attributes:
+        inputs: the inputs that it takes.
+        call: the call.
+        generation: what identifies the weights.
+    """
+
+    inputs: KnownInputs
+    call: GuardedCall
+    generation: object

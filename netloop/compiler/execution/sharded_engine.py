@@ -1,0 +1,412 @@
+"""Networks compiled for a mesh of devices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding
+
+from netloop.compiler.execution.compiled_program import compiler_options
+from netloop.compiler.execution.program_cache import MOST_PROGRAMS, Given, ProgramCache
+from netloop.compiler.execution.row_independence import RowCheck
+from netloop.compiler.execution.sharded_weights import ShardedLoader, ShardedWeights
+from netloop.compiler.execution.sharding import Sharding, Specs, axes_of, misplaced, text
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.lower import Program, constants_of, require_program
+from netloop.compiler.lower.compilability import require_arrays
+from netloop.compiler.lower.nesting import require_shallow
+from netloop.compiler.lower.recursion_limit import raised_recursion_limit
+from netloop.compiler.passes import Note, chosen, improve, of_platform
+from netloop.compiler.xla_compilation import compile_lowered
+from netloop.model.call_inputs import check_values, refuse_tracers
+from netloop.model.check import ValidatedNetwork, require_valid
+from netloop.model.device_errors import completed
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import check_max_trips
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.manual_axes import varying_axes
+from netloop.model.nest.listing import summary
+from netloop.model.network import INetworkDefinition
+from netloop.process.forked import require_jax
+from netloop.values.diagnostics import ExecutionError, Finding, InputError, NetworkError
+from netloop.values.types import Array, agree
+from netloop.values.unpicklable import Unpicklable
+
+JOINING = frozenset({"horizontal_fusion", "matmul_partitioning"})
+"""The passes that join or divide weights along an axis that may be cut, for which XLA adds collectives."""
+
+
+def shard(
+    network: INetworkDefinition,
+    mesh: Mesh,
+    *,
+    in_specs: Specs | None = None,
+    out_specs: Specs | None = None,
+    passes: Iterable[str] | None = None,
+    max_trips: int | None = None,
+    dependent_rows: bool = False,
+) -> ShardedEngine:
+    """Compile a network for a mesh of devices, and return an engine that is called with a dict of arrays.
+
+    The devices run the network each on its own part of the inputs, as with ``jax.shard_map``: no loop has a
+    collective that the network does not have, and each device ends a loop by itself. An array with one more axis than
+    its input has rows on its first axis, each of which is a run of the network; an array with the axes of its input is
+    cut into blocks, and the input is the block of one device.
+
+    An axis of the mesh that cuts weights divides the computation itself: the network is that of all devices along this
+    axis, and XLA adds the collectives. The ranks of ``add_dist_collective`` are the devices along the axis that the
+    metadata of the layer names; without metadata the axis ``ranks``, or the only one that cuts no weights.
+
+    Args:
+        network: the network.
+        mesh: the devices, such as ``jax.make_mesh((8,), ("rows",))``.
+        in_specs: a ``PartitionSpec`` for inputs by name, and for weights by the name of their layer or a pattern such
+            as ``"decoder.*.weight"``. The default cuts the first axis of an input along all axes of the mesh that cut
+            no weights, and cuts no weights; ``PartitionSpec()`` is for an input that is the same on all devices.
+        out_specs: a ``PartitionSpec`` for outputs by name, by which the results of the devices are joined. The default
+            joins them on the first axis, along all axes of the mesh that cut inputs; a spec that leaves out an axis is
+            for an output that is the same on all devices along it.
+        passes: the names of the optimization passes to apply, of ``netloop.PASSES``; None for all, without those that
+            join weights if any are cut.
+        max_trips: the largest number of iterations of a loop, each time it is entered; one more is an ExecutionError.
+            None for any number.
+        dependent_rows: whether rows of a block may depend on each other, as in a mean over the batch: each device then
+            computes its block by itself. If not, the first call with blocks of some shape is repeated with other rows,
+            and rows that depend on these are a NetworkError; with one row for each device this compiles a program more.
+            Axes of fixed length, and networks with ranks, are those of one device anyway.
+
+    Raises:
+        NetworkError: the network is invalid, has other inputs than arrays of numbers, or a weight cannot be cut.
+        TypeError, ValueError: a spec is none, or names an axis, input, output or weight that is not there.
+    """
+    return ShardedEngine(network, mesh, in_specs, out_specs, passes, max_trips, dependent_rows)
+
+
+class _Program:
+    """A program for blocks of some shapes, which XLA compiles for each number of rows.
+
+    Attributes:
+        program: the lowered network.
+        notes: what the passes did.
+        tried: the shapes of inputs whose rows are known not to depend on each other.
+    """
+
+    def __init__(self, run: jax.stages.Wrapped, load: ShardedLoader, program: Program, notes: list[Note]) -> None:
+        self.program = program
+        self.notes = notes
+        self._run = run
+        self._load = load
+        self._compiled: dict[tuple[Any, ...], jax.stages.Compiled] = {}
+        self.tried = set[tuple[Any, ...]]()
+
+    def __call__(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> list[Any]:
+        """The outputs.
+
+        Raises:
+            ExecutionError: a computation failed.
+        """
+        values, verdict = completed(self.compiled(loaded, arrays)(loaded, arrays))
+        if verdict is not None and int(verdict):
+            raise ExecutionError(self.program.errors.finding(verdict))
+        return values
+
+    def loaded(self, weights: ShardedWeights) -> list[jax.Array]:
+        """Its weight arguments."""
+        return [*self._load(weights).values()]
+
+    def compiled(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> jax.stages.Compiled:
+        """XLA's program for some inputs."""
+        key = tuple(each.shape for each in arrays)
+        if key not in self._compiled:
+            with raised_recursion_limit(self.program.depth):
+                lowered = self._run.lower(loaded, arrays)
+                self._compiled[key] = compile_lowered(lowered, compiler_options(self.program))
+            if len(self._compiled) > MOST_PROGRAMS:
+                del self._compiled[next(iter(self._compiled))]
+        return self._compiled[key]
+
+
+class ShardedEngine(Unpicklable):
+    """A network compiled for a mesh of devices: ``engine({"x": x})["y"]``; ``netloop.shard`` makes it.
+
+    It keeps its own copy of the network and of the weights. A program is compiled in the first call with new shapes. A
+    ``Refitter`` replaces weights as those of an engine; in several processes each refits with the same ones.
+
+    Attributes:
+        network: the network.
+        mesh: the mesh, as it was given.
+        passes: the names of the passes applied to its programs.
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+        constants: the constants that are arguments of its programs.
+    """
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        mesh: Mesh,
+        in_specs: Specs | None = None,
+        out_specs: Specs | None = None,
+        passes: Iterable[str] | None = None,
+        max_trips: int | None = None,
+        dependent_rows: bool = False,
+    ) -> None:
+        check_max_trips("max_trips", max_trips)
+        block = require_valid(check_instance("network", network, INetworkDefinition)).block
+        require_shallow(block, max_trips=max_trips)
+        require_arrays(network)
+        self.network, self.mesh, self.max_trips = network.copy(), mesh, max_trips
+        with pinned_settings():
+            self.constants = constants_of(self.network)
+            self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
+            self.passes = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
+            self._weights = ShardedWeights(self.constants, self._sharding)
+        self._has_ranks = any(each.num_ranks > 1 for each in self.network.layers)
+        self._name_ranks()
+        is_by_device = dependent_rows or self._has_ranks
+        self._row_check = None if is_by_device else RowCheck(self.network, self._sharding)
+        self._programs: dict[frozenset[str], ProgramCache[_Program]] = {}
+        self._latest: _Program | None = None
+        self._refit = threading.RLock()
+
+    def __repr__(self) -> str:
+        shape = " x ".join(f"{name} {length}" for name, length in self.mesh.shape.items())
+        return f"<ShardedEngine {summary(self.network)}, on {shape}, {self.program_count} compiled>"
+
+    def _name_ranks(self) -> None:
+        """Let the ranks be the only axis that there is for them."""
+        for layer in self.network.layers:
+            if layer.num_ranks > 1 and len(self._sharding.own) == 1 and not layer.metadata:
+                layer.metadata = self._sharding.own[0]
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, jax.Array]:
+        """Run the network on the mesh; return the outputs by name, as arrays on the mesh with axes of the type Auto.
+
+        Args:
+            inputs: a numpy or JAX array for each input, of its element type. In several processes each passes the same
+                numpy arrays, or JAX arrays of all processes.
+            named: the arrays as arguments, in place of the dict.
+
+        Raises:
+            TypeError: there are both a dict and named arrays.
+            InputError: an input is missing, unknown, of another element type or shape, or cannot be cut evenly.
+            NetworkError: the network is invalid for these shapes, an output cannot be joined, or rows of blocks depend
+                on each other.
+            ExecutionError: a computation failed, in any row on any device.
+        """
+        if inputs is not None and named:
+            raise TypeError("an engine takes a dict of arrays, or the arrays by name, and not both")
+        with pinned_settings():
+            found, loaded, arrays = self._find(named if inputs is None else inputs)
+            outputs = found(loaded, arrays)
+            if self._row_check is not None:
+                self._check_rows(self._row_check, found, loaded, arrays, outputs)
+            return dict(zip(self._sharding.outputs, outputs, strict=True))
+
+    def _check_rows(
+        self, check: RowCheck, found: _Program, loaded: list[jax.Array], arrays: list[jax.Array], outputs: list[Any]
+    ) -> None:
+        """Check, once for each shape, that rows of a block do not depend on each other."""
+        key = tuple(each.shape for each in arrays)
+        if key in found.tried or self._with_rows(self._by_name(arrays)):
+            return
+
+        def run_longer(arrays: list[jax.Array]) -> list[jax.Array]:
+            with self._refit:
+                # its program is for one call, and is not kept
+                kept, self._programs = self._programs, {}
+                try:
+                    program, weights, placed = self._find(self._by_name(arrays))
+                finally:
+                    self._programs, self._latest = kept, found
+            return program(weights, placed)
+
+        if check(partial(found, loaded), run_longer, arrays, outputs):
+            found.tried.add(key)
+
+    def _by_name(self, arrays: list[jax.Array]) -> dict[str, Any]:
+        return dict(zip(self._sharding.inputs, arrays, strict=True))
+
+    def hlo(self, inputs: Mapping[str, Any]) -> str:
+        """XLA's text of the program that one device runs for some inputs, with the collectives in it.
+
+        Raises:
+            InputError, NetworkError: as a call does.
+        """
+        with pinned_settings():
+            found, loaded, arrays = self._find(inputs)
+            return found.compiled(loaded, arrays).as_text() or ""
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes that the passes made for the latest program."""
+        return self._latest.notes if self._latest else []
+
+    @property
+    def program_count(self) -> int:
+        """The number of programs: one for each combination of shapes that a device has, and of inputs with rows."""
+        return sum(map(len, self._programs.values()))
+
+    @property
+    def refittable_constants(self) -> list[IConstantLayer]:
+        """The constants whose weights can be replaced: all."""
+        return self.constants
+
+    @contextmanager
+    def replacing_weights(self) -> Generator[None]:
+        """A context in which the layers of the network get new weights.
+
+        A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
+        """
+        require_jax()
+        with self._refit:
+            yield
+            with pinned_settings():
+                self._weights = ShardedWeights(self.constants, self._sharding)
+
+    def forget_programs(self) -> None:
+        """Compile again in the next call, because weights that are part of the programs have changed."""
+        self._programs = {}
+
+    def _find(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array], list[jax.Array]]:
+        """The program for some inputs, its weights, and the arrays of the inputs on the mesh."""
+        with self._refit:
+            return self._find_now(inputs)
+
+    def _find_now(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array], list[jax.Array]]:
+        given = self._arrays(inputs)
+        with_rows = self._with_rows(given)
+        if with_rows not in self._programs:
+            self._programs[with_rows] = ProgramCache(self.network, lambda *rest: self._compile(with_rows, *rest))
+        cache = self._programs[with_rows]
+        self._require_fit(given, with_rows, cache.shape_inputs)
+        blocks = {name: self._block(given[name], name, name in with_rows) for name in given}
+        self._latest = found = cache.find(check_values(self.network.inputs, blocks))
+        arrays = [self._sharding.place(given[name], spec) for name, spec in self._sharding.inputs.items()]
+        return found, found.loaded(self._weights), arrays
+
+    def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        names = {each.name for each in self.network.inputs}
+        if not isinstance(inputs, Mapping) or names != set(inputs):
+            check_values(self.network.inputs, inputs)
+        given = {name: each if isinstance(each, jax.Array) else np.asarray(each) for name, each in inputs.items()}
+        refuse_tracers({each: given[each.name] for each in self.network.inputs})
+        return given
+
+    def _with_rows(self, given: Mapping[str, Any]) -> frozenset[str]:
+        """The names of the inputs that have an axis of rows before their own."""
+        ranks = {each.name: each.type.rank for each in self.network.inputs if each.type.is_tensor}
+        return frozenset(name for name, array in given.items() if array.ndim == ranks.get(name, -1) + 1)
+
+    def _require_fit(self, given: Mapping[str, Any], with_rows: frozenset[str], whole: Iterable[ITensor]) -> None:
+        """Check that inputs can be cut evenly, and have as many rows as each other."""
+        findings: list[Finding] = []
+        for tensor in self.network.inputs:
+            array, spec = given[tensor.name], self._sharding.inputs[tensor.name]
+            wrong = self._sharding.misfit(array.shape, spec)
+            if not wrong and tensor in whole and (tensor.name in with_rows or axes_of(spec)):
+                wrong = "its value decides a shape, and has to be the same everywhere"
+            if not wrong and axes_of(spec):
+                wrong = self._block_misfit(tensor, array, tensor.name in with_rows)
+            if wrong:
+                what = f"the value of {tensor.name!r} cannot be cut by {text(spec)}: {wrong}"
+                fix = f"pass in_specs={{{tensor.name!r}: PartitionSpec()}} if it is the same on all devices"
+                findings.append(misplaced(tensor, what, fix))
+        counts = {name: given[name].shape[0] for name in sorted(with_rows)}
+        if len(set(counts.values())) > 1:
+            what = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
+            findings.append(Finding("NL618", f"inputs have different numbers of rows: {what}"))
+        if findings:
+            raise InputError(*findings)
+
+    def _block_misfit(self, tensor: ITensor, array: Any, has_rows: bool) -> str:
+        """What is wrong with the shape that each device gets, or each row of it; empty if nothing is."""
+        block, declared = self._block(array, tensor.name, has_rows), tensor.type
+        if agree(block.shape, declared.shape):
+            return ""
+        gets = f"each {'row' if has_rows else 'device'} gets {declared.with_shape(block.shape)}"
+        return f"{gets}, and the input is {declared}"
+
+    def _block(self, array: Any, name: str, has_rows: bool) -> Any:
+        """What the network has for an input: an array of the shape of a device's block, and of one row of it."""
+        spec = self._sharding.inputs[name]
+        if not has_rows and not axes_of(spec):
+            return array
+        shape = self._sharding.block(array.shape, spec)[has_rows:]
+        return _stand_in(shape, array.dtype)
+
+    def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
+        require_program(self.network, types)
+        # the devices of the mesh need not be of JAX's default platform
+        passes = of_platform(self.passes, self.mesh.devices.flat[0].platform)
+        source = improve(self.network, types, validated, passes)
+        program = Program.of(source.network, source.types, source.validated, self.max_trips, passes)
+        load = ShardedLoader(program, source.network, self.constants, self._sharding)
+        inputs, tensors = source.network.inputs, list(load(self._weights))
+
+        def one(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
+            outcome = program({**dict(zip(tensors, weights, strict=True)), **dict(zip(inputs, arrays, strict=True))})
+            return outcome.values, outcome.verdict()
+
+        rows = [0 if each.name in with_rows else None for each in inputs]
+        run = jax.vmap(one, (None, rows)) if with_rows else one
+        return _Program(self._on_mesh(run), load, program, [*source.notes, *program.notes])
+
+    def _on_mesh(self, run: Callable[..., tuple[list[Any], Any]]) -> jax.stages.Wrapped:
+        """The JAX function of the whole mesh, given that of one device."""
+        sharding, specs = self._sharding, [*self._sharding.outputs.values()]
+
+        def local(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
+            values, verdict = run(weights, arrays)
+            self._require_joinable(values)
+            if verdict is None:
+                return values, None
+            verdict = verdict.max()
+            return values, lax.pmax(verdict, sharding.own) if sharding.own else verdict
+
+        mapped = local
+        if sharding.own:
+            given = [sharding.own_part(each) for each in sharding.inputs.values()]
+            mapped = jax.shard_map(
+                local,
+                mesh=sharding.mesh,
+                in_specs=(jax.P(), given),
+                out_specs=([sharding.own_part(each) for each in specs], jax.P()),
+                axis_names=set(sharding.own),
+                # the check traces bodies of loops twice, and is needed only where something must not vary
+                check_vma=self._has_ranks or any(map(sharding.left_out, specs)),
+            )
+        whole = NamedSharding(sharding.mesh, jax.P())
+        returned = [NamedSharding(sharding.mesh, each) for each in specs], whole
+        return jax.jit(mapped, out_shardings=returned)
+
+    def _require_joinable(self, values: list[Any]) -> None:
+        """Check that the results of devices can be joined as their specs say."""
+        findings: list[Finding] = []
+        for tensor, value in zip(self.network.outputs, values, strict=True):
+            spec = self._sharding.outputs[tensor.name]
+            shown = f"output {tensor.name!r}"
+            differs = [each for each in self._sharding.left_out(spec) if each in varying_axes(value)]
+            if len(tuple(spec)) > value.ndim:
+                what = f"{shown} has {value.ndim} axes on each device, and cannot be joined by {text(spec)}"
+                fix = f"pass out_specs={{{tensor.name!r}: PartitionSpec()}} if it is the same on all devices"
+                findings.append(misplaced(tensor, what, fix))
+            elif differs:
+                what = f"{shown} may differ from device to device along {differs[0]!r}, which {text(spec)} leaves out"
+                fix = "add the axis to its spec, or reduce the output over the devices with add_dist_collective"
+                findings.append(misplaced(tensor, what, fix))
+        if findings:
+            raise NetworkError(*findings)
+
+
+def _stand_in(shape: tuple[int, ...], dtype: Any) -> Array:
+    """An array of a shape that takes no memory, as only its type is looked at."""
+    return np.broadcast_to(np.zeros((), dtype), shape)

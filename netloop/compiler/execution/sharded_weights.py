@@ -1,0 +1,82 @@
+"""Weights on a mesh of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax.sharding import PartitionSpec
+
+from netloop.compiler.execution.sharding import Sharding
+from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
+from netloop.compiler.lower import Program, constants_of
+from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+
+
+class ShardedWeights:
+    """The weights of a network between two refits, each cut by its spec, or whole on each device.
+
+    Attributes:
+        arrays: the values of the constants, which a refit replaces and does not write to.
+    """
+
+    def __init__(self, constants: Sequence[IConstantLayer], sharding: Sharding) -> None:
+        self.arrays = [each.evaluate() for each in constants]
+        self._specs = [sharding.weights.get(each.index, PartitionSpec()) for each in constants]
+        self._sharding = sharding
+        self._kept: dict[int, jax.Array] = {}
+
+    def placed(self, position: int) -> jax.Array:
+        """A constant on the mesh, which is placed once for all programs."""
+        if position not in self._kept:
+            self._kept[position] = self._sharding.place(self.arrays[position], self._specs[position])
+        return self._kept[position]
+
+
+class ShardedLoader:
+    """Compute the weight arguments of a program of the ``network`` after the passes, once for each refit.
+
+    Where no weight is cut, weights are loaded as an engine loads them, which gives the same bits, and copied to the
+    devices. Where some are, XLA computes what weight folding makes of them from the parts, and no device has the whole.
+    """
+
+    def __init__(
+        self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer], sharding: Sharding
+    ) -> None:
+        self._program, self._sharding = program, sharding
+        self._loader = None if sharding.weights else WeightLoader(program, network, constants)
+        positions = {layer.index: position for position, layer in enumerate(constants)}
+        # constants that passes added are in the network only
+        self._own = {each.outputs[0]: positions.get(each.index, each) for each in constants_of(network)}
+        self._fold = InterruptibleJit(self._folded)
+        self._loaded: tuple[ShardedWeights | None, dict[ITensor, jax.Array]] = None, {}
+
+    def __call__(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
+        """The arguments by tensor."""
+        known, loaded = self._loaded
+        if known is not weights:
+            loaded = self._copied(weights) if self._loader else self._in_parts(weights)
+            self._loaded = weights, loaded
+        return loaded
+
+    def _copied(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
+        assert self._loader is not None
+        loaded = self._loader.values(self._loader.computed([device_copy(each) for each in weights.arrays]))
+        return {each: self._sharding.place(loaded[each], PartitionSpec()) for each in self._program.unfolded(loaded)}
+
+    def _in_parts(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
+        own = {
+            tensor: weights.placed(of) if isinstance(of, int) else self._sharding.place(of.evaluate(), PartitionSpec())
+            for tensor, of in self._own.items()
+        }
+        folded = self._program.weight_folding.tensors
+        if folded:
+            own.update(zip(folded, self._fold([*own.values()]), strict=True))
+        return {each: own[each] for each in self._program.unfolded(own)}
+
+    def _folded(self, arrays: list[Any]) -> list[Any]:
+        return self._program.load(dict(zip(self._own, arrays, strict=True)))

@@ -1,0 +1,232 @@
+"""Slots on a device: the requests of one program, their states, and the compiled functions for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.compiler.execution.program_cache import Given
+from netloop.compiler.execution.slot_checks import require_end
+from netloop.compiler.execution.slot_loop import Slot, SlotLoop
+from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader
+from netloop.compiler.lower import Program, require_program
+from netloop.compiler.lower.recursion_limit import raised_recursion_limit
+from netloop.compiler.passes import Forms, Improved, Note, improve, of_platform
+from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.model.check import ValidatedNetwork
+from netloop.model.device_errors import completed
+from netloop.model.graph.infer import TypeTable
+from netloop.model.layers.loop import ILoopOutputLayer
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.nest import LoopStep
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import ExecutionError, Finding, LayerError
+from netloop.values.types import Array, TensorType
+
+FOR_ONE_ROW = frozenset({"matmul_partitioning", "carry_layout"})
+"""The passes that choose a form for the rows of one request, which slots multiply."""
+
+
+@dataclass(frozen=True)
+class SlotSource:
+    """What the programs of slots are made of; ``trips`` is the number of iterations of a call.
+
+    Attributes:
+        network: the network of one request, with ``lengths`` among its outputs.
+        lengths: the name of the output that has the length of a stream, by the name of the stream, for streams whose
+            length is known only in a request.
+        loop: the position of the loop among its loops.
+        constants: the constants that are arguments of its programs.
+        weights: their values on the device.
+        max_trips: the largest number of iterations of a loop; None for any number.
+        passes: the names of the passes.
+        forms: the forms of those that do not follow their rule.
+        slots: the number of requests that run together.
+    """
+
+    network: INetworkDefinition
+    lengths: dict[str, str]
+    loop: int
+    constants: list[IConstantLayer]
+    weights: DeviceWeights
+    max_trips: int | None
+    passes: frozenset[str]
+    forms: Forms
+    slots: int
+    trips: int
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An output of the network whose rows leave the slots as they are made.
+
+    Attributes:
+        name: the name of the output.
+        layer: the stacked output of the loop.
+        length: the length of its axis.
+        length_name: the name of the output that has the length, if it is known only in the request.
+        row: the type of a row.
+    """
+
+    name: str
+    layer: ILoopOutputLayer
+    length: int
+    length_name: str | None
+    row: TensorType
+
+    def stack(self, rows: Sequence[Array], outputs: Mapping[str, Array]) -> Array:
+        """The whole output, given the rows and the outputs that do not stream.
+
+        Raises:
+            ExecutionError: it has less room than there are rows, or no output can have its length.
+        """
+        length = self.length if self.length_name is None else int(outputs[self.length_name])
+        try:
+            self.layer.check_length(length, len(rows), self.row)
+            return self.layer.stack(rows, length, self.row)
+        except LayerError as error:
+            raise ExecutionError(self.layer.finding("NL601", error.what, error.why, error.fix)) from None
+
+
+class Slots:
+    """The slots of one program: inputs of certain shapes.
+
+    Attributes:
+        streams: the outputs that stream.
+    """
+
+    def __init__(self, origin: SlotSource, types: TypeTable, validated: ValidatedNetwork, _: Given) -> None:
+        require_program(origin.network, types)
+        passes = of_platform(origin.passes, jax.default_backend())
+        source, step = _improved(origin, types, validated, passes)
+        program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes, origin.forms)
+        require_end(step, program)
+        steps, inputs = source.validated.block.steps, source.network.inputs
+        self._origin, self._program, self._rewritten = origin, program, source.notes
+        self._loop = SlotLoop(program, steps, steps.index(step), inputs)
+        self._depth = program.depth
+        self._loader = WeightLoader(program, source.network, origin.constants)
+        self._names = [each.name for each in origin.network.outputs]
+        self.streams = [self._stream(position) for position in self._loop.streams]
+        self._slots: Slot | None = None
+        self._prefill = InterruptibleJit(self._traced_prefill)
+        self._spread = InterruptibleJit(self._traced_spread)
+        self._insert = InterruptibleJit(self._traced_insert, donate_argnums=0)
+        self._generate = InterruptibleJit(self._traced_generate, donate_argnums=1)
+        self._finish = InterruptibleJit(self._traced_finish)
+        self._needs_end: bool | None = None
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes of the passes; those of forms of lowering are there once the functions were traced."""
+        return [*self._rewritten, *self._program.notes]
+
+    def _stream(self, position: int) -> Stream:
+        output = self._program.outputs[position]
+        layer = output.producer
+        assert isinstance(layer, ILoopOutputLayer)
+        types = self._program.types
+        length, name = self._program.facts.length(layer), self._names[position]
+        return Stream(name, layer, length, self._origin.lengths.get(name), types[layer.tensor(0)])
+
+    def prefill(self, arrays: list[Any]) -> Slot:
+        """Run what is before the loop for a request; return the slot that it begins with."""
+        with raised_recursion_limit(self._depth):
+            return completed(self._prefill(self._loaded(), arrays))
+
+    def finish_at_once(self, prefix: Slot) -> tuple[dict[str, Array], Finding | None]:
+        """``finish`` of a request whose loop makes no iteration.
+
+        It takes no slot: the loop may not be defined for values with which it makes no iteration, and an empty slot
+        takes part in the iterations of the others.
+        """
+        return self._end(self._spread(prefix), 0)
+
+    def insert(self, prefix: Slot, slot: int) -> None:
+        """Let a request begin in a slot."""
+        # the slots are given away; if the call is interrupted, they are lost
+        slots, self._slots = self._spread(prefix) if self._slots is None else self._slots, None
+        self._slots = self._insert(slots, prefix, np.int32(slot))
+
+    def generate(self) -> tuple[dict[str, Array], Array, Array]:
+        """Make some iterations of all slots.
+
+        Returns:
+            The rows of each stream, one for each iteration and slot; which of them belong to a request, bool for each
+            iteration and slot; and the slots whose requests go on, bool[slots].
+        """
+        slots, self._slots = self._slots, None
+        if slots is None:
+            raise CancelledError("the slots were lost, as a call before was interrupted")
+        with raised_recursion_limit(self._depth):
+            slots, rows, made = completed(self._generate(self._loaded(), slots))
+        self._slots = slots
+        named = {each.name: np.asarray(rows[at]) for at, each in self._by_position() if at in rows}
+        return named, np.asarray(made), np.asarray(slots.live)
+
+    def _by_position(self) -> list[tuple[int, Stream]]:
+        return list(zip(self._loop.streams, self.streams, strict=True))
+
+    def finish(self, slot: int) -> tuple[dict[str, Array], Finding | None]:
+        """Run what follows the loop for the request in a slot.
+
+        Returns:
+            The outputs that do not stream, and why the request failed, if it did.
+        """
+        assert self._slots is not None
+        return self._end(self._slots, slot)
+
+    def _end(self, slots: Slot, slot: int) -> tuple[dict[str, Array], Finding | None]:
+        if self._needs_end is False:
+            return {}, None
+        with raised_recursion_limit(self._depth):
+            values, verdict = completed(self._finish(self._loaded(), slots, np.int32(slot)))
+        self._needs_end = bool(values) or verdict is not None
+        if verdict is not None and int(verdict):
+            return {}, self._program.errors.finding(verdict)
+        return {self._names[at]: np.asarray(value) for at, value in zip(self._loop.rest, values, strict=True)}, None
+
+    def clear(self) -> None:
+        """Give back the memory of the slots."""
+        self._slots = None
+
+    def _loaded(self) -> list[Any]:
+        return self._loader(self._origin.weights)
+
+    def _traced_prefill(self, loaded: list[Any], arrays: list[Any]) -> Slot:
+        return self._loop.prefill(self._loader.values(loaded), arrays)
+
+    def _traced_spread(self, prefix: Slot) -> Slot:
+        """Slots of which none is live; each has the values of a request, for which the loop is known to work."""
+        count = self._origin.slots
+        slots = Slot(*jax.tree.map(lambda each: jnp.broadcast_to(each, (count, *each.shape)), prefix))
+        return slots._replace(live=jnp.zeros(count, bool))
+
+    def _traced_insert(self, slots: Slot, prefix: Slot, slot: Any) -> Slot:
+        return jax.tree.map(lambda all, one: all.at[slot].set(one), slots, prefix)
+
+    def _traced_generate(self, loaded: list[Any], slots: Slot) -> tuple[Slot, dict[int, Any], Any]:
+        return self._loop.generate(self._loader.values(loaded), slots, self._origin.trips)
+
+    def _traced_finish(self, loaded: list[Any], slots: Slot, slot: Any) -> tuple[list[Any], Any]:
+        one: Slot = jax.tree.map(lambda each: each[slot], slots)
+        return self._loop.finish(self._loader.values(loaded), one)
+
+
+def _improved(
+    origin: SlotSource, types: TypeTable, validated: ValidatedNetwork, passes: Collection[str]
+) -> tuple[Improved, LoopStep]:
+    """The network after the passes, and its loop; without them, if they do away with the loop."""
+    improved = improve(origin.network, types, validated, passes, origin.forms)
+    for source in (improved, Improved(origin.network, types, validated, [])):
+        loops = source.network.loops
+        for step in source.validated.block.steps:
+            if isinstance(step, LoopStep) and loops.index(step.loop) == origin.loop:
+                return source, step
+    raise AssertionError("the loop was chosen among the steps of the network")

@@ -1,0 +1,241 @@
+"""Convert a network to a pure JAX function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from netloop.compiler.execution.program_cache import Given, ProgramCache
+from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
+from netloop.compiler.lower import Program, constants_of, require_program
+from netloop.compiler.lower.nesting import DEEPEST_PURE_NEST, require_shallow
+from netloop.compiler.passes import Improved, LoweringForm, chosen, improve, of_platform
+from netloop.model.call_inputs import check_inputs
+from netloop.model.check import ValidatedNetwork, require_valid
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+from netloop.process.forked import require_jax
+from netloop.values.checked_attributes import whole
+from netloop.values.diagnostics import Finding, InputError, NetworkError, did_you_mean, listed, reason
+
+PURE = chosen(None) - {LoweringForm.IF_CONVERSION}
+"""The passes for a pure function: with if-conversion, a branch that is not taken would take part in derivatives."""
+
+NamedWeights = dict[str, jax.Array]
+PureFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, jax.Array]]
+
+
+def to_jax(
+    network: INetworkDefinition,
+    *,
+    passes: Iterable[str] | None = None,
+    load: bool = False,
+    bound: Mapping[str, int] | None = None,
+) -> tuple[PureFunction, NamedWeights]:
+    """Return a network as a pure function, and its weights.
+
+    ``function(weights, inputs)`` returns a dict of the outputs by name, in the order in which they were marked, and
+    works under ``jax.jit``, ``jax.grad``, ``jax.vmap``, ``jax.shard_map`` and the like. ``weights`` has the
+    floating-point constants by the names of their layers; ``inputs`` is a dict from names to arrays. A loop whose COUNT
+    limit follows from integer constants and shapes can be differentiated in forward and reverse mode, other loops in
+    forward mode only, unless they have a ``bound``. In reverse mode float64 values need JAX's x64 setting; int64 ones
+    do not. Shapes that follow from floating-point constants stay fixed, whatever weights are passed. Errors that an
+    engine raises as ExecutionError are not reported, because a pure function cannot raise: the affected outputs are
+    undefined.
+
+    A constant without a name of its own has a key such as ``(Unnamed Layer* 3) [Constant]``; set ``name`` of the layer
+    for a readable one.
+
+    Args:
+        network: the network.
+        passes: the names of the optimization passes to apply, of ``netloop.PASSES``; None for all, without those that
+            derivatives forbid unless the weights are loaded.
+        load: whether the weights are those that an engine has when it is loaded: joined, transposed and folded, so that
+            a call costs what one of the engine does. They have names of their own, are for inference, and need inputs
+            of fixed shapes.
+        bound: for loops with a WHILE limit, or a COUNT that is known only in the call, the largest number of iterations
+            by the name of the loop. They then have derivatives in reverse mode too; their time and memory grow with the
+            bound. Where a loop needs more iterations, its floating-point values are NaN.
+
+    Raises:
+        NetworkError: the network is invalid, or nested too deep; or, while JAX differentiates the function, reverse
+            mode meets a loop that needs a bound; or the weights are to be loaded, and the shape of an input is open.
+        ValueError: a bound is negative, or the network has no loop of its name.
+    """
+    bounds = _bounds({} if bound is None else bound, check_instance("network", network, INetworkDefinition))
+    require_shallow(require_valid(network).block, DEEPEST_PURE_NEST)
+    check_instance("load", load, bool)
+    names = PURE if passes is None and not load else chosen(passes)
+    network = network.copy()
+    with jax.enable_x64(True):
+        return (_loaded if load else _plain)(network, names, bounds)
+
+
+def _plain(
+    network: INetworkDefinition, passes: Collection[str], bounds: Mapping[str, int]
+) -> tuple[PureFunction, NamedWeights]:
+    """A network as a function of its own weights."""
+    constants = constants_of(network)
+    names = _names(constants)
+    fixed = {each.index: each.evaluate() for each in constants if each not in names.values()}
+
+    def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[..., list[Any]]:
+        program, source = _program(network, types, validated, passes, bounds)
+        layers = source.network.layers
+
+        def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
+            constants = {**fixed, **dict(zip((each.index for each in names.values()), weights, strict=True))}
+            values = {layers[index].outputs[0]: array for index, array in constants.items()}
+            return program({**values, **dict(zip(source.network.inputs, arrays, strict=True))}).values
+
+        return jax.jit(run)
+
+    programs = ProgramCache(network, make)
+    tensors = {name: layer.outputs[0] for name, layer in names.items()}
+    function = _function(network, tensors, lambda given: programs.find(given))
+    return function, {name: device_copy(layer.evaluate()) for name, layer in names.items()}
+
+
+def _loaded(
+    network: INetworkDefinition, passes: Collection[str], bounds: Mapping[str, int]
+) -> tuple[PureFunction, NamedWeights]:
+    """A network as a function of what an engine loads."""
+    constants = constants_of(network)
+
+    def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> tuple[PureFunction, NamedWeights]:
+        program, source = _program(network, types, validated, passes, bounds)
+        loader = WeightLoader(program, source.network, constants)
+        loaded = loader.values(loader([device_copy(each.evaluate()) for each in constants]))
+        tensors = _tensor_names(program.unfolded(loader.tensors))
+
+        def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
+            values = dict(zip(tensors.values(), weights, strict=True))
+            return program({**values, **dict(zip(source.network.inputs, arrays, strict=True))}).values
+
+        compiled = jax.jit(run)
+        function = _function(network, tensors, lambda given: compiled)
+        return function, {name: loaded[tensor] for name, tensor in tensors.items()}
+
+    programs = ProgramCache(network, make)
+    _require_fixed(network, programs.shape_inputs)
+    return programs.find({each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in network.inputs})
+
+
+def _program(
+    network: INetworkDefinition,
+    types: TypeTable,
+    validated: ValidatedNetwork,
+    passes: Collection[str],
+    bounds: Mapping[str, int],
+) -> tuple[Program, Improved]:
+    """The program of a network after the passes, which may be differentiated, and the network."""
+    require_program(network, types)
+    passes = of_platform(passes, jax.default_backend())
+    source = improve(network, types, validated, passes)
+    program = Program.of(source.network, source.types, source.validated, passes=passes)
+    program.is_pure, program.bounds = True, bounds
+    return program, source
+
+
+def _function(
+    network: INetworkDefinition, tensors: Mapping[str, ITensor], find: Callable[[Given], Callable[..., list[Any]]]
+) -> PureFunction:
+    """The pure function, which checks what it is given."""
+
+    def function(weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
+        require_jax()
+        with jax.enable_x64(True):
+            given = check_inputs(network.inputs, _as_declared(network, inputs))
+            named = [_weight(weights, name, tensor) for name, tensor in tensors.items()]
+            outputs = find(given)(named, list(given.values()))
+            return {tensor.name: array for tensor, array in zip(network.outputs, outputs, strict=True)}
+
+    return function
+
+
+def _require_fixed(network: INetworkDefinition, shape_inputs: Collection[ITensor]) -> None:
+    """Check that there is one program, whose weights can be loaded before a call."""
+    fix = "give the input a fixed shape, or leave load=True out"
+    why = reason("NL617")
+    findings = [
+        Finding("NL617", f"input {each.name!r} is {each.type}, and the weights are to be loaded", "", why, fix, at=each)
+        for each in network.inputs
+        if each in shape_inputs or not each.type.is_fixed
+    ]
+    if findings:
+        raise NetworkError(*findings)
+
+
+def _tensor_names(tensors: Iterable[ITensor]) -> dict[str, ITensor]:
+    """Tensors by name, those of constants by that of their layer, with ``#number`` appended if the name is taken."""
+    names: dict[str, ITensor] = {}
+    for tensor in tensors:
+        producer = tensor.producer
+        name = first = producer.name if isinstance(producer, IConstantLayer) else tensor.name
+        while name in names:
+            name = f"{first}#{len(names)}"
+        names[name] = tensor
+    return names
+
+
+def _bounds(given: Mapping[str, int], network: INetworkDefinition) -> dict[str, int]:
+    """The bounds of loops by name, checked."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"bound is a dict from names of loops to numbers, not {given!r}")
+    known = [each.name for each in network.loops]
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(str(name), known)
+            what = f"the network has no loop {name!r} to bound; it has {listed(known) or 'none'}"
+            raise ValueError(what + (hint and f"; {hint}"))
+    return {name: whole(0)(f"the bound of {name!r}", number) for name, number in given.items()}
+
+
+def _names(constants: list[IConstantLayer]) -> dict[str, IConstantLayer]:
+    """The floating-point constants by the name of their layer, with ``#index`` appended if the name is taken."""
+    names: dict[str, IConstantLayer] = {}
+    taken = {each.name for each in constants}
+    for layer in constants:
+        if layer.outputs[0].type.is_float:
+            name = layer.name
+            while name in names or (name != layer.name and name in taken):
+                name = f"{name}#{layer.index}"
+            names[name] = layer
+    return names
+
+
+def _weight(weights: Mapping[str, Any], name: str, tensor: ITensor) -> jax.Array:
+    wanted, layer = tensor.type, tensor.producer
+    assert layer is not None
+    if name not in weights:
+        fix = "pass the weights that to_jax returned, or others of their names and shapes"
+        raise InputError(layer.finding("NL605", f"weight {name!r} is missing; it is {wanted}", reason("NL605"), fix))
+    array = jnp.asarray(weights[name])
+    if tuple(array.shape) != wanted.shape:
+        what = f"weight {name!r} is {wanted}, and was given the shape {tuple(array.shape)}"
+        raise InputError(layer.finding("NL605", what, reason("NL605"), f"give it the shape {wanted.shape}"))
+    return array.astype(wanted.dtype)
+
+
+def _as_declared(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs, with 64-bit types restored where JAX's x64 setting had narrowed them before the call."""
+    if not isinstance(inputs, Mapping):
+        raise TypeError(f"inputs are a dict from names to arrays, not {type(inputs).__name__}")
+    declared = {each.name: each.declared for each in network.inputs}
+    given = dict(inputs)
+    for name, array in given.items():
+        wanted = declared.get(name)
+        if isinstance(array, jax.Array) and wanted is not None and array.dtype == _narrowed(wanted.dtype):
+            given[name] = array.astype(wanted.dtype)
+    return given
+
+
+def _narrowed(dtype: Any) -> Any:
+    with jax.enable_x64(False):
+        return jax.dtypes.canonicalize_dtype(dtype)

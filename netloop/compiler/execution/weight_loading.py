@@ -1,0 +1,127 @@
+"""Weights as the arguments of a compiled program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from netloop.compiler.lower import Program, constants_of
+from netloop.compiler.lower.weight_folding import find_weight_folding, read_by_others
+from netloop.compiler.passes import Improved
+from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition
+from netloop.values.types import Array
+
+DeviceWeights = list[jax.Array | jax.ShapeDtypeStruct]
+"""The values of the constants of an executable on the device, or the types of those that are absent."""
+
+
+ALIGNMENT = 64
+"""The alignment of memory, in bytes, that XLA's CPU computes in as it is; JAX would copy other arrays once more."""
+
+
+def own_copy(array: Array) -> Array:
+    """A copy of an array of numbers, aligned as XLA needs it."""
+    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    copy: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def device_copy(array: Array) -> jax.Array:
+    """A copy of an array on the device, in memory to which nobody else writes.
+
+    ``jnp.array`` and ``asarray`` copy by a program that XLA compiles for each new shape, in 25 ms.
+    """
+    return jax.device_put(own_copy(array))
+
+
+class WeightLoader:
+    """Compute the weight arguments of a program: constants, and what weight folding computes from them once.
+
+    The program's ``network`` may have been rewritten by passes; the ``constants`` are those of the original network.
+
+    Attributes:
+        tensors: the tensors that are arguments of the program in addition to its inputs.
+    """
+
+    def __init__(self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer]) -> None:
+        positions = {layer.index: position for position, layer in enumerate(constants)}
+        own = constants_of(network)
+        self.tensors: list[ITensor] = [*(each.outputs[0] for each in own), *program.weight_folding.tensors]
+        # constants that passes added are the arrays of the network, which a refit makes anew
+        self._sources = [positions.get(each.index, each) for each in own]
+        self._loaded: tuple[Any, list[Any]] = None, []
+        self._program = program
+        self._compute = InterruptibleJit(self._load)
+        self._given: list[ITensor] = []
+
+    def __call__(self, weights: Sequence[Any]) -> list[Any]:
+        """Return the arguments for the weights of an executable; they are computed once for each list of weights."""
+        known, loaded = self._loaded
+        if known is not weights:
+            loaded = self.computed(weights)
+            self._loaded = weights, loaded
+        return loaded
+
+    def computed(self, weights: Sequence[Any]) -> list[Any]:
+        """The arguments for the weights of an executable, of which the loader keeps nothing."""
+        own = [weights[each] if isinstance(each, int) else device_copy(each.evaluate()) for each in self._sources]
+        with jax.ensure_compile_time_eval():
+            return [*own, *self._folded(dict(zip(self.tensors, own, strict=False)))]
+
+    def _folded(self, given: dict[ITensor, Any]) -> list[Any]:
+        """The tensors of weight folding: by numpy, and what it does not compute by a program."""
+        folding = self._program.weight_folding
+        made = folding.by_numpy(given, self._program.types)
+        if not folding.others:
+            return jax.device_put([made[each] for each in folding.tensors])
+        values = {**given, **made}
+        self._given = list(values)
+        return self._compute(jax.device_put([*values.values()]))
+
+    def _load(self, arrays: list[Any]) -> list[Any]:
+        return self._program.load(dict(zip(self._given, arrays, strict=True)))
+
+    def values(self, loaded: list[Any]) -> dict[ITensor, Any]:
+        """Return the arguments by tensor."""
+        return dict(zip(self.tensors, loaded, strict=True))
+
+
+class HostWeights:
+    """Compute the weights of a network that runs on the host: constants, and what numpy computes of them once.
+
+    The ``source`` may have been rewritten by passes; the ``constants`` are those of the original network.
+
+    Attributes:
+        steps: the steps of the network that need not run, as their results are among the weights.
+    """
+
+    def __init__(self, source: Improved, constants: list[IConstantLayer]) -> None:
+        positions = {layer.index: position for position, layer in enumerate(constants)}
+        # constants that passes added are the arrays of the network
+        self._sources = {each.outputs[0]: positions.get(each.index, each) for each in constants_of(source.network)}
+        block, outputs = source.validated.block, source.network.outputs
+        self._types = source.types
+        self._folding = find_weight_folding(block, outputs, source.types)
+        folded = set(self._folding.steps).difference(self._folding.others)
+        self.steps = frozenset(each for each in block.steps if each in folded)
+        self._read = {*read_by_others(block, self.steps), *outputs}
+        self._loaded: tuple[Any, dict[ITensor, Any]] = None, {}
+
+    def __call__(self, weights: Sequence[Any]) -> dict[ITensor, Any]:
+        """Return the values by tensor; they are computed once for each list of weights."""
+        known, loaded = self._loaded
+        if known is not weights:
+            sources = self._sources.items()
+            own = {tensor: weights[of] if isinstance(of, int) else device_copy(of.evaluate()) for tensor, of in sources}
+            made = self._folding.by_numpy(own, self._types)
+            loaded = {**own, **{tensor: jax.device_put(made[tensor]) for tensor in made if tensor in self._read}}
+            self._loaded = weights, loaded
+        return loaded

@@ -1,0 +1,185 @@
+"""Pieces: consecutive steps that are compiled as one program, and which steps these can be."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from netloop.compiler.host.frame import HostFrame, Poisoned
+from netloop.compiler.host.routes import reads_of
+from netloop.compiler.lower.compilability import fits_program
+from netloop.compiler.lower.frame import Frame
+from netloop.compiler.lower.loop.chunked_while import ChunkedWhile
+from netloop.compiler.lower.loop.facts import known_count
+from netloop.compiler.lower.loop.strategy import LoopStrategy
+from netloop.compiler.lower.program import Outcome, Program
+from netloop.compiler.lower.recursion_limit import raised_recursion_limit
+from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.model.device_errors import completed
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.assertion import IAssertionLayer
+from netloop.model.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
+from netloop.model.nest import LayerStep, LoopStep, Scopes, Step, layers_of
+from netloop.values.diagnostics import ExecutionError
+from netloop.values.types import TensorType
+
+MOST_TRIPS_AT_ONCE = 10_000
+"""The number of iterations, multiplied with those of inner loops, that a loop may make without being interruptible."""
+
+IN_PYTHON = IAssertionLayer, IIteratorLayer
+"""Layers of a loop in Python that numpy computes faster than a call of a program: it checks, or takes a slice."""
+
+Piece = Callable[[HostFrame], None]
+"""A compiled piece: takes its inputs from a frame, and adds its results to it."""
+Around = Callable[[Sequence[Any], Sequence[Any]], Frame]
+"""Makes the frame of a program from the arrays that it reads and the numbers of the present iterations around it."""
+
+
+class Pieces:
+    """The compiled pieces of a network: one for each run of steps and each set of types that it has met.
+
+    In an ``interruptible`` network a long loop is compiled in chunks of iterations. ``observed`` tensors are needed
+    outside of their pieces.
+
+    Attributes:
+        loop_strategies: how each loop in a piece ran and why, so far.
+        batched_layers: the layers of each such loop that run for many iterations at once, so far.
+    """
+
+    def __init__(
+        self, scopes: Scopes, max_trips: int | None, interruptible: bool, observed: frozenset[ITensor]
+    ) -> None:
+        self.loop_strategies: dict[ILoop, LoopStrategy] = {}
+        self.batched_layers: dict[ILoop, list[ILayer]] = {}
+        self._scopes = scopes
+        self._max_trips = max_trips
+        self._interruptible = interruptible
+        self._observed = observed
+        self._compiled: dict[Any, Piece] = {}
+
+    def length(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> int:
+        """The number of first steps that can be one piece; 0 if the first one has to run by itself."""
+        for number, step in enumerate(steps):
+            if not self._fits(step, frame, types) or (self._interruptible and is_long([step], types)):
+                return 1 if number == 0 and self._is_chunked(step, frame, types) else number
+        return len(steps)
+
+    def _is_chunked(self, step: Step, frame: HostFrame, types: TypeTable) -> bool:
+        """Whether a step is a long loop that can be a piece of its own, in chunks of iterations."""
+        # a loop with a long one in it runs in Python, so that the inner one is interruptible
+        is_loop = isinstance(step, LoopStep) and self._interruptible and not is_long(step.body.steps, types)
+        return is_loop and self._fits(step, frame, types)
+
+    def _fits(self, step: Step, frame: HostFrame, types: TypeTable) -> bool:
+        """Whether a step can be compiled with the values so far."""
+        if frame.poisoned(step.reads) is not None or self._is_observed_inside(step):
+            return False
+        return fits(step, types)
+
+    def _is_observed_inside(self, step: Step) -> bool:
+        """Whether a tensor is observed that a loop or conditional does not let out."""
+        if not self._observed or isinstance(step, LayerStep):
+            return False
+        made = (tensor for layer in layers_of(step) for tensor in layer.outputs)
+        return any(tensor in self._observed and tensor not in step.writes for tensor in made)
+
+    def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Piece:
+        """The piece of some steps, compiled unless it has met these types."""
+        reads = [each for each in reads_of(steps) if each in frame.values]
+        known = tuple(frame.key_of(each) for each in reads)
+        # only an assertion or an iterator differs in an iteration that is made and one that is not
+        layers = (layer for step in steps for layer in layers_of(step))
+        is_iteration = frame.is_iteration or not any(isinstance(each, IN_PYTHON) for each in layers)
+        key = tuple(steps), known, is_iteration
+        if key not in self._compiled:
+            loops = tuple(frame.trips)
+
+            def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
+                values, numbers = dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True))
+                # an iterator of a loop in Python checks its position in case the iteration is one past the last
+                ended = set[ILoop]() if is_iteration else set(loops)
+                return Frame(values, trips=numbers, ended=ended, is_iteration=is_iteration)
+
+            self._compiled[key] = self._compile(steps, reads, types, around)
+        return self._compiled[key]
+
+    def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
+        program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
+        compiled: Callable[..., Outcome] = InterruptibleJit(
+            lambda *given: _without_zeros(program.run_in(around(*given)))
+        )
+        depth = program.depth
+        if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
+            compiled = ChunkedWhile(program, steps[0], around)
+
+        def run(frame: HostFrame) -> None:
+            arrays = [frame.values[each] for each in reads]
+            with raised_recursion_limit(depth):
+                outcome = completed(compiled(arrays, [np.int64(each) for each in frame.trips.values()]))
+            self.loop_strategies.update(program.loop_strategies)
+            self.batched_layers.update(program.batched_layers)
+            if outcome.status is not None and int(outcome.status):
+                raise ExecutionError(program.errors.finding(outcome.status))
+            for tensor, value, flag in zip(program.outputs, outcome.values, outcome.error_flags, strict=True):
+                is_poisoned = flag is not None and int(flag)
+                frame.values[tensor] = Poisoned(program.errors.finding(flag)) if is_poisoned else value
+
+        return run
+
+    def needed_later(self, steps: Sequence[Step]) -> list[ITensor]:
+        """The tensors of some steps that other layers, the caller or the observer needs."""
+        inside = {layer for step in steps for layer in layers_of(step)}
+        written = [tensor for step in steps for tensor in step.writes]
+        return [
+            each
+            for each in written
+            if each.is_network_output or each in self._observed or any(user not in inside for user, _ in each.uses)
+        ]
+
+
+def closed_first(steps: Iterable[Step], types: TypeTable) -> tuple[list[Step], list[Step]]:
+    """Those steps that can be in one piece whatever the others compute, which can run first; and the others."""
+    closed, others, made = list[Step](), list[Step](), set[ITensor]()
+    for step in steps:
+        is_closed = not made.intersection(step.reads) and not step.has_assertions and fits(step, types)
+        (closed if is_closed else others).append(step)
+        if not is_closed:
+            made.update(step.writes)
+    return closed, others
+
+
+def fits(step: Step, types: TypeTable) -> bool:
+    """Whether types decide all shapes in a step, which can then be compiled."""
+    is_left_out = isinstance(step, LayerStep) and isinstance(step.layer, IN_PYTHON)
+    return not is_left_out and all(_keeps_shape(each, types) and fits_program(each, types) for each in layers_of(step))
+
+
+def is_long(steps: Iterable[Step], types: TypeTable) -> bool:
+    """Whether a loop may make more than ``MOST_TRIPS_AT_ONCE`` iterations, multiplied with those of inner loops."""
+    return _most_trips(steps, types) > MOST_TRIPS_AT_ONCE
+
+
+def _most_trips(steps: Iterable[Step], types: TypeTable) -> float:
+    return max((_most_trips_of(step, types) for step in steps), default=1)
+
+
+def _most_trips_of(step: Step, types: TypeTable) -> float:
+    inside = max((_most_trips(each.steps, types) for each in step.blocks), default=1)
+    count = known_count(step.loop, types) if isinstance(step, LoopStep) else 1
+    return math.inf if count is None else max(1, count) * inside
+
+
+def _keeps_shape(layer: ILayer, types: TypeTable) -> bool:
+    """Whether a layer is no recurrence whose shape changes, as its ``keeps_shape`` may allow."""
+    if not isinstance(layer, IRecurrenceLayer):
+        return True
+    first, second = types.of(layer.tensor(0)), types.of(layer.tensor(1))
+    return isinstance(first, TensorType) and isinstance(second, TensorType) and first.shape == second.shape
+
+
+def _without_zeros(outcome: Outcome) -> Outcome:
+    """An outcome without a status that is 0 in any case: each result of a program costs time."""
+    return outcome._replace(status=None) if isinstance(outcome.status, int) else outcome

@@ -1,0 +1,117 @@
+"""The values at a point of a run on the host, and the observer that reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
+from netloop.model.nest import Scopes
+from netloop.values.diagnostics import Finding
+from netloop.values.map_types import Map
+from netloop.values.tensor_values import to_user
+from netloop.values.types import LARGEST_KNOWN_VALUE, Absent, Tensors, TensorType
+
+Listener = Callable[[ITensor, tuple[int, ...], Any], None]
+"""Takes an observed tensor, the iterations of the loops in which it varies, the outermost first, and its value."""
+
+
+class TensorObserver:
+    """Reports each element of some tensors once, in the order of the iterations.
+
+    Attributes:
+        tensors: the tensors.
+    """
+
+    def __init__(self, tensors: frozenset[ITensor], scopes: Scopes, listener: Listener) -> None:
+        self.tensors = tensors
+        self._scopes = scopes
+        self._listener = listener
+        self._latest: dict[ITensor, tuple[int, ...]] = {}
+
+    def see(self, tensor: ITensor, value: Any, trips: Mapping[ILoop, int]) -> None:
+        """Report the value of a tensor in some iterations, unless it has been reported."""
+        # a WHILE condition is computed before its iteration, and again in it
+        at = tuple(trips[loop] for loop in self._scopes.chain_of(tensor))
+        if tensor not in self._latest or at > self._latest[tensor]:
+            self._latest[tensor] = at
+            self._listener(tensor, at, to_user(value, lambda array: array))
+
+
+@dataclass(frozen=True)
+class Poisoned:
+    """Stands for a value that is invalid because something failed; it counts only if something needs the value."""
+
+    finding: Finding
+
+
+NO_ARRAY = Poisoned, Tensors, Absent, Map
+NO_TYPE = *NO_ARRAY, type(None)
+"""Values about which a run of steps depends on their kind alone; None where there is none."""
+
+
+@dataclass
+class HostFrame:
+    """The state of a run at a point; ``trips`` has the number of the current iteration of each enclosing loop.
+
+    Attributes:
+        values: the values of the tensors so far, or ``Poisoned``.
+        is_iteration: whether the steps belong to an iteration that is made, and do not only compute what a coming one
+            would see.
+        observer: reports observed tensors; None if there are none.
+        valued: the tensors whose values decide the shape of some tensor.
+        types: the types of values met so far, each with its value and a key that equals that of no other type.
+    """
+
+    values: dict[ITensor, Any]
+    trips: dict[ILoop, int] = field(default_factory=dict[ILoop, int])
+    is_iteration: bool = True
+    observer: TensorObserver | None = None
+    valued: frozenset[ITensor] = frozenset()
+    types: dict[ITensor, tuple[Any, TensorType, Hashable]] = field(
+        default_factory=dict[ITensor, tuple[Any, TensorType, Hashable]]
+    )
+
+    def inside(self, values: Mapping[ITensor, Any]) -> HostFrame:
+        """A frame within this one, with more values."""
+        own = {**self.values, **values}, dict(self.trips), self.is_iteration, self.observer
+        return HostFrame(*own, self.valued, dict(self.types))
+
+    def type_table(self) -> TypeTable:
+        """The types of all tensors, as far as the values so far determine them."""
+        arrays = (each for each, value in self.values.items() if not isinstance(value, NO_ARRAY))
+        return TypeTable({each: self._typed(each)[1] for each in arrays})
+
+    def key_of(self, tensor: ITensor) -> Hashable:
+        """A key of the type of a tensor: equal where the types are, and so are the values that decide a shape."""
+        value = self.values.get(tensor)
+        return type(value) if isinstance(value, NO_TYPE) else self._typed(tensor)[2]
+
+    def _typed(self, tensor: ITensor) -> tuple[Any, TensorType, Hashable]:
+        value, found = self.values[tensor], self.types.get(tensor)
+        if found is None or found[0] is not value:
+            # a value that decides no shape is left out of the type, so that a piece is not compiled for each value
+            is_shape = tensor in self.valued and value.nbytes <= LARGEST_KNOWN_VALUE
+            known = np.asarray(value) if is_shape else None
+            type = TensorType(np.dtype(value.dtype), tuple(value.shape), known)
+            key = type.dtype, type.shape, None if known is None else known.tobytes()
+            found = self.types[tensor] = value, type, key
+        return found
+
+    def see(self, tensors: Iterable[ITensor]) -> None:
+        """Report those of some tensors that are observed and have a value here."""
+        if self.observer is None:
+            return
+        for tensor in (each for each in tensors if each in self.observer.tensors):
+            if not isinstance(value := self.values.get(tensor), Poisoned | None):
+                self.observer.see(tensor, value, self.trips)
+
+    def poisoned(self, tensors: Iterable[ITensor | None]) -> Poisoned | None:
+        """The first of some tensors that is poisoned."""
+        found = (self.values.get(each) for each in tensors if each is not None)
+        return next((each for each in found if isinstance(each, Poisoned)), None)

@@ -1,0 +1,85 @@
+"""Single layers on the host, computed by their references."""
+
+from typing import Any
+
+import numpy as np
+
+from netloop.compiler.host.frame import HostFrame, Poisoned
+from netloop.model.device_errors import DEVICE_ERRORS, device_finding
+from netloop.model.graph.layer import ILayer, Operation
+from netloop.model.layers.assertion import IAssertionLayer
+from netloop.model.layers.conditional import IIfConditionalInputLayer
+from netloop.model.layers.loop import IIteratorLayer
+from netloop.model.layers.sources import IShapeLayer
+from netloop.model.nest import Scopes
+from netloop.values.diagnostics import ExecutionError, LayerError, require
+from netloop.values.tensor_values import each_output, to_numpy
+from netloop.values.types import TensorType, normal_axis, slice_at
+
+
+def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
+    """Add the outputs of a layer to the frame; they are poisoned if an input is, or if the layer fails.
+
+    Raises:
+        ExecutionError: it is an assertion that does not hold, or whose condition is poisoned; or there is no memory.
+    """
+    if isinstance(layer, IAssertionLayer):
+        _assert(layer, frame)
+        return
+    made: Any = frame.poisoned(layer.inputs)
+    if made is not None and isinstance(layer, IShapeLayer):
+        known = _known_shape(layer, frame)
+        made = made if known is None else known
+    if made is None:
+        try:
+            made = _value(layer, frame, scopes)
+        except LayerError as error:
+            made = Poisoned(layer.finding_of(error, code="NL601"))
+        except DEVICE_ERRORS as error:
+            raise ExecutionError(device_finding(error, layer)) from error
+    values = (made,) * len(layer.outputs) if isinstance(made, Poisoned) else each_output(made)
+    frame.values.update(zip(layer.outputs, values, strict=True))
+
+
+def _assert(layer: IAssertionLayer, frame: HostFrame) -> None:
+    if not frame.is_iteration:
+        return
+    poisoned = frame.poisoned(layer.inputs)
+    if poisoned is not None:
+        raise ExecutionError(poisoned.finding)
+    if not all(layer.holds(np.asarray(frame.values[each])) for each in layer.inputs if each is not None):
+        raise ExecutionError(layer.failure())
+
+
+def _known_shape(layer: IShapeLayer, frame: HostFrame) -> Any:
+    """The output of a shape layer if it is known without the tensor, which is poisoned, else None."""
+    found = frame.type_table().of(layer.outputs[0])
+    return found.value if isinstance(found, TensorType) else None
+
+
+def _value(layer: ILayer, frame: HostFrame, scopes: Scopes) -> Any:
+    arrays = [None if each is None else to_numpy(frame.values[each]) for each in layer.inputs]
+    if isinstance(layer, IIfConditionalInputLayer):
+        return arrays[0]
+    if isinstance(layer, IIteratorLayer):
+        return _slice(layer, arrays[0], frame)
+    assert isinstance(layer, Operation)
+    # the check could not infer with shapes that were open; an error in them is found here
+    if all(isinstance(each, np.ndarray | None) for each in arrays):
+        layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
+    if not layer.draws:
+        return layer.host_value(*arrays)
+    trips = (frame.trips[loop] for loop in scopes.chain_of(layer.outputs[0]))
+    return layer.evaluate(*arrays, seed=(layer.index, *trips))
+
+
+def _slice(layer: IIteratorLayer, array: Any, frame: HostFrame) -> Any:
+    trip = frame.trips[layer.loop]
+    axis = normal_axis(layer.axis, array.ndim)
+    count = None if layer.trips is None else frame.values[layer.trips]
+    if isinstance(count, Poisoned):
+        return count
+    position = trip if count is None else max(0, int(count)) - 1 - trip
+    length = array.shape[axis]
+    require(0 <= position < length, *layer.past_the_end(length))
+    return slice_at(array, position, axis)

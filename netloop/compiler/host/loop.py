@@ -1,0 +1,90 @@
+"""A loop on the host, iteration by iteration."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from netloop.compiler.host.frame import HostFrame, Poisoned
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoopOutputLayer
+from netloop.model.nest import LoopStep, Step
+from netloop.values.diagnostics import ExecutionError, LayerError
+from netloop.values.enums import TripLimit
+
+Run = Callable[[Sequence[Step], HostFrame], None]
+"""Runs steps in order, and adds their results to the frame."""
+
+
+class HostLoop:
+    """A loop that runs in Python; ``run`` runs the steps of its body."""
+
+    def __init__(self, step: LoopStep, run: Run, max_trips: int | None) -> None:
+        self._step = step
+        self._run = run
+        self._max_trips = max_trips
+
+    def __call__(self, frame: HostFrame) -> None:
+        """Run the loop, and add its outputs to the frame.
+
+        Raises:
+            ExecutionError: an assertion does not hold, or the limit of a loop with assertions is poisoned.
+        """
+        step = self._step
+        rows: dict[ILoopOutputLayer, list[Any]] = {each: [] for each in step.stacked}
+        inside = self._iteration(frame, 0, [frame.values[each.tensor(0)] for each in step.recurrences])
+        going = self._goes_on(inside)
+        while going is True:
+            self._run(step.iteration, inside)
+            for each in step.stacked:
+                rows[each].append(inside.values[each.tensor(0)])
+            trip, states = inside.trips[step.loop] + 1, [inside.values[each] for each in step.next_states]
+            inside = self._iteration(frame, trip, states)
+            going = self._goes_on(inside)
+        if isinstance(going, Poisoned) and step.has_assertions:
+            raise ExecutionError(going.finding)
+        for each in step.outputs:
+            made = _stack(each, rows[each], frame) if each.stacks else self._ask(each.tensor(0), inside)
+            frame.values[each.outputs[0]] = going if isinstance(going, Poisoned) else made
+
+    def _iteration(self, frame: HostFrame, trip: int, states: Sequence[Any]) -> HostFrame:
+        inside = frame.inside(dict(zip(self._step.states, states, strict=True)))
+        inside.trips[self._step.loop] = trip
+        inside.see(self._step.states)
+        return inside
+
+    def _goes_on(self, inside: HostFrame) -> bool | Poisoned:
+        """Whether there is another iteration, or why that is not known."""
+        loop, limit = self._step.loop, self._max_trips
+        count, condition = loop.limit(TripLimit.COUNT), loop.limit(TripLimit.WHILE)
+        trip = inside.trips[loop]
+        found: Any = True
+        if count is not None:
+            most = inside.values[count.tensor(0)]
+            found = most if isinstance(most, Poisoned) else trip < int(most)
+        # the condition is not needed, and an error in it does not count, where the COUNT has ended the loop
+        if condition is not None and found is True:
+            found = self._ask(condition.tensor(0), inside)
+        if isinstance(found, Poisoned) or not found:
+            return found if isinstance(found, Poisoned) else False
+        return True if limit is None or trip < limit else Poisoned(loop.endless(limit))
+
+    def _ask(self, tensor: ITensor, inside: HostFrame) -> Any:
+        """The value of a tensor in an iteration that is not made."""
+        asking = inside.inside({})
+        asking.is_iteration = False
+        self._run(self._step.body.needed([tensor]), asking)
+        return asking.values[tensor]
+
+
+def _stack(layer: ILoopOutputLayer, rows: Sequence[Any], frame: HostFrame) -> Any:
+    length = frame.values[layer.tensor(1)]
+    poisoned = next((each for each in (length, *rows) if isinstance(each, Poisoned)), None)
+    if poisoned is not None:
+        return poisoned
+    try:
+        row = frame.type_table()[layer.tensor(0)]
+        layer.check_length(int(length), len(rows), row)
+        return layer.stack([np.asarray(each) for each in rows], int(length), row)
+    except LayerError as error:
+        return Poisoned(layer.finding_of(error, code="NL601"))

@@ -1,0 +1,140 @@
+"""Small layers, which numpy computes in less time than it takes to call a program, and without compiling one."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import jax
+import numpy as np
+
+from netloop.compiler.host.compiled_pieces import fits
+from netloop.compiler.host.frame import HostFrame
+from netloop.model.device_errors import DEVICE_ERRORS
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import Operation
+from netloop.model.layers.sources import IConstantLayer, IShapeLayer
+from netloop.model.nest import Block, LayerStep, Step, walk
+from netloop.values.diagnostics import LayerError
+from netloop.values.tensor_values import each_output
+from netloop.values.types import Array, TensorType
+
+MOST_BYTES = 1 << 19
+"""The size of the inputs and outputs of a layer up to which numpy computes it."""
+
+MOST_BETWEEN = 20
+"""The number of consecutive layers of fixed shapes up to which numpy computes them."""
+
+MOST_CHECKED = 256
+"""The number of sets of types of its inputs that are remembered for a layer."""
+
+
+class NumpyLayers:
+    """The layers of a network that numpy computes if their arrays are small.
+
+    They are those whose shapes are known only while the network runs, for which a program would be compiled for each
+    length, and a few others between them.
+
+    Args:
+        blocks: steps in running order, of the network and inside of them.
+        types: the types of its tensors before it runs.
+    """
+
+    def __init__(self, blocks: Iterable[Sequence[Step]], types: TypeTable) -> None:
+        self._layers = {step: layer for steps in blocks for step, layer in _chosen(steps, types)}
+        self._checked: dict[Operation, dict[Any, bool]] = {}
+        reads = (each for layer in self._layers.values() for each in layer.inputs if each is not None)
+        known = ((each, found.value) for each in reads if isinstance(found := types.of(each), TensorType))
+        self._known = {tensor: value for tensor, value in known if value is not None}
+
+    def compute(self, step: Step, frame: HostFrame) -> bool:
+        """Add the outputs of a step to the frame, if it is such a layer and nothing is wrong with it."""
+        layer = self._layers.get(step)
+        if layer is None:
+            return False
+        if isinstance(layer, IConstantLayer) and layer.outputs[0] in frame.values:
+            return True
+        if isinstance(layer, IShapeLayer):
+            return _add_shape(layer, frame)
+        arrays = self._arrays(layer, frame)
+        if arrays is None or not self._is_small(layer, arrays):
+            return False
+        try:
+            made = each_output(layer.host_value(*arrays))
+        except (LayerError, *DEVICE_ERRORS):
+            return False  # a program may give a number where the reference fails, or there is memory for it
+        frame.values.update(zip(layer.outputs, made, strict=True))
+        return True
+
+    def _arrays(self, layer: Operation, frame: HostFrame) -> list[Array | None] | None:
+        """The inputs of a layer in numpy; None if one is no array, or too large."""
+        # hundreds of these layers run in a call: arrays of numpy, which most inputs are, are asked for first
+        arrays: list[Any] = []
+        for tensor in layer.inputs:
+            value: Any = None
+            if tensor is not None:
+                value = frame.values.get(tensor)
+                if value is None:
+                    value = self._known.get(tensor)
+                if type(value) is not np.ndarray:
+                    if isinstance(value, np.generic) or (isinstance(value, jax.Array) and value.nbytes <= MOST_BYTES):
+                        # other layers read it too; numpy's results of rank 0 may be numbers, which have no elements
+                        value = frame.values[tensor] = np.asarray(value)
+                    if not isinstance(value, np.ndarray):
+                        return None
+            arrays.append(value)
+        return arrays
+
+    def _is_small(self, layer: Operation, arrays: list[Array | None]) -> bool:
+        """Whether a layer takes arrays, and they and its outputs are small."""
+        key = tuple([None if each is None else (each.shape, each.dtype) for each in arrays])
+        if layer.SHAPE_INPUTS:
+            values = [each.tobytes() for at, each in enumerate(arrays) if each is not None and at in layer.SHAPE_INPUTS]
+            key = key, *values
+        known = self._checked.setdefault(layer, {})
+        found = known.get(key)
+        if found is None:
+            if len(known) >= MOST_CHECKED:
+                known.clear()
+            found = known[key] = _fits(layer, arrays)
+        return found
+
+
+def _chosen(steps: Sequence[Step], types: TypeTable) -> Iterator[tuple[Step, Operation]]:
+    """The steps that numpy computes, with their layers: of steps with fixed shapes, a few between others."""
+    for is_open, run in groupby(steps, lambda step: not fits(step, types)):
+        found = [(step, layer) for step in run if (layer := _quick_layer(step)) is not None]
+        if is_open or len(found) <= MOST_BETWEEN:
+            yield from found
+
+
+def _quick_layer(step: Step) -> Operation | None:
+    """The layer of a step if numpy is fast at it."""
+    layer = step.layer if isinstance(step, LayerStep) else None
+    return layer if isinstance(layer, Operation) and layer.NUMPY_IS_FAST and not layer.draws else None
+
+
+def _add_shape(layer: IShapeLayer, frame: HostFrame) -> bool:
+    """Add the shape of a tensor to the frame, if it is an array; its numbers need not be on the host."""
+    (tensor,) = layer.inputs
+    value = None if tensor is None else frame.values.get(tensor)
+    is_array = isinstance(value, np.ndarray | jax.Array)
+    if is_array:
+        frame.values[layer.outputs[0]] = np.array(value.shape, np.int64)
+    return is_array
+
+
+def _fits(layer: Operation, arrays: list[Array | None]) -> bool:
+    try:
+        made = layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
+    except LayerError:
+        return False
+    types = made if isinstance(made, tuple) else (made,)
+    size = sum(each.nbytes for each in arrays if each is not None)
+    return max(size, *(each.nbytes for each in types if isinstance(each, TensorType))) <= MOST_BYTES
+
+
+def all_blocks(steps: Sequence[Step]) -> Iterable[Sequence[Step]]:
+    """Steps in running order, and those of each block inside them."""
+    yield steps
+    for step in walk(Block(list(steps))):
+        yield from (block.steps for block in step.blocks)

@@ -1,0 +1,166 @@
+"""A network that runs step by step on the host.
+
+Steps run in order, with values at hand. As many steps as have fixed shapes, given the values so far, are compiled as
+one piece. A layer with a data-dependent shape, or one that no program can hold, is computed by its reference; a loop
+or conditional around such a layer, or around an observed tensor, runs in Python.
+
+An interruptible network runs in the same way. A long loop is then a piece of its own that runs a chunk of iterations
+at a time, and a loop or conditional around it runs in Python.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from netloop.compiler.host.compiled_pieces import Pieces, closed_first
+from netloop.compiler.host.frame import HostFrame, Listener, Poisoned, TensorObserver
+from netloop.compiler.host.layers import run_layer
+from netloop.compiler.host.loop import HostLoop
+from netloop.compiler.host.numpy_layers import NumpyLayers, all_blocks
+from netloop.compiler.host.padded_pieces import PaddedPieces
+from netloop.compiler.host.routes import Route, Run
+from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
+from netloop.compiler.lower.shape_values import valued_in_run
+from netloop.model.check import ValidatedNetwork
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
+from netloop.model.nest import IfStep, LoopStep, Step, layers_of
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import ExecutionError
+from netloop.values.tensor_values import to_user
+
+DATA_DEPENDENT = "a shape in it is known only while it runs"
+ON_HOST = "a layer in it computes on the host"
+INTERRUPTIBLE = "it can be interrupted, and so can a loop in it"
+
+
+class HostProgram:
+    """A network that runs step by step, and can report the values of ``observed`` tensors as it computes them.
+
+    The ``types`` are those of its tensors, as far as the inputs of a call determine them. The steps ``without`` do not
+    run: their results are given.
+
+    Attributes:
+        loop_strategies: how each loop ran and why, so far.
+        batched_layers: the layers of each loop that run for many iterations at once, so far.
+    """
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        validated: ValidatedNetwork,
+        types: TypeTable,
+        max_trips: int | None = None,
+        interruptible: bool = False,
+        observed: Iterable[ITensor] = (),
+        without: Collection[Step] = (),
+    ) -> None:
+        self._network = network
+        self._validated = validated
+        self._max_trips = max_trips
+        self._interruptible = interruptible
+        self._observed = frozenset(observed)
+        steps = [each for each in validated.block.steps if each not in without]
+        closed, others = ([], steps) if self._observed else closed_first(steps, types)
+        self._steps = [*closed, *others]
+        self._valued = valued_in_run(network)
+        self._routes: dict[tuple[Step, ...], Route] = {}
+        self._numpy_layers = NumpyLayers(all_blocks(others), types)
+        self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed)
+        self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types)
+        self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
+        self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers
+
+    def __call__(self, given: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
+        """The outputs, in the order in which they were marked.
+
+        ``given`` has the values of the inputs, and those of the constants of ``constants_of``. The listener is called
+        with each element of the observed tensors; an error that it raises ends the run.
+
+        Raises:
+            ExecutionError: an output needs a value that failed, or an assertion does not hold.
+        """
+        values = self.values(given, listener)
+        poisoned = next((each for each in values if isinstance(each, Poisoned)), None)
+        if poisoned is not None:
+            raise ExecutionError(poisoned.finding)
+        return [to_user(each, _on_device) for each in values]
+
+    def values(self, given: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
+        """The outputs, with ``Poisoned`` for each that failed.
+
+        Raises:
+            ExecutionError: an assertion does not hold.
+        """
+        frame = HostFrame(dict(given), valued=self._valued)
+        if listener is not None:
+            frame.observer = TensorObserver(self._observed, self._validated.scopes, listener)
+        frame.see(self._network.inputs)
+        self._run(self._steps, frame)
+        return [frame.values[tensor] for tensor in self._network.outputs]
+
+    def _run(self, steps: Sequence[Step], frame: HostFrame) -> None:
+        key = tuple(steps)
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = Route(key, frame.valued)
+        position = 0
+        while position < len(key):
+            if self._numpy_layers.compute(key[position], frame):
+                length = 1
+            else:
+                run = route.recall(position, frame) or self._decided(route, position, frame)
+                run.action(frame)
+                length = run.length
+            if frame.observer is not None:
+                for step in key[position : position + length]:
+                    frame.see(step.writes)
+            position += length
+
+    def _decided(self, route: Route, position: int, frame: HostFrame) -> Run:
+        """The run at a position that a route has not met before."""
+        types, steps = frame.type_table(), route.steps[position:]
+        length = self._pieces.length(steps, frame, types)
+        if length:
+            padded = self._padded_pieces.find(steps[:length], frame, types)
+            run = padded or Run(length, self._pieces.find(steps[:length], frame, types))
+        else:
+            run = Run(1, lambda now: self._run_step(steps[0], now))
+        route.keep(position, run, frame)
+        return run
+
+    def _run_step(self, step: Step, frame: HostFrame) -> None:
+        """Run a step that is not part of a piece."""
+        if isinstance(step, LoopStep):
+            self.loop_strategies[step.loop] = LoopStrategy(StrategyKind.HOST, self._reason(step))
+            HostLoop(step, self._run, self._max_trips)(frame)
+        elif isinstance(step, IfStep):
+            self._run_conditional(step, frame)
+        else:
+            run_layer(step.layer, frame, self._validated.scopes)
+
+    def _run_conditional(self, step: IfStep, frame: HostFrame) -> None:
+        condition = frame.values[step.condition]
+        if isinstance(condition, Poisoned):
+            frame.values.update(dict.fromkeys(step.writes, condition))
+            return
+        taken = 0 if condition else 1
+        inside = frame.inside({})
+        self._run(step.branches[taken].steps, inside)
+        results = (inside.values[each] for each in step.results(taken))
+        frame.values.update(zip(step.writes, results, strict=True))
+
+    def _reason(self, step: LoopStep) -> str:
+        """The reason why a loop runs in Python."""
+        if self._interruptible:
+            return INTERRUPTIBLE
+        return ON_HOST if any(each.on_host for each in layers_of(step)) else DATA_DEPENDENT
+
+
+def _on_device(array: Any) -> jax.Array:
+    """An array as a JAX array: a copy of one of numpy, which may be a view of an input."""
+    return jax.device_put(np.array(array)) if isinstance(array, np.ndarray) else jax.numpy.asarray(array)

@@ -1,0 +1,49 @@
+"""Pin JAX's global settings (64-bit types, jit, NaN checks, promotion) while an engine is compiled or runs."""
+
+import operator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+
+from netloop.model.device_errors import DEVICE_ERRORS, device_finding
+from netloop.process.forked import FORK, require_jax
+from netloop.values.diagnostics import ExecutionError
+
+PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
+    "jax_disable_jit": (False, jax.disable_jit),
+    "jax_debug_nans": (False, jax.debug_nans),
+    "jax_numpy_dtype_promotion": ("standard", jax.numpy_dtype_promotion),
+}
+"""Settings that users change to debug their own functions, with the value that engines need."""
+
+WANTED = tuple(wanted for wanted, _ in PINNED.values())
+present = operator.attrgetter(*PINNED)
+
+
+def settings_are_wanted() -> bool:
+    """Whether JAX works in this process, and the user has left the settings that engines need as they are."""
+    return not FORK.lost_jax and present(jax.config) == WANTED
+
+
+class pinned_settings:
+    """A context with 64-bit types and JAX's default behaviour, whatever the user has set.
+
+    Raises:
+        ExecutionError: this process is a fork that cannot use JAX; at exit, the compiler, the device or memory failed.
+    """
+
+    def __enter__(self) -> None:
+        require_jax()
+        self._entered: list[AbstractContextManager[Any]] = [jax.enable_x64(True)]
+        if present(jax.config) != WANTED:
+            self._entered += [setting(wanted) for wanted, setting in PINNED.values()]
+        for each in self._entered:
+            each.__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: Any) -> None:
+        for each in reversed(self._entered):
+            each.__exit__(kind, error, *rest)
+        if isinstance(error, DEVICE_ERRORS):
+            raise ExecutionError(device_finding(error)) from error

@@ -1,0 +1,100 @@
+"""Which networks and layers one compiled program can hold."""
+
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoopOutputLayer
+from netloop.model.layers.plugin import IPluginV3Layer
+from netloop.model.nest import live_layers
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import Finding, NetworkError, reason
+from netloop.values.types import TensorType
+
+USE_COMPILE = "netloop.compile runs it as it is"
+
+
+def has_program(network: INetworkDefinition, types: TypeTable) -> bool:
+    """Whether one program can hold a network; if not, it runs on the host."""
+    takes_arrays = all(each.type.is_tensor and not each.type.is_string for each in network.inputs)
+    return takes_arrays and all(fits_program(layer, types) for layer in live_layers(network))
+
+
+def fits_program(layer: ILayer, types: TypeTable) -> bool:
+    """Whether a program can hold a layer: the shapes of its outputs and the values that decide them are known.
+
+    None that reads or makes strings can be in a program.
+    """
+    if layer.on_host or _has_strings(layer, types):
+        return False
+    sizes = [tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS and tensor]
+    is_fixed = all(_is_fixed(each, types) for each in layer.outputs)
+    return is_fixed and all(types[each].value is not None for each in sizes)
+
+
+def _has_strings(layer: ILayer, types: TypeTable) -> bool:
+    found = (types.of(each) for each in (*layer.inputs, *layer.outputs) if each is not None)
+    return any(isinstance(each, TensorType) and each.is_string for each in found)
+
+
+def _is_fixed(tensor: ITensor | None, types: TypeTable) -> bool:
+    found = None if tensor is None else types.of(tensor)
+    return found is None or (isinstance(found, TensorType) and found.is_fixed)
+
+
+def require_program(network: INetworkDefinition, types: TypeTable) -> None:
+    """Refuse a network that one program cannot hold.
+
+    Raises:
+        NetworkError: an input is no tensor, a layer computes on the host or is not possible for these types, or a shape
+            is data-dependent; the last names the layers at which data-dependent shapes begin.
+    """
+    require_arrays(network)
+    on_host = [layer for layer in live_layers(network) if layer.on_host or _has_strings(layer, types)]
+    if on_host:
+        raise NetworkError(*map(_on_host, on_host))
+    impossible = {layer: found for layer in live_layers(network) if (found := types.finding(layer)) is not None}
+    if impossible:
+        raise NetworkError(*(_impossible(layer, found) for layer, found in impossible.items()))
+    unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
+    first = [layer for layer in unfixed if all(_is_fixed(each, types) for each in layer.type_inputs())]
+    if unfixed:
+        raise NetworkError(*(_data_dependent(layer, types) for layer in first or unfixed))
+
+
+def require_arrays(network: INetworkDefinition) -> None:
+    """Refuse a network with other inputs than arrays of numbers.
+
+    Raises:
+        NetworkError: an input is a sequence, an optional value, a map, or of strings.
+    """
+    for each in network.inputs:
+        if not each.type.is_tensor or each.type.is_string:
+            what = f"the input {each.name!r} is {each.type}, and a pure function takes arrays of numbers"
+            raise NetworkError(Finding("NL503", what, why=reason("NL503"), fix=USE_COMPILE, at=each))
+
+
+def _on_host(layer: ILayer) -> Finding:
+    if not isinstance(layer, IPluginV3Layer):
+        strings = "" if layer.on_host else " with strings"
+        what = f"{layer.name!r} is {type(layer).__name__}{strings}, which computes on the host"
+        return layer.finding("NL503", what, reason("NL503"), USE_COMPILE)
+    what = f"{layer.name!r} is a plugin that computes on the host"
+    return layer.finding("NL503", what, reason("NL503"), f"write it as a netloop.JaxPlugin; {USE_COMPILE}")
+
+
+def _impossible(layer: ILayer, found: Finding) -> Finding:
+    what = f"a branch has {layer.name!r}, which is not possible for these shapes: {found.what}"
+    fix = "fix the input that chooses the branch to a value, as inputs= of load does for a model"
+    return layer.finding("NL501", what, "a pure function has both branches", f"{fix}; {USE_COMPILE}")
+
+
+def _data_dependent(layer: ILayer, types: TypeTable) -> Finding:
+    wrong = layer.known_error(types) if isinstance(layer, ILoopOutputLayer) else None
+    if wrong is not None:
+        return layer.finding("NL501", *wrong)
+    return layer.finding(
+        "NL501",
+        f"{layer.name!r} makes {types[layer.outputs[0]]}, a data-dependent shape",
+        reason("NL501"),
+        f"compute sizes from constants, add_shape or small integer inputs; {USE_COMPILE}",
+    )

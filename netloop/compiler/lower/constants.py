@@ -1,0 +1,40 @@
+"""Which tensors are part of a compiled program, and which constants are its arguments."""
+
+from collections.abc import Iterable
+
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer, Operation
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sources import IConstantLayer, IShapeLayer
+from netloop.model.nest import live_layers
+from netloop.model.network import INetworkDefinition
+
+
+class CompileTimeConstants:
+    """The tensors that are part of a program: integers and bools that follow from shapes and integers only.
+
+    Values that follow from floating-point constants are not among them, as these constants are arguments: the same
+    program then serves refitted weights, and XLA cannot emit every such constant.
+    """
+
+    def __init__(self, types: TypeTable, given: Iterable[ITensor]) -> None:
+        self._types = types
+        # of the tensors that the program is given, only the type can say that they are constant
+        self._known = {tensor: types[tensor].is_known_integer for tensor in given}
+
+    def __contains__(self, tensor: ITensor) -> bool:
+        if tensor not in self._known:
+            self._known[tensor] = self._types[tensor].is_known_integer and self._follows_from_shapes(tensor.producer)
+        return self._known[tensor]
+
+    def _follows_from_shapes(self, layer: ILayer | None) -> bool:
+        if layer is None or isinstance(layer, IShapeLayer):
+            return True
+        return isinstance(layer, Operation) and all(each in self for each in layer.inputs if each is not None)
+
+
+def constants_of(network: INetworkDefinition) -> list[IConstantLayer]:
+    """The constants that a program takes as arguments: all that the network needs, except small integers and bools."""
+    constants = [each for each in live_layers(network) if isinstance(each, IConstantLayer)]
+    types = network.types
+    return [each for each in constants if not types[each.outputs[0]].is_known_integer]

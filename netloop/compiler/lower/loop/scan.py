@@ -1,0 +1,132 @@
+"""A loop with a known trip count as ``lax.scan``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from netloop.compiler.lower.frame import Frame
+from netloop.compiler.lower.loop.fission import Parts, split_body
+from netloop.compiler.lower.loop.iterators import all_slices
+from netloop.compiler.lower.loop.state import Carry, LoopState
+from netloop.compiler.lower.loop.unroll_heuristic import unroll_factor
+from netloop.compiler.passes.forms import LoopFission, LoopUnrolling, LoweringForm
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.rearrange import lower_joined
+from netloop.model.manual_axes import scan
+from netloop.values.types import TINY
+
+Arrays = Sequence[Any]
+
+
+class Scan:
+    """A loop with a known trip count.
+
+    An iteration is given its number and a slice of each iterator, and returns a row of each stacked output: XLA then
+    knows all positions while compiling, and nothing but the state is carried.
+    """
+
+    def __init__(self, state: LoopState, trips: int) -> None:
+        self._state = state
+        self._lowering = state.lowering
+        self._trips = trips
+        self._name = state.step.loop.name
+        # an iterator that may pass the end of its axis is lowered with a check, in the body
+        self._iterators = [each for each in state.step.iterators if self._lowering.facts.stays_inside(each)]
+        self._slices = [each.outputs[0] for each in self._iterators]
+        self._rows = state.step.rows
+        self._parts = self._split()
+        moved = [*self._parts.prologue, *self._parts.epilogue]
+        self._lowering.batched_layers[state.step.loop] = [step.layer for step in moved]
+
+    def _split(self) -> Parts:
+        step = self._state.step
+        # error flags are those of one iteration, which a batched layer does not have
+        if LoweringForm.LOOP_FISSION not in self._lowering.passes or self._state.tracks_errors or self._trips < 2:
+            return Parts(step.iteration, self._rows, self._trips)
+        chunk_bytes = LoopFission.chunks.get(self._lowering.forms.get(LoweringForm.LOOP_FISSION, ""))
+        parts = split_body(step, self._lowering.types, self._trips, chunk_bytes)
+        layers = len(parts.prologue) + len(parts.epilogue)
+        if layers:
+            note = f"layers of {self._name!r} that run for {parts.chunk} iterations at once: {layers}"
+            self._lowering.note(LoweringForm.LOOP_FISSION, note)
+        return parts
+
+    def run(self) -> Carry:
+        """The carry after all iterations, with the rows of the stacked outputs as its buffers."""
+        numbers, frame = jnp.arange(self._trips), self._state.frame
+        given = numbers, [all_slices(self._lowering, each, self._trips, frame) for each in self._iterators]
+        run = self._chunk if self._parts.chunk >= self._trips else self._chunks
+        carry, rows = run(self._state.initial(), given)
+        return carry._replace(trip=self._trips, buffers=rows)
+
+    def _chunks(self, carry: Carry, given: Any) -> tuple[Carry, list[Any]]:
+        """All iterations: a scan over whole chunks, then the remainder."""
+        size = self._parts.chunk
+        whole = self._trips - self._trips % size
+        folded = jax.tree.map(lambda each: each[:whole].reshape(whole // size, size, *each.shape[1:]), given)
+        carry, rows = scan(self._chunk, carry, folded)
+        rows = [each.reshape(whole, *each.shape[2:]) for each in rows]
+        if whole < self._trips:
+            carry, rest = self._chunk(carry, jax.tree.map(lambda each: each[whole:], given))
+            rows = [lower_joined(pair, 0) for pair in zip(rows, rest, strict=True)]
+        return carry, rows
+
+    def _chunk(self, carry: Carry, given: Any) -> tuple[Carry, list[Any]]:
+        """A chunk of iterations: the prologue for all of them, the bodies one by one, the epilogue for all."""
+        parts = self._parts
+        ahead = jax.vmap(self._prologue)(given) if parts.prologue else []
+        carry, kept = scan(self._iterate, carry, (given, ahead), unroll=self._unroll())
+        known = dict(zip(parts.kept, kept, strict=True))
+        if parts.epilogue:
+            late = jax.vmap(self._epilogue)(given, ahead, kept)
+            known.update(zip(self._late_rows(), late, strict=True))
+        known.update(zip(parts.prologue_values, ahead, strict=True))
+        return carry, [known[each] for each in self._rows]
+
+    def _late_rows(self) -> list[ITensor]:
+        """The rows of stacked outputs that the epilogue computes."""
+        late = {tensor for step in self._parts.epilogue for tensor in step.writes}
+        return [each for each in dict.fromkeys(self._rows) if each in late]
+
+    def _prologue(self, given: Any) -> Arrays:
+        inside = self._inside(given)
+        self._lowering.run(self._parts.prologue, inside)
+        return [self._lowering.array(each, inside) for each in self._parts.prologue_values]
+
+    def _iterate(self, carry: Carry, given: Any) -> tuple[Carry, Arrays]:
+        (trip, slices), ahead = given
+        inside = self._state.unpack(carry, trip)
+        inside.values.update(zip([*self._slices, *self._parts.prologue_values], [*slices, *ahead], strict=True))
+        self._lowering.run(self._parts.body, inside)
+        rows = [self._lowering.array(each, inside) for each in self._parts.kept]
+        return self._state.pack(carry, inside), rows
+
+    def _epilogue(self, given: Any, ahead: Arrays, kept: Arrays) -> Arrays:
+        inside = self._inside(given)
+        inside.values.update(zip([*self._parts.prologue_values, *self._parts.kept], [*ahead, *kept], strict=True))
+        self._lowering.run(self._parts.epilogue, inside)
+        return [self._lowering.array(each, inside) for each in self._late_rows()]
+
+    def _inside(self, given: Any) -> Frame:
+        """The frame of an iteration, without the state."""
+        trip, slices = given
+        inside = self._state.iteration(trip)
+        inside.values.update(zip(self._slices, slices, strict=True))
+        return inside
+
+    def _unroll(self) -> int:
+        """The number of iterations that one of the compiled loop makes."""
+        types, kept = self._lowering.types, self._parts.kept
+        if LoweringForm.LOOP_UNROLLING not in self._lowering.passes:
+            return 1
+        # JAX joins the rows of unrolled iterations, and XLA ends the process when it joins types of 2 bits
+        if any(types[each].dtype in TINY for each in kept):
+            return 1
+        factor = unroll_factor(self._parts.body, types, bool(kept))
+        if factor > 1:
+            factor = LoopUnrolling.factors.get(self._lowering.forms.get(LoweringForm.LOOP_UNROLLING, ""), factor)
+            note = f"{factor} iterations of {self._name!r} are made at a time"
+            self._lowering.note(LoweringForm.LOOP_UNROLLING, note)
+        return factor

@@ -1,0 +1,59 @@
+"""The strategy by which a loop runs.
+
+``choose_strategy`` chooses between scan and while. HOST is chosen before: ``execution/executable.py`` runs a network on
+the host if ``lower/compilability.py`` refuses it, and then ``host/compiled_pieces.py`` decides for each loop.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netloop.compiler.lower.loop.facts import LoopFacts
+from netloop.model.layers.loop import ILoop
+from netloop.values.enums import TripLimit
+
+DEEPEST_SCAN = 24
+"""Scans nested 64 deep have met Python's recursion limit inside JAX; while loops go deeper."""
+
+
+class StrategyKind(StrEnum):
+    """How a loop runs.
+
+    Attributes:
+        SCAN: as ``lax.scan``, with a trip count that is a compile-time constant.
+        WHILE: as ``lax.while_loop``, until a limit ends it.
+        HOST: in Python, with a body that may be compiled.
+    """
+
+    SCAN = "scan"
+    WHILE = "while"
+    HOST = "host"
+
+
+@dataclass(frozen=True)
+class LoopStrategy:
+    """How a loop runs, and why; ``trips`` is the trip count if it is known."""
+
+    kind: StrategyKind
+    why: str
+    trips: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The kind as a word: ``"scan"``, ``"while"`` or ``"host"``."""
+        return self.kind.value
+
+
+def choose_strategy(loop: ILoop, facts: LoopFacts, depth: int) -> LoopStrategy:
+    """The strategy for a loop of a compiled program: a scan if the trip count is known, else a while loop.
+
+    Both take the same time on CPUs where the body is the same. Only a scan can be differentiated in reverse, split by
+    loop fission, and unrolled. ``depth`` is the number of loops around the loop.
+    """
+    if loop.limit(TripLimit.WHILE) is not None:
+        return LoopStrategy(StrategyKind.WHILE, "its WHILE limit is evaluated in each iteration")
+    trips = facts.count(loop)
+    if trips is None:
+        return LoopStrategy(StrategyKind.WHILE, "its COUNT limit is known only in the call")
+    if depth >= DEEPEST_SCAN:
+        return LoopStrategy(StrategyKind.WHILE, f"it is nested more than {DEEPEST_SCAN} deep", trips)
+    return LoopStrategy(StrategyKind.SCAN, "its COUNT limit is known, and it has no WHILE limit", trips)

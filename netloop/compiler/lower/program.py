@@ -1,0 +1,208 @@
+"""A network, or a piece of one, as a JAX function for one set of shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from netloop.compiler.lower.compilability import require_program
+from netloop.compiler.lower.conditional import lower_conditional
+from netloop.compiler.lower.frame import Frame, first_error
+from netloop.compiler.lower.loop.entry import lower_loop
+from netloop.compiler.lower.loop.iterators import lower_iterator
+from netloop.compiler.lower.lowering import Lowering
+from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
+from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
+from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm
+from netloop.model.check import ValidatedNetwork
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer, Operation
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.assertion import IAssertionLayer
+from netloop.model.layers.conditional import IIfConditionalInputLayer
+from netloop.model.layers.loop import IIteratorLayer
+from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, depths_of, walk
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import LayerError, NetworkError
+
+
+class Outcome(NamedTuple):
+    """The results of a program.
+
+    Attributes:
+        values: the outputs.
+        error_flags: the error flag of each output; None for one that cannot be poisoned.
+        status: the error flag of the assertions; 0 if there are none.
+    """
+
+    values: list[Any]
+    error_flags: list[Any]
+    status: Any
+
+    def verdict(self) -> Any:
+        """The first error flag that is not 0; None if nothing can fail."""
+        # a flag that is computed is read after each call, so there is none where nothing can fail
+        return first_error(*self.error_flags, None if isinstance(self.status, int) else self.status)
+
+
+class Program(Lowering):
+    """Steps of a network, lowered for one set of types.
+
+    Calling it, under ``jax.enable_x64``, traces it. Its errors, loop strategies, batched layers and notes are complete
+    once it has been traced.
+
+    Attributes:
+        block: the steps.
+        outputs: the tensors that it computes.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        outputs: Sequence[ITensor],
+        types: TypeTable,
+        scopes: Scopes,
+        max_trips: int | None = None,
+        passes: Collection[str] = (),
+        forms: Forms = NO_FORMS,
+    ) -> None:
+        self.outputs = outputs
+        self.block = Block(list(steps))
+        super().__init__(self.block, types, scopes, max_trips, passes, forms)
+
+    @staticmethod
+    def of(
+        network: INetworkDefinition,
+        types: TypeTable,
+        validated: ValidatedNetwork,
+        max_trips: int | None = None,
+        passes: Collection[str] = (),
+        forms: Forms = NO_FORMS,
+    ) -> Program:
+        """The program of a whole network.
+
+        Raises:
+            NetworkError: a shape is data-dependent, or a layer computes on the host.
+        """
+        require_program(network, types)
+        return Program(validated.block.steps, network.outputs, types, validated.scopes, max_trips, passes, forms)
+
+    def __call__(self, given: Mapping[ITensor, Any]) -> Outcome:
+        """The outputs, given the inputs of the network and the constants of ``constants_of``."""
+        return self.run_in(Frame(dict(given)))
+
+    def run_in(self, frame: Frame) -> Outcome:
+        """The outputs, given the values and iterations of a frame."""
+        self.run(self.block.steps, frame)
+        return self.outcome(frame)
+
+    def outcome(self, frame: Frame) -> Outcome:
+        """The outputs, once the steps have run in a frame."""
+        values = [self.array(tensor, frame) for tensor in self.outputs]
+        return Outcome(values, [frame.error_flag([tensor]) for tensor in self.outputs], frame.status)
+
+    @property
+    def depth(self) -> int:
+        """The number of loops and conditionals nested in each other."""
+        return max(depths_of(self.block).values(), default=0)
+
+    @property
+    def longest_body(self) -> int:
+        """The number of layers in the longest loop body, with the layers of loops inside it."""
+        bodies = (walk(each.body) for each in self.block.steps if isinstance(each, LoopStep))
+        return max((sum(isinstance(each, LayerStep) for each in body) for body in bodies), default=0)
+
+    @cached_property
+    def weight_folding(self) -> WeightOnlySteps:
+        """The steps that are computed at load time, if the pass is in use."""
+        if LoweringForm.WEIGHT_FOLDING not in self.passes:
+            return WeightOnlySteps([], [], [])
+        found = find_weight_folding(self.block, self.outputs, self.types)
+        if found.steps:
+            self.note(LoweringForm.WEIGHT_FOLDING, f"layers that depend on weights only: {len(found.steps)}")
+        return found
+
+    def unfolded(self, tensors: Iterable[ITensor]) -> list[ITensor]:
+        """Those of some tensors that are read by other steps than those of ``weight_folding``."""
+        late = {*read_by_others(self.block, self.weight_folding.steps), *self.outputs}
+        return [each for each in tensors if each in late]
+
+    def load(self, given: Mapping[ITensor, Any]) -> list[Any]:
+        """The tensors of ``weight_folding``, from the constants of ``constants_of`` and what is known of them."""
+        frame = Frame(dict(given))
+        # steps whose results are given do not run again
+        self.run(self.weight_folding.steps, frame)
+        return [self.array(each, frame) for each in self.weight_folding.tensors]
+
+    def run(self, steps: Iterable[Step], frame: Frame) -> None:
+        """Run steps in order, and add their results to the frame."""
+        for step in steps:
+            if isinstance(step, LayerStep):
+                self._run_layer(step.layer, frame)
+            elif isinstance(step, IfStep):
+                lower_conditional(self, step, frame)
+            else:
+                lower_loop(self, step, frame)
+
+    def _run_layer(self, layer: ILayer, frame: Frame) -> None:
+        if isinstance(layer, IIteratorLayer):
+            lower_iterator(self, layer, frame)
+        elif isinstance(layer, IAssertionLayer):
+            self._assert(layer, frame)
+        elif isinstance(layer, IIfConditionalInputLayer):
+            frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
+            frame.poison(layer.outputs, frame.error_flag(layer.inputs))
+        # constants, and layers that are folded or batched, have their values already
+        elif layer.outputs[0] not in frame.values and not all(each in self.constants for each in layer.outputs):
+            self._compute(layer, frame)
+
+    def _assert(self, layer: IAssertionLayer, frame: Frame) -> None:
+        if frame.is_iteration:
+            holds = layer.holds(self.array(_tensor(layer, 0), frame))
+            flag = self.errors.flag(jnp.logical_not(holds), layer.failure())
+            frame.status = first_error(frame.status, frame.error_flag(layer.inputs), flag)
+
+    def _compute(self, layer: ILayer, frame: Frame) -> None:
+        assert isinstance(layer, Operation)
+        arrays = [self._operand(layer, position, frame) for position in range(len(layer.inputs))]
+        named: dict[str, Any] = {}
+        if layer.draws:
+            # random numbers depend on the layer and the iterations, so that the reference draws the same
+            loops = self.scopes.chain_of(layer.outputs[0])
+            named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))
+        try:
+            with jax.named_scope(_scope_name(layer)):
+                made = layer.lower(*arrays, **named)
+        except LayerError as error:
+            raise NetworkError(layer.finding_of(error)) from error.__cause__
+        except Exception as error:
+            error.add_note(f"while lowering {layer.described}, added at {layer.source_location}")
+            raise
+        outputs = made if isinstance(made, tuple) else (made,)
+        frame.values.update(zip(layer.outputs, outputs, strict=True))
+        frame.poison(layer.outputs, frame.error_flag(layer.inputs))
+
+    def _operand(self, layer: ILayer, position: int, frame: Frame) -> Any:
+        tensor = layer.inputs[position]
+        if tensor is None:
+            return None
+        # JAX takes sizes as numbers and not as tracers
+        if position in layer.SHAPE_INPUTS:
+            return self.types[tensor].value
+        value = self.read(tensor, frame)
+        return varied(value) if layer.HAS_PRODUCTS and may_be_uniform(tensor, self.types) else value
+
+
+def _scope_name(layer: ILayer) -> str:
+    """The name of a layer in a form that XLA's profiles can show."""
+    return "".join(each if each.isalnum() or each in "_-." else "_" for each in layer.name) or layer.LABEL
+
+
+def _tensor(layer: ILayer, position: int) -> ITensor:
+    found = layer.inputs[position]
+    assert found is not None
+    return found

@@ -1,0 +1,49 @@
+"""Which tensors decide shapes by their values, so that programs and pieces are made for these values."""
+
+from netloop.model.graph.infer import Known
+from netloop.model.graph.layer import Operation
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sources import IShapeLayer
+from netloop.model.network import INetworkDefinition
+from netloop.values.types import LARGEST_KNOWN_VALUE, TensorType
+
+
+def valued_before_run(network: INetworkDefinition) -> frozenset[ITensor]:
+    """The tensors whose values decide the shape of some tensor before the network runs.
+
+    Types do not follow values through large tensors. So the number of frames that a network computes from a text by
+    weights is known only while it runs, and no program is made for each text.
+    """
+    lost = _not_followed(network)
+    return network.shape_tensors(lambda tensor: tensor not in lost)
+
+
+def valued_in_run(network: INetworkDefinition) -> frozenset[ITensor]:
+    """The tensors whose values decide the shape of some tensor before the network runs or meanwhile.
+
+    Of values that are computed meanwhile, sizes and what integers and bools give them suffice: sizes that follow from
+    other numbers are integers in the end, and pieces that are made for these serve all such numbers.
+    """
+    return valued_before_run(network) | network.shape_tensors(lambda tensor: not _is_float(network.types.of(tensor)))
+
+
+def _not_followed(network: INetworkDefinition) -> set[ITensor]:
+    """The tensors whose values types do not have, whatever the inputs: large ones, and what follows from them."""
+    made = {each: None for layer in network.layers for each in (*layer.inputs, *layer.outputs) if each is not None}
+    stack, found = [each for each in made if _is_large(network.types.of(each))], set[ITensor]()
+    while stack:
+        tensor = stack.pop()
+        if tensor not in found:
+            found.add(tensor)
+            # other layers than operations may have values without those of all inputs, as that of the branch taken
+            readers = (layer for layer, _ in tensor.uses if isinstance(layer, Operation))
+            stack += [each for layer in readers if not isinstance(layer, IShapeLayer) for each in layer.outputs]
+    return found
+
+
+def _is_float(found: Known) -> bool:
+    return isinstance(found, TensorType) and found.is_float
+
+
+def _is_large(found: Known) -> bool:
+    return isinstance(found, TensorType) and found.nbytes > LARGEST_KNOWN_VALUE

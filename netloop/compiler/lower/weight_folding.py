@@ -1,0 +1,133 @@
+"""Weight folding: compute layers that depend on weights only at load time, once, and not in each call.
+
+Weights are arguments of the program, so XLA computes what follows from them anew in each call: 10 times as long for a
+char-RNN of 2 x 512 by one step a call (benchmarks/RESULTS.md).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import Elementary, ILayer, Operation
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.gather import IGatherLayer
+from netloop.model.layers.pointwise import ICastLayer, IIdentityLayer
+from netloop.model.layers.quantize import IDequantizeLayer
+from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.slice import ISliceLayer
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.nest import Block, IfStep, LayerStep, Step, walk, weight_only_tensors
+from netloop.values.string_arrays import STRING
+
+SMALLEST = 1 << 12
+"""The least number of bytes of weights for which folding gains anything."""
+MOST_GROWTH = 4
+"""The most that folding may multiply the bytes of its inputs by: larger results would fill the memory."""
+
+BY_NUMPY = (Elementary, ICastLayer, IConcatenationLayer, IDequantizeLayer, IIdentityLayer, IShuffleLayer, ISliceLayer,
+            ISqueezeLayer, IUnsqueezeLayer)  # fmt: skip
+"""Layers that numpy computes as fast as XLA, which would first compile a program for them."""
+
+
+class WeightOnlySteps(NamedTuple):
+    """The steps of a program that depend on weights only.
+
+    Attributes:
+        steps: the steps, in running order.
+        tensors: their results that the rest of the program reads.
+        others: those that numpy does not compute, and those that read their results.
+    """
+
+    steps: list[LayerStep]
+    tensors: list[ITensor]
+    others: list[LayerStep]
+
+    def by_numpy(self, given: Mapping[ITensor, Any], types: TypeTable) -> dict[ITensor, Any]:
+        """What numpy computes of the values of the constants that are given."""
+        values: dict[ITensor, Any] = {tensor: np.asarray(array) for tensor, array in given.items()}
+        others = set(self.others)
+        for step in self.steps:
+            if step not in others:
+                assert isinstance(step.layer, Operation)
+                layer = step.layer
+                arrays: list[Any] = [each and values.get(each, types[each].value) for each in layer.inputs]
+                compute = layer.zero_filled if isinstance(layer, IGatherLayer) else layer.evaluate
+                # numpy's results of rank 0 may be numbers instead of arrays
+                values[layer.outputs[0]] = np.asarray(compute(*arrays))
+        return {tensor: array for tensor, array in values.items() if tensor not in given}
+
+
+def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightOnlySteps:
+    """Find the steps of a block that depend on weights only and are worth folding."""
+    fixed = weight_only_tensors(block)
+    found: dict[ITensor, LayerStep] = {}
+    for step in walk(block):
+        if isinstance(step, LayerStep) and step.reads and fixed.issuperset(step.writes) and step.writes:
+            ready = all(each in found or isinstance(each.producer, IConstantLayer) for each in step.reads)
+            # strings are on no device
+            ready = ready and all(types[each].dtype != STRING for each in (*step.reads, *step.writes))
+            if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):
+                found.update(dict.fromkeys(step.writes, step))
+    steps = _without_last_reshapes(dict.fromkeys(found.values()))
+    found = {tensor: step for tensor, step in found.items() if step in steps}
+    if max((_bytes(each.reads, types) for each in steps), default=0) < SMALLEST:
+        return WeightOnlySteps([], [], [])
+    late = dict.fromkeys([*read_by_others(block, steps), *outputs])
+    return WeightOnlySteps(list(steps), [each for each in late if each in found], _not_by_numpy(steps))
+
+
+def _without_last_reshapes(steps: Collection[LayerStep]) -> dict[LayerStep, None]:
+    """The steps without reshapes whose results no other step reads.
+
+    XLA reshapes for nothing, and copies of the weights only cost time: BERT took 1.02 times as long with them, a step
+    of GPT-2 1.05.
+    """
+    kept = list[LayerStep]()
+    read = set[ITensor]()
+    for step in reversed(list(steps)):
+        if not _keeps_order(step.layer) or not read.isdisjoint(step.writes):
+            kept.append(step)
+            read.update(step.reads)
+    return dict.fromkeys(reversed(kept))
+
+
+def _keeps_order(layer: ILayer) -> bool:
+    """Whether a layer has the elements of its input in their order."""
+    if isinstance(layer, IShuffleLayer):
+        return layer.first_transpose is None and layer.second_transpose is None
+    return isinstance(layer, ISqueezeLayer | IUnsqueezeLayer)
+
+
+def _not_by_numpy(steps: Iterable[LayerStep]) -> list[LayerStep]:
+    late: set[ITensor] = set()
+    found: list[LayerStep] = []
+    for each in steps:
+        if not _is_by_numpy(each.layer) or not late.isdisjoint(each.reads):
+            late.update(each.writes)
+            found.append(each)
+    return found
+
+
+def _is_by_numpy(layer: ILayer) -> bool:
+    return layer.has_zero_filled if isinstance(layer, IGatherLayer) else isinstance(layer, BY_NUMPY)
+
+
+def read_by_others(block: Block, steps: Collection[Step]) -> list[ITensor]:
+    """The tensors that the steps of a block read, at any depth, without some of the steps."""
+    return [each for step in walk(block) if step not in steps for each in _own_reads(step)]
+
+
+def _own_reads(step: Step) -> list[ITensor]:
+    """The tensors that a step itself reads, without those that steps inside it read."""
+    if isinstance(step, LayerStep):
+        return step.reads
+    if isinstance(step, IfStep):
+        return [step.condition, *step.results(0), *step.results(1)]
+    boundary = (*step.limits, *step.recurrences, *step.iterators, *step.outputs)
+    return [each for layer in boundary for each in layer.inputs if each is not None]
+
+
+def _bytes(tensors: Iterable[ITensor], types: TypeTable) -> int:
+    return sum(types[each].nbytes for each in tensors)

@@ -1,0 +1,135 @@
+"""Passes: what is done to a network for the shapes of a call before it is lowered, to make it faster.
+
+A pass either rewrites a copy of the network, for which the reference gives the same results, or allows a form of
+lowering. Each is a class in a file of this package; importing the package collects them. A new pass needs such a file,
+tests in ``tests/compiler/passes``, and its measured gain in ``docs/performance.md``, whose table ``nox -s pages``
+writes.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import NamedTuple
+
+from netloop.compiler.passes.base import OFF, RULE, Forms, Note, Pass
+from netloop.compiler.passes.forms import LoweringForm, LoweringPass
+from netloop.compiler.passes.rewriter import Rewriter
+from netloop.model.check import ValidatedNetwork
+from netloop.model.graph.infer import TypeTable
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import did_you_mean
+
+__all__ = ["NO_FORMS", "OFF", "PASSES", "RULE", "Forms", "Improved", "LoweringForm", "LoweringPass", "Note", "Pass",
+           "applied", "chosen", "improve", "of_host", "of_level", "of_platform", "table"]  # fmt: skip
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+
+def _defined(base: type[Pass]) -> Iterator[type[Pass]]:
+    """The classes below a base that have a name."""
+    for each in base.__subclasses__():
+        yield from [each] if "name" in vars(each) else _defined(each)
+
+
+def _in_order(passes: Iterable[Pass]) -> dict[str, Pass]:
+    """Passes by name, each after those that it must follow, and forms of lowering last."""
+    by_name = {each.name: each for each in passes}
+    order = [by_name[name] for name in TopologicalSorter({each.name: each.after for each in passes}).static_order()]
+    return {each.name: each for each in sorted(order, key=lambda each: isinstance(each, LoweringPass))}
+
+
+PASSES: dict[str, Pass] = _in_order([each() for each in _defined(Pass)])
+"""All passes by name, in the order in which they are applied."""
+
+
+NO_FORMS: Forms = MappingProxyType({})
+"""Every pass by its rule."""
+
+
+class Improved(NamedTuple):
+    """A network after the passes.
+
+    Attributes:
+        network: the original, or a rewritten copy whose layers begin with those of the original in their order.
+        types: the types of its tensors.
+        validated: its steps.
+        notes: what was done.
+    """
+
+    network: INetworkDefinition
+    types: TypeTable
+    validated: ValidatedNetwork
+    notes: list[Note]
+
+
+def chosen(passes: Iterable[str] | None) -> frozenset[str]:
+    """Return checked names of passes; all names for None.
+
+    Raises:
+        TypeError: ``passes`` is not a collection of strings.
+        ValueError: there is no pass of one of the names.
+    """
+    if passes is None:
+        return frozenset(PASSES)
+    if isinstance(passes, str) or not all(isinstance(each, str) for each in passes):
+        raise TypeError("passes is a collection of names, such as netloop.PASSES")
+    found = frozenset(passes)
+    for name in sorted(found.difference(PASSES)):
+        hint = did_you_mean(name, PASSES)
+        raise ValueError(f"there is no pass {name!r}" + (hint and f"; {hint}"))
+    return found
+
+
+def applied(passes: Iterable[str], forms: Forms) -> frozenset[str]:
+    """Return the names among ``passes`` that some forms do not turn off."""
+    return frozenset(name for name in passes if forms.get(name) != OFF)
+
+
+def of_level(level: int) -> frozenset[str]:
+    """Return the names of the passes of an optimization level, 0 to 5."""
+    return frozenset(name for name, each in PASSES.items() if each.level <= level)
+
+
+def of_host(passes: Iterable[str]) -> frozenset[str]:
+    """Return the names among ``passes`` that are for networks that run on the host."""
+    return frozenset(name for name in passes if PASSES[name].on_host)
+
+
+def of_platform(passes: Iterable[str], platform: str) -> frozenset[str]:
+    """Return the names among ``passes`` that are for a JAX platform, such as ``"cpu"``."""
+    return frozenset(name for name in passes if PASSES[name].platform in (None, platform))
+
+
+def improve(
+    network: INetworkDefinition,
+    types: TypeTable,
+    validated: ValidatedNetwork,
+    passes: Collection[str],
+    forms: Forms = NO_FORMS,
+) -> Improved:
+    """Rewrite a network for the given types of its inputs by some passes, in the given forms."""
+    rewrites = [each for name, each in PASSES.items() if name in passes and not isinstance(each, LoweringPass)]
+    original = Improved(network, types, validated, [])
+    if not rewrites:
+        return original  # a copy costs time even if no pass changes it
+    rewriter, notes, is_changed = Rewriter(network, types), list[Note](), False
+    for each in rewrites:
+        rewriter.form = forms.get(each.name, RULE)
+        if each.rewrite(rewriter):
+            is_changed = True
+            notes += [Note(each.name, what) for what in rewriter.notes]
+            rewriter.read()
+    if not is_changed:
+        return original
+    # the rules would only look for faults of passes, for which the tests look
+    validated = ValidatedNetwork(rewriter.scopes, rewriter.block)
+    return Improved(rewriter.network, rewriter.network.types, validated, notes)
+
+
+def table() -> str:
+    """Return the passes as a Markdown table, for docs/performance.md."""
+    rows = (f"| `{name}` | {each.level} | {each.rule} |\n" for name, each in PASSES.items())
+    return "| pass | level | what it does, and when |\n|---|---|---|\n" + "".join(rows)

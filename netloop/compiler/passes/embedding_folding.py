@@ -1,0 +1,56 @@
+"""Fold ``embedding @ W`` into the embedding table."""
+
+from netloop.compiler.passes.base import OFF, Pass
+from netloop.compiler.passes.rewriter import Rewriter, operand
+from netloop.model.layers.gather import IGatherLayer
+from netloop.model.layers.matrix import IMatrixMultiplyLayer
+from netloop.values.enums import GatherMode, MatrixOperation
+
+MAX_TABLE_BYTES = 1 << 20
+"""The largest folded table, unless the matrix that is no longer read is larger."""
+
+READ_AS = {0: MatrixOperation.VECTOR, 1: MatrixOperation.NONE}
+"""How a product reads the rows that indices of a rank give."""
+
+
+class EmbeddingFolding(Pass):
+    """Multiply a whole table by a matrix in advance, instead of each row that is read."""
+
+    name = "embedding_folding"
+    level = 2
+    # several products of the same rows are one by then, and make one table
+    after = ("horizontal_fusion",)
+    rule = (
+        "A table of weights is multiplied in advance by the matrix of weights that its rows would be, if the result "
+        f"has at most {MAX_TABLE_BYTES >> 20} MiB, or at most the size of the matrix."
+    )
+    alternatives = (OFF,)
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        folded = [_fold(rewriter, each) for each in rewriter.layers(IMatrixMultiplyLayer)]
+        return any(folded)
+
+
+def _fold(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
+    rows = _embedding(rewriter, layer)
+    if rows is None:
+        return False
+    table, matrix = operand(rows, 0), operand(layer, 1)
+    made = rewriter.network.add_matrix_multiply(table, MatrixOperation.NONE, matrix, layer.op1).outputs[0]
+    if made.type.nbytes > max(MAX_TABLE_BYTES, matrix.type.nbytes):
+        return False  # nothing reads the large table, so that it is never computed
+    rewriter.replace(layer.outputs[0], rewriter.make.gather(made, operand(rows, 1)))
+    rewriter.note(f"the rows of {table.name!r} are multiplied in advance, for {layer.name!r}")
+    return True
+
+
+def _embedding(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> IGatherLayer | None:
+    """Return the layer that reads the left operand from a table of weights, if the right one is weights too."""
+    gather, matrix = operand(layer, 0).producer, operand(layer, 1)
+    if not isinstance(gather, IGatherLayer) or not rewriter.may_replace(layer.outputs[0]):
+        return None
+    table, indices = operand(gather, 0), operand(gather, 1)
+    reads_rows = gather.mode is GatherMode.DEFAULT and gather.num_elementwise_dims == 0 and gather.axis in (0, -2)
+    fits = table.type.rank == matrix.type.rank == 2 and layer.op0 is READ_AS.get(indices.type.rank)
+    is_fixed = table in rewriter.weights and matrix in rewriter.weights and indices not in rewriter.weights
+    return gather if reads_rows and fits and is_fixed else None

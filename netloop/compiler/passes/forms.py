@@ -1,0 +1,89 @@
+"""The passes that are forms of lowering: lowering takes a form if its pass is allowed."""
+
+from enum import StrEnum
+from typing import ClassVar
+
+from netloop.compiler.passes.base import OFF, Pass
+from netloop.compiler.passes.rewriter import Rewriter
+
+
+class LoweringForm(StrEnum):
+    """A form of lowering, named like its pass, in the order in which lowering takes them."""
+
+    WEIGHT_FOLDING = "weight_folding"
+    LOOP_FISSION = "loop_fission"
+    IF_CONVERSION = "if_conversion"
+    LOOP_UNROLLING = "loop_unrolling"
+
+
+class LoweringPass(Pass):
+    """A pass that rewrites no network, as layers cannot express what it does.
+
+    Lowering is above this package and has the thresholds; a test compares them with the numbers in the rules.
+    """
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        """Leave the network as it is."""
+        return False
+
+
+class WeightFolding(LoweringPass):
+    """Constant folding at load time."""
+
+    name = LoweringForm.WEIGHT_FOLDING.value
+    level = 1
+    rule = (
+        "Layers that depend on weights only are computed once, when a program is made or refitted. Applies if they "
+        "read 4 KiB or more, and their results are at most 4 times as large as what they read."
+    )
+
+
+class LoopFission(LoweringPass):
+    """A prologue, a body and an epilogue in place of one body.
+
+    Attributes:
+        chunks: the bytes of a chunk of iterations in each form that is not the rule.
+    """
+
+    name = LoweringForm.LOOP_FISSION.value
+    level = 2
+    # a layer that load time computes needs no place before the loop
+    after = (WeightFolding.name,)
+    rule = (
+        "Layers of a scan that depend on no state, if a product is among them, are computed for all iterations at once "
+        "before the loop, and layers that only feed stacked outputs after it; in chunks of about 2 MiB if all "
+        "iterations would take more than 4 MiB."
+    )
+    chunks: ClassVar[dict[str, int]] = {"chunks of 512 KiB": 1 << 19, "chunks of 8 MiB": 1 << 23}
+    alternatives = (OFF, *chunks)
+
+
+class IfConversion(LoweringPass):
+    """A selection in place of a branch."""
+
+    name = LoweringForm.IF_CONVERSION.value
+    level = 2
+    rule = (
+        "Both branches of a conditional are computed, and one result is selected, if the branches are a few small "
+        "element-wise layers that cannot fail."
+    )
+    alternatives = (OFF,)
+
+
+class LoopUnrolling(LoweringPass):
+    """Several iterations in one of the compiled loop.
+
+    Attributes:
+        factors: the number of iterations in each form that is not the rule.
+    """
+
+    name = LoweringForm.LOOP_UNROLLING.value
+    level = 2
+    # what is left of a body after fission decides whether it is small, and a converted conditional counts as layers
+    after = (LoopFission.name, IfConversion.name)
+    rule = (
+        "A scan whose body is a few small element-wise layers runs up to 16 iterations at a time, as long as they "
+        "compute at most 512 elements; half as many if it stacks single numbers, and one at a time if it stacks more."
+    )
+    factors: ClassVar[dict[str, int]] = {f"{each} iterations": each for each in (2, 4, 8, 16, 32)}
+    alternatives = (OFF, *factors)

@@ -1,0 +1,104 @@
+"""Split matrix products of few rows into parts that CPU cores share."""
+
+import os
+
+from netloop.compiler.passes.base import OFF, Pass
+from netloop.compiler.passes.rewriter import Rewriter, operand
+from netloop.compiler.passes.weight_prepacking import depend_on_iteration, multiplies_weights
+from netloop.model.layers.matrix import IMatrixMultiplyLayer
+from netloop.model.nest import LayerStep, LoopStep
+from netloop.values.enums import MatrixOperation, TripLimit
+
+NONE, TRANSPOSE = MatrixOperation.NONE, MatrixOperation.TRANSPOSE
+
+MAX_ROWS = 8
+PART_ELEMENTS = 64_000
+"""The smallest part of a matrix. XLA hands a product of some rows and a few elements more to a library whose threads
+cost more than they gain; for one row, only parts of this size are worth computing side by side."""
+MAX_ELEMENTS, MAX_ELEMENTS_ONE_ROW = 1 << 18, 1_000_000
+"""The largest matrix, for several rows and for one. XLA shares out larger products itself."""
+CACHED_ELEMENTS = 1 << 19
+"""The float32 elements that stay in the cache of a core, where this core multiplies one row faster by itself."""
+
+
+class MatmulPartitioning(Pass):
+    """Compute x [A B ..] as a batch of products x A, x B, ..
+
+    XLA multiplies one row by one core only.
+    """
+
+    name = "matmul_partitioning"
+    level = 2
+    platform = "cpu"
+    # the sizes that count are those of fused products, and a product that is folded away needs no parts
+    after = ("horizontal_fusion", "embedding_folding")
+    rule = (
+        f"On CPUs with several cores, a product in a loop of at most {MAX_ROWS} rows, which depend on a state, with a "
+        f"matrix of weights of {2 * PART_ELEMENTS:,} elements or more is computed in parts. One row: in as many parts "
+        f"as there are cores, for matrices of up to {MAX_ELEMENTS_ONE_ROW:,} elements, if the matrices of the loop "
+        f"have more than {4 * CACHED_ELEMENTS >> 20} MiB. Several rows: in parts of {PART_ELEMENTS:,} elements, for "
+        f"matrices of up to {MAX_ELEMENTS:,}."
+    )
+    alternatives = (OFF,)
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        if cores() == 1:
+            return False
+        varying, is_changed = depend_on_iteration(rewriter), False
+        for step in rewriter.loops():
+            products = [each for each in _products(rewriter, step) if operand(each, 0) in varying]
+            spills = sum(operand(each, 1).type.volume for each in products) > CACHED_ELEMENTS
+            for layer in products:
+                parts = _number_of_parts(layer, spills)
+                if parts > 1:
+                    _split(rewriter, layer, parts)
+                    is_changed = True
+        return is_changed
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _number_of_parts(layer: IMatrixMultiplyLayer, spills: bool) -> int:
+    """Return the number of parts of a product. ``spills`` says that the loop's matrices do not fit a core's cache."""
+    (rows, width), elements = layer.outputs[0].type.shape, operand(layer, 1).type.volume
+    most = MAX_ELEMENTS if rows > 1 else MAX_ELEMENTS_ONE_ROW
+    if rows > MAX_ROWS or elements > most or not (rows > 1 or spills):
+        return 1
+    fitting = elements // PART_ELEMENTS
+    wanted = fitting if rows > 1 else min(fitting, cores())
+    # the parts are a batch, whose matrices have one shape
+    return wanted if wanted and width % wanted == 0 else 1
+
+
+def _products(rewriter: Rewriter, step: LoopStep) -> list[IMatrixMultiplyLayer]:
+    """Return the products with weights that the next iteration needs; fission batches the others over iterations."""
+    condition = step.loop.limit(TripLimit.WHILE)
+    following = step.next_states + ([] if condition is None else [condition.tensor(0)])
+    layers = [each.layer for each in step.body.needed(following) if isinstance(each, LayerStep)]
+    return [
+        each
+        for each in layers
+        if isinstance(each, IMatrixMultiplyLayer)
+        and multiplies_weights(rewriter, each)
+        and operand(each, 0).type.rank == 2
+        and rewriter.may_replace(each.outputs[0])
+    ]
+
+
+def _split(rewriter: Rewriter, layer: IMatrixMultiplyLayer, parts: int) -> None:
+    make, rows, matrix = rewriter.make, operand(layer, 0), operand(layer, 1)
+    (count, length), width = rows.type.shape, layer.outputs[0].type.shape[1]
+    if layer.op1 is NONE:
+        matrix = make.transpose(matrix, [1, 0])
+    matrices = make.reshape(matrix, [parts, width // parts, length])
+    # one row is fastest along the rows of a part, several are along its columns
+    op = TRANSPOSE if count == 1 else NONE
+    matrices = matrices if op is TRANSPOSE else make.transpose(matrices, [0, 2, 1])
+    copies = make.concat([make.reshape(rows, [1, count, length])] * parts, 0)
+    product = rewriter.network.add_matrix_multiply(copies, layer.op0, matrices, op).outputs[0]
+    made = make.reshape(make.transpose(product, [1, 0, 2]), [count, width])
+    rewriter.replace(layer.outputs[0], made)
+    rewriter.note(f"{layer.name!r} is computed in {parts} parts")

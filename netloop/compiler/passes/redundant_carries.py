@@ -1,0 +1,121 @@
+"""Eliminate recurrences that equal another one or never change."""
+
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
+
+from netloop.compiler.passes.base import Pass
+from netloop.compiler.passes.rewriter import Rewriter
+from netloop.model.graph.layer import ILayer, Operation
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.assertion import IAssertionLayer
+from netloop.model.layers.loop import IRecurrenceLayer
+from netloop.model.layers.pointwise import IIdentityLayer
+from netloop.model.nest import LayerStep, LoopStep, walk
+
+L = TypeVar("L", bound=ILayer)
+
+MOST_NUMBERED = 1 << 16
+"""The number of states and layers that a search numbers before it gives up; a shift register needs a round for each."""
+
+
+class RedundantCarries(Pass):
+    """Replace constant recurrences by their initial values, and merge equal recurrences and equal iterators."""
+
+    name = "redundant_carries"
+    level = 1
+    rule = (
+        "Recurrences of a loop that are always equal become one, and so do equal iterators. A recurrence that never "
+        "changes becomes its initial value, unless its loop draws random numbers or has assertions."
+    )
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        loops = list(rewriter.loops())
+        constant = [each for step in loops if _may_move_out(step) for each in step.recurrences if _never_changes(each)]
+        for each in constant:
+            rewriter.replace(each.outputs[0], each.tensor(0))
+            rewriter.note(f"the state {each.outputs[0].name!r} never changes")
+        merged = [_merge_equal(rewriter, step) for step in loops]
+        return bool(constant) or any(merged)
+
+
+def _may_move_out(step: LoopStep) -> bool:
+    """Whether layers that no longer vary in a loop may be computed outside it.
+
+    A layer that draws random numbers would draw them once, and an assertion would be checked even without an iteration.
+    """
+    layers = [each.layer for each in walk(step.body) if isinstance(each, LayerStep)]
+    return all(
+        each.is_foldable if isinstance(each, Operation) else not isinstance(each, IAssertionLayer) for each in layers
+    )
+
+
+def _never_changes(layer: IRecurrenceLayer) -> bool:
+    """Whether the next value of a recurrence is its value."""
+    following: ITensor | None = layer.tensor(1)
+    while following is not None and isinstance(following.producer, IIdentityLayer):
+        following = following.producer.inputs[0]
+    return following is layer.outputs[0]
+
+
+def _merge_equal(rewriter: Rewriter, step: LoopStep) -> bool:
+    states = [each for each in step.recurrences if not _never_changes(each)]
+    groups = _ValueNumbering(step, states).groups
+    iterators = {each: (each.tensor(0), each.axis, each.reverse) for each in step.iterators}
+    merged = [_merge(rewriter, "states", groups), _merge(rewriter, "iterators", iterators)]
+    return any(merged)
+
+
+def _merge(rewriter: Rewriter, kind: str, layers: Mapping[L, Hashable]) -> bool:
+    """Replace each layer by the first that has the same key."""
+    representatives: dict[Hashable, L] = {}
+    for layer, key in layers.items():
+        first = representatives.setdefault(key, layer)
+        if first is not layer:
+            rewriter.replace(layer.outputs[0], first.outputs[0])
+            rewriter.note(f"the {kind} {first.outputs[0].name!r} and {layer.outputs[0].name!r} are equal")
+    return len(representatives) < len(layers)
+
+
+class _ValueNumbering:
+    """Equivalence classes of the recurrences of a loop, found by value numbering of its body.
+
+    The search is optimistic: recurrences with equal initial values are taken for equal until their next values differ.
+    A search that becomes too long finds none equal.
+    """
+
+    def __init__(self, step: LoopStep, states: list[IRecurrenceLayer]) -> None:
+        self.step = step
+        self.groups: dict[IRecurrenceLayer, int] = dict.fromkeys(states, 0)
+        self._split({each: _identity(each.tensor(0)) for each in states})
+        before, rounds = 0, MOST_NUMBERED // (1 + len(states) + len(step.body.steps))
+        while len(set(self.groups.values())) > before:
+            if rounds == 0:
+                self.groups = {each: number for number, each in enumerate(states)}
+                return
+            before, rounds = len(set(self.groups.values())), rounds - 1
+            numbers = self._number_tensors()
+            self._split({each: numbers.get(each.tensor(1), each.tensor(1)) for each in states})
+
+    def _split(self, by: dict[IRecurrenceLayer, Hashable]) -> None:
+        numbers: dict[Hashable, int] = {}
+        for layer, group in list(self.groups.items()):
+            self.groups[layer] = numbers.setdefault((group, by[layer]), len(numbers))
+
+    def _number_tensors(self) -> dict[ITensor, Hashable]:
+        found: dict[ITensor, Hashable] = {each.outputs[0]: ("state", group) for each, group in self.groups.items()}
+        known: dict[Hashable, int] = {}
+        for step in self.step.body.steps:
+            layer = step.layer if isinstance(step, LayerStep) else None
+            # two layers that draw random numbers differ even if they read the same
+            if isinstance(layer, Operation) and layer.is_foldable:
+                inputs = tuple(None if each is None else found.get(each) or _identity(each) for each in layer.inputs)
+                attributes = tuple(repr(getattr(layer, name)) for name in layer.ATTRIBUTES)
+                number = known.setdefault((type(layer), attributes, inputs), len(known))
+                found.update({each: ("layer", number, each.position) for each in layer.outputs})
+        return found
+
+
+def _identity(tensor: ITensor) -> Hashable:
+    """What two tensors share only if they are equal: type and value if known, otherwise the tensor itself."""
+    value = tensor.type.value if tensor.type.is_known_integer else None
+    return tensor if value is None else (str(tensor.type), value.tobytes())

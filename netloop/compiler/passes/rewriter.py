@@ -1,0 +1,116 @@
+"""The copy of a network that passes edit."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from netloop.model.formulas import FormulaBuilder
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, nest, walk, weight_only_tensors
+from netloop.model.network import INetworkDefinition
+from netloop.values.types import TensorType
+
+L = TypeVar("L", bound=ILayer)
+
+
+class Rewriter:
+    """A copy of a network, for inputs of fixed types, that passes edit.
+
+    Layers keep their numbers, names and source locations, so that weights, random numbers and errors find them. New
+    layers come last. A layer that nothing needs any more stays in the copy, and never runs.
+
+    Attributes:
+        network: the copy.
+        make: the formula builder that adds layers to the copy.
+        form: the form of the pass in progress, one of its ``alternatives``; "rule" for its rule.
+        notes: what was done since the copy was last read, a line each.
+        scopes: the loops in which each tensor varied when the copy was last read.
+        block: the region tree at that time.
+        weights: the tensors that depended on constants only at that time.
+    """
+
+    def __init__(self, network: INetworkDefinition, types: TypeTable) -> None:
+        # the arrays of weights are shared, as a second copy would only take memory
+        self.network = network.copy(shares_weights=True, types=types)
+        self.make = FormulaBuilder(self.network)
+        self.form = "rule"
+        self.read()
+
+    def read(self) -> None:
+        """Analyse the copy as it is now."""
+        self.scopes = Scopes(self.network)
+        self.block = nest(self.network, self.scopes)
+        self.weights = weight_only_tensors(self.block)
+        self.notes: list[str] = []
+
+    def note(self, what: str) -> None:
+        """Record what was done."""
+        self.notes.append(what)
+
+    def steps(self) -> list[Step]:
+        """All steps in running order, without those in branches that are not possible for the types of the inputs."""
+        return [*walk(self.block, self._is_possible)]
+
+    def _is_possible(self, branch: Block) -> bool:
+        types = self.network.types
+        tensors = (tensor for step in branch.steps for tensor in (*step.reads, *step.writes))
+        return all(isinstance(types.of(tensor), TensorType) for tensor in tensors)
+
+    def blocks(self) -> Iterator[Block]:
+        """Every block: the whole network, the bodies of loops, and branches; without those of ``steps``."""
+        yield self.block
+        for step in self.steps():
+            yield from filter(self._is_possible, step.blocks) if isinstance(step, IfStep) else step.blocks
+
+    def loops(self) -> Iterator[LoopStep]:
+        """Every loop in ``steps``."""
+        return (step for step in self.steps() if isinstance(step, LoopStep))
+
+    def layers(self, kind: type[L]) -> list[L]:
+        """The layers of a kind in ``steps``; those at the boundary of loops and conditionals are left out."""
+        layers = (step.layer for step in self.steps() if isinstance(step, LayerStep))
+        return [each for each in layers if isinstance(each, kind)]
+
+    def replace(self, old: ITensor, new: ITensor) -> None:
+        """Let all readers of ``old`` read ``new``. An output of the network stays what it is."""
+        for reader, position in list(old.uses):
+            reader.set_input(position, new)
+
+    def take_over(self, old: ITensor, new: ITensor) -> None:
+        """Put ``new`` in the place of ``old``, for all readers but the layer that makes it, and as an output."""
+        for reader, position in list(old.uses):
+            if reader is not new.producer:
+                reader.set_input(position, new)
+        if old.is_network_output:
+            outputs = self.network.outputs
+            position, name = outputs.index(old), old.name
+            self.network.unmark_output(old)
+            self.network.mark_output(new)
+            outputs.insert(position, outputs.pop())
+            old.name = f"{name} before {new.name}"
+            new.name = name
+
+    def may_replace(self, tensor: ITensor) -> bool:
+        """Whether only layers read a tensor."""
+        return tensor not in self.network.outputs
+
+    def is_loop_invariant(self, tensor: ITensor, layer: ILayer) -> bool:
+        """Whether a tensor is known before the innermost loop around a layer begins."""
+        return tensor in self.weights or self.scopes.depth(tensor) < self.scopes.depth(layer)
+
+    def always_exists(self, tensor: ITensor) -> bool:
+        """Whether computing a tensor cannot fail. A loop can: its trip count may not fit an axis."""
+        return tensor in self.weights or tensor in self.network.inputs
+
+
+def layer_steps(block: Block) -> list[LayerStep]:
+    """Return the steps of a block that are one layer each."""
+    return [step for step in block.steps if isinstance(step, LayerStep)]
+
+
+def operand(layer: ILayer, position: int) -> ITensor:
+    """Return an input that must be there."""
+    found = layer.inputs[position]
+    assert found is not None
+    return found

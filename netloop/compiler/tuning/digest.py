@@ -1,0 +1,40 @@
+"""The digest of a network: equal for networks that compile to the same program."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from netloop.model.network import INetworkDefinition
+from netloop.model.plan.json_reader import to_json
+from netloop.model.plan.network_json import NetworkWriter
+from netloop.values.diagnostics import NetworkError
+
+UNIMPORTANT = "name", "place"
+"""What layers, tensors, loops and conditionals have without effect on a program."""
+
+
+def digest_of(network: INetworkDefinition, inputs: Mapping[str, Any], options: object) -> str | None:
+    """The digest of a network for the shapes of some inputs; None for one with layers that plans do not have.
+
+    Names, source locations and the values of large weights do not count. ``options`` is text of what else does.
+    """
+    try:
+        document = NetworkWriter(network).document()
+    except NetworkError:
+        return None
+    for kind in ("inputs", "loops", "conditionals"):
+        document[kind] = [_essence(each) for each in document[kind]]
+    document["layers"] = [
+        _essence({**each, "outputs": [*map(_essence, each["outputs"])]}) for each in document["layers"]
+    ]
+    shapes = [(np.shape(each), str(getattr(each, "dtype", type(each).__name__))) for each in inputs.values()]
+    whole = {**document, "name": None, "files": None}
+    return hashlib.sha256(to_json(whole) + repr((shapes, options)).encode()).hexdigest()
+
+
+def _essence(node: dict[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in node.items() if name not in UNIMPORTANT}

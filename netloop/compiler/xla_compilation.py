@@ -1,0 +1,125 @@
+"""Compilation by XLA, which Ctrl-C can leave.
+
+Python handles Ctrl-C only between two of its own instructions, and XLA compiles a program in one. So XLA runs in a
+thread, for which the main thread waits. It cannot be cancelled: after Ctrl-C it goes on, and its result is dropped.
+"""
+
+import atexit
+import gc
+import io
+import operator
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from typing import Any
+
+import jax
+
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.xla_faults import options_without_faults
+
+STACK = 64 << 20
+"""The size in bytes of the thread's stack: XLA recurses into nested loops, and some systems give a thread little."""
+
+log_compiles = operator.attrgetter("jax_log_compiles")
+
+POLL = 0.2
+"""The seconds after which the main thread looks for Ctrl-C: on Windows, it does not end a wait."""
+
+
+def compile_lowered(lowered: Any, options: dict[str, Any] | None = None) -> Any:
+    """Compile what ``jax.jit(...).lower(...)`` returned, with compiler options; KeyboardInterrupt is raised at once.
+
+    In another thread than the main one, which gets no Ctrl-C, it is compiled there. A program in which XLA computes
+    wrong numbers is compiled anew.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return _compiled(lowered, options)
+    outcome: Future[Any] = Future()
+    logs = log_compiles(jax.config)
+
+    def run() -> None:
+        if not outcome.set_running_or_notify_cancel():
+            return
+        try:
+            with pinned_settings(), jax.log_compiles(logs):  # these belong to a thread
+                outcome.set_result(_compiled(lowered, options))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    try:
+        _start(run)
+        _wait_for(outcome)
+    except BaseException:  # KeyboardInterrupt, or what a signal handler of the script raises
+        if not outcome.cancel():  # the thread has begun
+            atexit.register(_end, outcome)
+        raise
+    return outcome.result()
+
+
+class InterruptibleJit:
+    """``jax.jit`` of a function that is always called with the same types; Ctrl-C ends its first call at once.
+
+    The options are those of ``jax.jit``.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        self._jitted = jax.jit(function, **options)
+        self._compiled: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Compile the function if this is the first call, and call it."""
+        if self._compiled is None:
+            self._compiled = compile_lowered(self._jitted.lower(*arguments))
+        return self._compiled(*arguments)
+
+
+def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
+    """XLA's program; on a CPU, one without its known faults."""
+    compiled = lowered.compile(compiler_options=options)
+    without_faults = options_without_faults(compiled.as_text()) if jax.default_backend() == "cpu" else {}
+    if without_faults:
+        return lowered.compile(compiler_options={**(options or {}), **without_faults})
+    return compiled
+
+
+def _start(run: Callable[[], None]) -> None:
+    before = threading.stack_size(STACK)
+    try:
+        threading.Thread(target=run, name="netloop compilation", daemon=True).start()
+    finally:
+        threading.stack_size(before)
+
+
+def _wait_for(outcome: Future[Any]) -> None:
+    # not by Thread.join: in Python 3.11, one that is interrupted takes the thread for one that has ended
+    while not outcome.done():
+        wait([outcome], POLL)
+
+
+# ---------------------------------------------------------------------------- the end of the process
+
+
+def _end(outcome: Future[Any]) -> None:
+    """Wait for XLA before Python ends, which would abort the thread; do not wait if Ctrl-C is what ends it."""
+    if not outcome.done() and not isinstance(getattr(sys, "last_value", None), KeyboardInterrupt):
+        print("waiting for XLA, which still compiles what was interrupted; Ctrl-C ends the process", file=sys.stderr)
+        with suppress(KeyboardInterrupt):
+            _wait_for(outcome)
+    if not outcome.done():
+        _end_by_interrupt()
+
+
+def _end_by_interrupt() -> None:
+    """End the process as Python ends one that Ctrl-C ends, except that objects are not destroyed."""
+    atexit.unregister(_end)
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] (multiprocessing ends its processes by it too)
+    for each in gc.get_objects():
+        if issubclass(type(each), io.IOBase):
+            with suppress(Exception):
+                each.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.raise_signal(signal.SIGINT)

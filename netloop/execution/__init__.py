@@ -1,3 +1,0 @@
-"""The execution core below TensorRT's classes: compiled programs, their cache and their weights."""
-
-from netloop.execution.gradient import gradient_plugin as gradient_plugin

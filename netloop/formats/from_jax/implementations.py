@@ -1,0 +1,29 @@
+"""Primitives that other libraries define: their implementations, as equations of primitives that JAX has."""
+
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, JaxprEqn
+
+from netloop.formats.from_jax.element_types import array_aval
+from netloop.formats.from_jax.liveness import every_equation
+from netloop.formats.from_jax.rules import REFUSED
+
+
+def implementation_of(equation: JaxprEqn) -> ClosedJaxpr | None:
+    """The function by which a primitive computes outside of transformations; None if it is no function of arrays.
+
+    Equinox and others define primitives in Python, so that their ``def_impl`` can be traced. JAX's own primitives are
+    compiled one by one, by themselves.
+    """
+    primitive: Any = equation.primitive
+    if primitive.name in REFUSED:
+        return None
+    avals = [array_aval(each.aval) for each in equation.invars]
+    try:
+        with jax.enable_x64(True):
+            traced = jax.make_jaxpr(lambda *arrays: primitive.impl(*arrays, **equation.params))(*avals)
+    except Exception:  # whatever code of another library raises, if it is none that can be traced
+        return None
+    inside = (inner.primitive for inner, _ in every_equation(traced))
+    return None if primitive in inside or len(traced.out_avals) != len(equation.outvars) else traced

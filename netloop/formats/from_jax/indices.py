@@ -1,0 +1,209 @@
+"""Positions of windows: what gathers, scatters and dynamic slices have in common.
+
+An axis of the operand is *indexed* where a window covers only a part of it, *whole* elsewhere. An indexed axis is
+*partial* if it stays an axis of the window. A position has a coordinate for each indexed axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.patterns import without_last_axis
+from netloop.model.formulas import Length
+from netloop.model.graph.tensor import ITensor
+from netloop.values.enums import ReduceOperation
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a gather or scatter.
+
+    Attributes:
+        shape: the shape of the operand, as JAX has it.
+        sizes: the size of a window along each axis of the operand.
+        starts: the axis of the operand for each coordinate of the start of a window.
+        batches: for each batch axis of the operand, the axis of the indices that it goes along with.
+        dropped: the axes of the operand that are no axes of the window.
+        written: whether they are written, which needs an indexed axis.
+    """
+
+    shape: tuple[Any, ...]
+    sizes: tuple[Any, ...]
+    starts: tuple[int, ...]
+    batches: dict[int, int]
+    dropped: frozenset[int]
+    written: bool = False
+
+    @staticmethod
+    def of_gather(call: Call, numbers: Any, sizes: Sequence[Any]) -> Windows:
+        """The windows that a gather reads."""
+        batches = dict(
+            zip(_ints(numbers.operand_batching_dims), _ints(numbers.start_indices_batching_dims), strict=True)
+        )
+        dropped = frozenset(_ints(numbers.collapsed_slice_dims)) | set(batches)
+        return Windows(call.operand(0).shape, tuple(sizes), _ints(numbers.start_index_map), batches, dropped)
+
+    @staticmethod
+    def of_scatter(call: Call, numbers: Any, updates: ITensor) -> Windows:
+        """The windows that a scatter writes."""
+        batches = dict(
+            zip(_ints(numbers.operand_batching_dims), _ints(numbers.scatter_indices_batching_dims), strict=True)
+        )
+        dropped = frozenset(_ints(numbers.inserted_window_dims)) | set(batches)
+        shape, lengths = call.operand(0).shape, call.operand(2).shape
+        inside = iter(_ints(numbers.update_window_dims))
+        sizes = tuple(1 if axis in dropped else lengths[next(inside)] for axis in range(len(shape)))
+        return Windows(shape, sizes, _ints(numbers.scatter_dims_to_operand_dims), batches, dropped, True)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the operand."""
+        return len(self.shape)
+
+    @property
+    def kept(self) -> list[int]:
+        """The axes of the operand that are axes of the window."""
+        return [axis for axis in range(self.rank) if axis not in self.dropped]
+
+    @property
+    def indexed(self) -> list[int]:
+        """The axes of the operand that a position has a coordinate for."""
+        found = [
+            axis for axis in range(self.rank) if axis in self.dropped or not _same(self.sizes[axis], self.shape[axis])
+        ]
+        return found or ([0] if self.written else [])
+
+    @property
+    def partial(self) -> list[int]:
+        """The indexed axes that are axes of the window."""
+        return [axis for axis in self.indexed if axis not in self.dropped]
+
+
+class Indices:
+    """The positions of the elements of windows.
+
+    Attributes:
+        windows: the windows.
+        given: the starts of the windows, [batch.., coordinate], within bounds.
+        valid: whether each window was within bounds before, [batch..]; None if all are.
+        batch: the number of batch axes.
+    """
+
+    def __init__(self, call: Call, windows: Windows, given: ITensor, checks: bool) -> None:
+        self._call = call
+        self._make = call.make
+        self.windows = windows
+        self.given = given if given.type.is_index else self._make.cast(given, np.int64)
+        self.batch = given.type.rank - 1
+        self.valid: ITensor | None = None
+        if checks and windows.starts:
+            self._clip()
+
+    def _clip(self) -> None:
+        make, windows = self._make, self.windows
+        known = self._call.facts.range_of(self.given)
+        spans = [_difference(self._call, windows.shape[axis], windows.sizes[axis]) for axis in windows.starts]
+        if known is not None and known[0] >= 0 and all(isinstance(each, int) and known[1] <= each for each in spans):
+            return
+        last = make.cast(make.list_tensor(spans), self.given.type.dtype)
+        clipped = make.minimum(make.maximum(self.given, 0), last)
+        moved, value = make.known(clipped), make.known(self.given)
+        if moved is not None and value is not None and np.array_equal(moved, value):
+            return
+        same = make.equal(clipped, self.given)
+        self.valid = (
+            make.squeeze(same, [self.batch])
+            if len(spans) == 1
+            else make.reduce(ReduceOperation.MIN, same, [self.batch])
+        )
+        self.given = clipped
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one window."""
+        return all(length == 1 for length in self.given.type.shape[:-1])
+
+    def along(self, axis: int) -> ITensor:
+        """The coordinates of an indexed axis, [batch.., partial window axes..].
+
+        Lengths of 1 are broadcast only where layers of one coordinate read them.
+        """
+        make, windows = self._make, self.windows
+        partial = windows.partial
+        made: ITensor | None = None
+        if axis in windows.starts and not _same(windows.sizes[axis], windows.shape[axis]):
+            number = windows.starts.index(axis)
+            one = self.given if len(windows.starts) == 1 else make.slice(self.given, [number], [1], axes=[self.batch])
+            made = without_last_axis(make, one)
+            made = make.expand_dims(made, range(self.batch, self.batch + len(partial)))
+        if axis in windows.batches:
+            made = self._count(windows.batches[axis], make.length(self.given, windows.batches[axis]))
+        if axis in partial and windows.sizes[axis] != 1:
+            inside = self._count(self.batch + partial.index(axis), self._call.lengths([windows.sizes[axis]])[0])
+            made = inside if made is None else make.add(made, inside)
+        if made is None:
+            made = make.constant(np.zeros((1,) * (self.batch + len(partial)), self.given.type.dtype))
+        return self._broadcast(made) if len(windows.indexed) == 1 or self.element_axis() == axis else made
+
+    def _count(self, axis: int, length: Length) -> ITensor:
+        """The numbers from 0 along an axis."""
+        numbers = self._make.cast(self._make.arange(length), self.given.type.dtype)
+        rank = self.batch + len(self.windows.partial)
+        return self._make.expand_dims(numbers, [each for each in range(rank) if each != axis])
+
+    def _lengths(self) -> list[Length]:
+        batch = [self._make.length(self.given, axis) for axis in range(self.batch)]
+        return [*batch, *self._call.lengths([self.windows.sizes[axis] for axis in self.windows.partial])]
+
+    def _broadcast(self, x: ITensor) -> ITensor:
+        wanted = self._lengths()
+        return self._call.facts.broadcast(x, wanted)
+
+    def element_axis(self) -> int | None:
+        """The axis along which a position has a coordinate of its own, where all others are those of the index."""
+        windows = self.windows
+        if len(windows.starts) != 1 or windows.partial or self.batch != windows.rank:
+            return None
+        (axis,) = windows.starts
+        same = all(windows.batches.get(each) == each for each in range(windows.rank) if each != axis)
+        return axis if same and len(windows.batches) == windows.rank - 1 else None
+
+    def positions(self) -> ITensor:
+        """The coordinates of all elements, [batch.., partial window axes.., coordinate]."""
+        return self._positions
+
+    @cached_property
+    def _positions(self) -> ITensor:
+        make, windows = self._make, self.windows
+        if list(windows.starts) == windows.indexed and all(windows.sizes[axis] == 1 for axis in windows.indexed):
+            return make.expand_dims(self.given, range(self.batch, self.batch + len(windows.partial)))
+        if not windows.indexed:
+            return make.constant(np.zeros((1,) * self.batch + (0,), np.int64))
+        parts = [self._broadcast(self.along(axis)) for axis in windows.indexed]
+        return make.stack(parts, parts[0].type.rank)
+
+
+def _difference(call: Call, a: Any, b: Any) -> Length:
+    first, second = call.lengths([a, b])
+    if isinstance(first, int) and isinstance(second, int):
+        return first - second
+    return call.make.sub(first, second)
+
+
+def differs(a: Any, b: Any) -> bool:
+    """Whether two lengths, which may be symbolic, are not known to be equal."""
+    return a is not b and not bool(a == b)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return not differs(a, b)
+
+
+def _ints(axes: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(int(each) for each in axes)

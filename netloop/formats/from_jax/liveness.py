@@ -1,0 +1,39 @@
+"""The equations of a jaxpr that its results depend on."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+
+from netloop.formats.from_jax.places import OF_JAX, source_location
+from netloop.values.diagnostics import SourceLocation
+
+
+def live_equations(jaxpr: Jaxpr) -> list[JaxprEqn]:
+    """The equations that the results depend on, in order."""
+    needed = {each for each in jaxpr.outvars if isinstance(each, Var)}
+    live: list[JaxprEqn] = []
+    for equation in reversed(jaxpr.eqns):
+        if not needed.isdisjoint(equation.outvars):
+            live.append(equation)
+            needed.update(each for each in equation.invars if isinstance(each, Var))
+    return live[::-1]
+
+
+def every_equation(jaxpr: ClosedJaxpr) -> Iterator[tuple[JaxprEqn, SourceLocation]]:
+    """All live equations with their places, those inside of others too."""
+    waiting: list[tuple[Any, SourceLocation]] = [(jaxpr.jaxpr, OF_JAX)]
+    while waiting:
+        inner, around = waiting.pop(0)
+        for equation in live_equations(inner):
+            place = source_location(equation, around)
+            yield equation, place
+            waiting += [(getattr(each, "jaxpr", each), place) for each in _jaxprs_in(equation.params)]
+
+
+def _jaxprs_in(params: Mapping[str, Any]) -> Iterator[Jaxpr | ClosedJaxpr]:
+    """The jaxprs among the parameters of an equation; JAX 0.8 has no public function that finds them."""
+    for value in params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(each, Jaxpr | ClosedJaxpr):
+                yield each

@@ -1,0 +1,180 @@
+"""Loops, conditionals, and functions that are called."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.counters import bounds, known_number, only_bound, step_of
+from netloop.formats.from_jax.patterns import softplus
+from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules.pointwise import unconverted
+from netloop.model.graph.tensor import ITensor
+from netloop.values.enums import ReduceOperation, TripLimit
+
+BODIES = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+"""The names of the parameter that is the function called."""
+
+
+@primitive(
+    "jit", "pjit", "closed_call", "core_call", "call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
+    "custom_vjp_call_jaxpr", "custom_vmap_call", "composite", "remat_opt", "eval_jaxpr",
+    broadcasts=True,
+)  # fmt: skip
+def inlined(call: Call, *operands: ITensor) -> list[ITensor]:
+    """The equations of the function, in place of the call."""
+    body: Any = next(call.params[name] for name in BODIES if name in call.params)
+    assert isinstance(body, ClosedJaxpr | Jaxpr)
+    if len(operands) == 2:
+        made = softplus(call.make, body, operands[0], call.facts.scalar_of(operands[1]))
+        if made is not None:
+            return [made]
+    return call.inline(body, operands)
+
+
+@primitive("custom_linear_solve")
+def linear_solve(call: Call, *operands: ITensor) -> list[ITensor]:
+    """The equations of the solver."""
+    lengths, jaxprs = call.params["const_lengths"], call.params["jaxprs"]
+    start = lengths.matvec + lengths.vecmat
+    given = operands[start : start + lengths.solve]
+    return call.inline(jaxprs.solve, [*given, *operands[sum(lengths) :]])
+
+
+@primitive("while")
+def while_loop(call: Call, *operands: ITensor) -> list[ITensor]:
+    """A loop with a WHILE limit: the condition of the values before each iteration; a COUNT where it only counts."""
+    params, make = call.params, call.make
+    first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+    initial, body = operands[second:], params["body_jaxpr"]
+    given, returned = body.jaxpr.invars[params["body_nconsts"] :], body.jaxpr.outvars
+    loop = make.network.add_loop()
+    kept = [before is after for before, after in zip(given, returned, strict=True)]
+    recurrences = [None if same else loop.add_recurrence(each) for same, each in zip(kept, initial, strict=True)]
+    carried = [each if one is None else one.outputs[0] for one, each in zip(recurrences, initial, strict=True)]
+    steps = [step_of(body, before, after) for before, after in zip(given, returned, strict=True)]
+    state = LoopState([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + steps)
+    count, goes_on = _count(call, state), None
+    if count is not None:
+        loop.add_trip_limit(count, TripLimit.COUNT)
+    else:
+        goes_on = _condition(call, params["cond_jaxpr"], state.carried)
+        loop.add_trip_limit(make.reduce(ReduceOperation.MAX, goes_on, range(goes_on.type.rank)), TripLimit.WHILE)
+    _enter_ranges(call, state)
+    made = call.inline(body, [*operands[first:second], *carried])
+    results: list[ITensor] = []
+    for recurrence, start, value, atom in zip(recurrences, initial, made, returned, strict=True):
+        if recurrence is None:
+            results.append(start)
+            continue
+        before, after = recurrence.outputs[0], call.facts.whole(value, atom.aval)
+        recurrence.set_input(1, after if goes_on is None else _where_it_goes_on(call, goes_on, after, before))
+        results.append(make.last(loop, recurrence))
+    return results
+
+
+@dataclass(frozen=True)
+class LoopState:
+    """The operands of a condition.
+
+    Attributes:
+        carried: their tensors in an iteration.
+        initial: their tensors before the loop.
+        steps: what each iteration adds to them; None where that is no constant.
+    """
+
+    carried: list[ITensor]
+    initial: list[ITensor]
+    steps: list[int | None]
+
+
+def _count(call: Call, state: LoopState) -> ITensor | None:
+    """The number of iterations of a loop that goes on while a counter with step 1 is below a number that stays."""
+    condition, make = call.params["cond_jaxpr"], call.make
+    pair = only_bound(condition)
+    places = {each: number for number, each in enumerate(condition.jaxpr.invars)}
+    if pair is None or pair[0] not in places or state.steps[places[pair[0]]] != 1:
+        return None
+    first = state.initial[places[pair[0]]]
+    if isinstance(pair[1], Literal):
+        most = make.constant(np.asarray(pair[1].val, first.type.dtype))
+    else:
+        place = places.get(pair[1])
+        if place is None or state.carried[place] is not state.initial[place]:
+            return None
+        most = state.initial[place]
+    value = call.facts.scalar_of(first)
+    count = most if value is not None and value == 0 else make.sub(most, first)
+    return count if count.type.is_index else None
+
+
+def _enter_ranges(call: Call, state: LoopState) -> None:
+    """Enter the ranges of counters in the body, where the condition is true."""
+    condition, facts = call.params["cond_jaxpr"], call.facts
+    places = {each: number for number, each in enumerate(condition.jaxpr.invars)}
+    for counter, most in bounds(condition):
+        number = places.get(counter)
+        if number is None or state.steps[number] is None:
+            continue
+        start = facts.range_of(state.initial[number])
+        limits = {each: facts.range_of(state.carried[place]) for each, place in places.items()}
+        end = known_number(most, limits)
+        end = np.iinfo(state.carried[number].type.dtype).max if end is None else end
+        if start is not None and start[0] < end:
+            facts.ranges[state.carried[number]] = start[0], end - 1
+
+
+def _condition(call: Call, condition: ClosedJaxpr, operands: list[ITensor]) -> ITensor:
+    """The condition; several of them for a loop under vmap, which ends when all are false."""
+    (made,) = call.inline(condition, operands)
+    return call.facts.whole(made, condition.jaxpr.outvars[0].aval)
+
+
+def _where_it_goes_on(call: Call, goes_on: ITensor, after: ITensor, before: ITensor) -> ITensor:
+    """The next value, and the value before for those of vmap that have ended."""
+    if goes_on.type.rank == 0:
+        return after
+    axes = range(goes_on.type.rank, after.type.rank)
+    return call.make.where(call.make.expand_dims(goes_on, axes), after, before)
+
+
+@primitive("platform_index")
+def platform_index(call: Call) -> ITensor:
+    """The place of the branch for all platforms; netloop runs on any, and so has no other."""
+    platforms = [*call.params["platforms"]]
+    place = platforms.index(None) if None in platforms else len(platforms) - 1
+    return call.make.constant(np.int32(place))
+
+
+@primitive("cond")
+def conditional(call: Call, which: ITensor, *operands: ITensor) -> list[ITensor]:
+    """A conditional; one inside the other for more than two branches."""
+    make, branches = call.make, call.params["branches"]
+    known = make.known(which)
+    if known is not None:
+        chosen = branches[min(max(int(known), 0), len(branches) - 1)]
+        return call.inline(chosen, operands)
+    results = [_branch(call, each, operands) for each in branches]
+    made = results[-1] if len(branches) != 2 else None
+    condition = unconverted(which)
+    if made is None and condition.type.is_bool:
+        return _either(call, condition, results[1], results[0])
+    made = results[-1]
+    for number in reversed(range(len(branches) - 1)):
+        chosen = make.less(which, 1) if number == 0 else make.equal(which, number)
+        made = _either(call, chosen, results[number], made)
+    return made
+
+
+def _branch(call: Call, branch: ClosedJaxpr, operands: tuple[ITensor, ...]) -> list[ITensor]:
+    made = call.inline(branch, operands)
+    return [call.facts.whole(each, atom.aval) for each, atom in zip(made, branch.jaxpr.outvars, strict=True)]
+
+
+def _either(call: Call, condition: ITensor, true: list[ITensor], false: list[ITensor]) -> list[ITensor]:
+    made = call.make.network.add_if_conditional()
+    made.set_condition(condition)
+    pairs = zip(true, false, strict=True)
+    return [a if a is b else made.add_output(a, b).outputs[0] for a, b in pairs]

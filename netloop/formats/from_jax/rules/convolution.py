@@ -1,0 +1,85 @@
+"""Convolutions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules.slice import filled, spread
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.dims import Dims
+
+
+@primitive("conv_general_dilated")
+def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
+    """A convolution; one with dilated input inserts zeros before, as the gradient of one with strides does."""
+    params, make = call.params, call.make
+    numbers, dtype = params["dimension_numbers"], call.dtype
+    x = make.cast(make.transpose(x, _ints(numbers.lhs_spec)), dtype)
+    kernel = make.cast(make.transpose(kernel, _ints(numbers.rhs_spec)), dtype)
+    groups = params["batch_group_count"]
+    if groups > 1:
+        x = _groups_of_channels(call, x, groups)
+    zero = make.constant(np.zeros((), dtype))
+    space = x.type.rank - 2
+    for axis, step in enumerate(params["lhs_dilation"]):
+        if step > 1:
+            x = spread(call, x, 2 + axis, int(step), zero)
+    padding = [tuple(call.lengths(each)) for each in params["padding"]]
+    require(all(isinstance(each, int) for pair in padding for each in pair), "the padding is symbolic")
+    x = _cropped(call, x, padding, zero)
+    extra = 1 if space == 0 else 0
+    if extra:
+        x, kernel = make.expand_dims(x, [2]), make.expand_dims(kernel, [2])
+    made = _convolved(call, x, kernel, padding, params["feature_group_count"] * groups)
+    made = make.squeeze(made, [2]) if extra else made
+    return make.transpose(made, np.argsort(_ints(numbers.out_spec)).tolist())
+
+
+def _ints(axes: Sequence[Any]) -> list[int]:
+    return [int(each) for each in axes]
+
+
+def _cropped(call: Call, x: ITensor, padding: Sequence[Any], zero: ITensor) -> ITensor:
+    """The input without the elements that negative padding removes."""
+    axes = [axis for axis, pair in enumerate(padding) if min(pair) < 0]
+    if not axes:
+        return x
+    starts, sizes = [], []
+    for axis in axes:
+        before, after = (min(each, 0) for each in padding[axis])
+        length = call.make.length(x, 2 + axis)
+        starts.append(-before)
+        cut = before + after
+        sizes.append(length + cut if isinstance(length, int) else call.make.add(length, cut))
+    return filled(call, x, starts, sizes, [2 + axis for axis in axes], zero)
+
+
+def _convolved(call: Call, x: ITensor, kernel: ITensor, padding: Sequence[Any], groups: int) -> ITensor:
+    maps, _, *window = kernel.type.shape
+    value = call.facts.array_of(kernel)
+    none = np.zeros(0, kernel.type.dtype)
+    layer = call.make.network.add_convolution_nd(x, maps, Dims(window), none if value is None else value, none)
+    if value is None:
+        layer.set_input(1, kernel)
+    layer.num_groups = groups
+    if padding:
+        layer.stride_nd = Dims(_ints(call.params["window_strides"]))
+        layer.dilation_nd = Dims(_ints(call.params["rhs_dilation"]))
+        layer.pre_padding = Dims([max(before, 0) for before, _ in padding])
+        layer.post_padding = Dims([max(after, 0) for _, after in padding])
+    return call.make.made(layer)
+
+
+def _groups_of_channels(call: Call, x: ITensor, groups: int) -> ITensor:
+    """An input whose batch is in groups, [g n, c, ..], as one whose channels are, [n, g c, ..]."""
+    make = call.make
+    batch, channels, *space = (make.length(x, axis) for axis in range(x.type.rank))
+    parts = make.reshape(x, [groups, make.part_of(batch, groups), channels, *space])
+    order = [1, 0, *range(2, parts.type.rank)]
+    return make.reshape(
+        make.transpose(parts, order), [make.part_of(batch, groups), make.times(channels, groups), *space]
+    )

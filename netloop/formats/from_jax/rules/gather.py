@@ -1,0 +1,150 @@
+"""Gathers and scatters by index."""
+
+from typing import Any
+
+import numpy as np
+from jax.lax import GatherScatterMode
+
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.indices import Indices, Windows
+from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules.reduce import neutral
+from netloop.model.formulas import Length
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.enums import ReduceOperation, SampleMode
+
+SCATTER = {
+    "scatter": ReduceOperation.NONE,
+    "scatter-add": ReduceOperation.SUM,
+    "scatter-sub": ReduceOperation.SUM,
+    "scatter-mul": ReduceOperation.PROD,
+    "scatter-min": ReduceOperation.MIN,
+    "scatter-max": ReduceOperation.MAX,
+}
+
+
+def _fill_value(call: Call) -> Any:
+    """What a gather reads out of bounds."""
+    given, dtype = call.params["fill_value"], call.dtype
+    if given is not None:
+        return given
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max
+    return dtype.kind == "b" or np.nan
+
+
+@primitive("gather")
+def gather(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+    """The windows of the tensor at some positions; out of bounds clipped, or filled with NaN."""
+    numbers, sizes = call.params["dimension_numbers"], call.params["slice_sizes"]
+    windows = Windows.of_gather(call, numbers, sizes)
+    found = Indices(call, windows, indices, call.params["mode"] is not GatherScatterMode.PROMISE_IN_BOUNDS)
+    made, axes = _gathered(call, x, found)
+    wanted = _result_axes(numbers, windows, found.batch)
+    order = [axes.index(each) for each in wanted]
+    made = call.make.transpose(made, [*order, *range(len(order), made.type.rank)])
+    if call.params["mode"] is not GatherScatterMode.FILL_OR_DROP or found.valid is None:
+        return made
+    missing = [axis for axis in range(made.type.rank) if axis >= len(wanted) or wanted[axis][0] == "window"]
+    valid = call.make.expand_dims(found.valid, missing)
+    return call.make.where(valid, made, call.make.constant(np.asarray(_fill_value(call), made.type.dtype)))
+
+
+Axis = tuple[str, int]
+"""An axis of a result: of the indices, ``batch``, or of the operand, ``window``."""
+
+
+def _gathered(call: Call, x: ITensor, found: Indices) -> tuple[ITensor, list[Axis]]:
+    """The windows, and what their axes are."""
+    make, windows = call.make, found.windows
+    batch: list[Axis] = [("batch", axis) for axis in range(found.batch)]
+    inner: list[Axis] = [("window", axis) for axis in windows.partial]
+    if not windows.indexed:
+        lengths = [make.length(found.given, axis) for axis in range(found.batch)]
+        wide = call.facts.broadcast(x, [*lengths, *(make.length(x, axis) for axis in range(x.type.rank))])
+        return wide, [*batch, *(("window", axis) for axis in range(windows.rank))]
+    if len(windows.indexed) == 1:
+        axis = windows.indexed[0]
+        made = make.gather(x, found.along(axis), axis)
+        before, after = ([("window", each) for each in span] for span in (range(axis), range(axis + 1, windows.rank)))
+        return made, [*before, *batch, *inner, *after]
+    element = found.element_axis()
+    if element is not None:
+        return make.gather_elements(x, found.along(element), element), batch
+    whole = [axis for axis in range(x.type.rank) if axis not in windows.indexed]
+    made = make.gather_nd(make.transpose(x, [*windows.indexed, *whole]), found.positions())
+    return made, [*batch, *inner, *(("window", axis) for axis in whole if axis < windows.rank)]
+
+
+def _result_axes(numbers: Any, windows: Windows, batch: int) -> list[Axis]:
+    offsets = [int(each) for each in numbers.offset_dims]
+    inside = dict(zip(offsets, windows.kept, strict=True))
+    outside = iter(range(batch))
+    rank = batch + len(offsets)
+    return [("window", inside[axis]) if axis in inside else ("batch", next(outside)) for axis in range(rank)]
+
+
+@primitive(*SCATTER)
+def scatter(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
+    """Updates written into windows, or combined with them; those out of bounds clipped, or dropped."""
+    name = call.equation.primitive.name
+    numbers, by = call.params["dimension_numbers"], SCATTER[name]
+    jaxpr = call.params.get("update_jaxpr")
+    plain = name != "scatter" or jaxpr is None or not jaxpr.eqns
+    require(plain, "a scatter with a function of its own", fix="use one of at[].set, add, mul, min and max")
+    windows = Windows.of_scatter(call, numbers, updates)
+    found = Indices(call, windows, indices, call.params["mode"] is not GatherScatterMode.PROMISE_IN_BOUNDS)
+    updates = call.make.transpose(updates, _update_order(numbers, windows, found.batch, updates.type.rank))
+    if name == "scatter-sub":
+        updates = call.make.sub(0, updates)
+    drops = call.params["mode"] is GatherScatterMode.FILL_OR_DROP
+    return written(call, x, found, updates, by, drops)
+
+
+def _update_order(numbers: Any, windows: Windows, batch: int, rank: int) -> list[int]:
+    """The axes of updates: those of the indices, of indexed windows, and of whole ones."""
+    inside = dict(zip(windows.kept, (int(each) for each in numbers.update_window_dims), strict=True))
+    outside = [axis for axis in range(batch + len(inside)) if axis not in inside.values()]
+    whole = [axis for axis in range(windows.rank) if axis not in windows.indexed]
+    listed = [*outside, *(inside[axis] for axis in windows.partial), *(inside[axis] for axis in whole)]
+    return [*listed, *range(len(listed), rank)]
+
+
+def written(
+    call: Call, x: ITensor, found: Indices, updates: ITensor, by: ReduceOperation, drops: bool = False
+) -> ITensor:
+    """``x`` with updates [batch.., indexed window axes.., whole axes..] written at indices, or combined by ``by``."""
+    make, windows = call.make, found.windows
+    is_bool = x.type.is_bool and by is not ReduceOperation.NONE
+    if is_bool:
+        x, updates = make.cast(x, np.int32), make.cast(updates, np.int32)
+    whole = [axis for axis in range(x.type.rank) if axis not in windows.indexed]
+    order = [*windows.indexed, *whole]
+    turned, positions = make.transpose(x, order), found.positions()
+    if drops and found.valid is not None:
+        valid = make.expand_dims(found.valid, range(found.batch, updates.type.rank))
+        if by is not ReduceOperation.NONE:
+            updates = make.where(valid, updates, make.constant(neutral(by, x.type.dtype)))
+        elif found.is_single:
+            updates = make.where(valid, updates, make.gather_nd(turned, positions))
+        else:
+            return make.transpose(_dropping(call, turned, found, updates), np.argsort(order).tolist())
+    made = make.scatter_nd(turned, positions, updates, by)
+    made = make.transpose(made, np.argsort(order).tolist())
+    return make.cast(made, np.bool_) if is_bool else made
+
+
+def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITensor:
+    """Updates out of bounds go to a row more, which is cut off again."""
+    make = call.make
+    rows: list[Length] = [make.length(x, axis) for axis in range(x.type.rank)]
+    spare = make.slice(x, [0], [make.add(rows[0], 1) if isinstance(rows[0], ITensor) else rows[0] + 1], axes=[0],
+                       outside=SampleMode.FILL)  # fmt: skip
+    positions = found.positions()
+    valid = make.expand_dims(found.valid, range(found.batch, positions.type.rank)) if found.valid is not None else None
+    assert valid is not None
+    last = make.list_tensor([rows[0], *[0] * (len(found.windows.indexed) - 1)])
+    positions = make.where(valid, positions, make.cast(last, positions.type.dtype))
+    made = make.scatter_nd(spare, positions, updates)
+    return make.slice(made, [0], [rows[0]], axes=[0])

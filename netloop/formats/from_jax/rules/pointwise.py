@@ -1,0 +1,341 @@
+"""Arithmetic, comparisons and functions of each element."""
+
+from typing import Any
+
+import numpy as np
+
+from netloop.formats.from_jax.activations import bent_line, gelu
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.normalization import normalized_by_product, normalized_by_quotient, shifted_normalization
+from netloop.formats.from_jax.patterns import folded, softmax, without_effect
+from netloop.formats.from_jax.ranges import comparison
+from netloop.formats.from_jax.rule_table import primitive
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.pointwise import ICastLayer
+from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOperation
+
+# fmt: off
+UNARY = {
+    "abs":   UnaryOperation.ABS,   "neg":   UnaryOperation.NEG,   "exp":   UnaryOperation.EXP,
+    "log":   UnaryOperation.LOG,   "sqrt":  UnaryOperation.SQRT,  "sin":   UnaryOperation.SIN,
+    "cos":   UnaryOperation.COS,   "tan":   UnaryOperation.TAN,   "sinh":  UnaryOperation.SINH,
+    "cosh":  UnaryOperation.COSH,  "asin":  UnaryOperation.ASIN,  "acos":  UnaryOperation.ACOS,
+    "atan":  UnaryOperation.ATAN,  "asinh": UnaryOperation.ASINH, "acosh": UnaryOperation.ACOSH,
+    "atanh": UnaryOperation.ATANH, "ceil":  UnaryOperation.CEIL,  "floor": UnaryOperation.FLOOR,
+    "erf":   UnaryOperation.ERF,   "sign":  UnaryOperation.SIGN,  "not":   UnaryOperation.NOT,
+}
+BINARY = {
+    "add":     ElementWiseOperation.SUM,     "sub": ElementWiseOperation.SUB, "mul": ElementWiseOperation.PROD,
+    "add_any": ElementWiseOperation.SUM,     "min": ElementWiseOperation.MIN, "and": ElementWiseOperation.AND,
+    "or":      ElementWiseOperation.OR,      "xor": ElementWiseOperation.XOR, "eq":  ElementWiseOperation.EQUAL,
+    "lt":      ElementWiseOperation.LESS,    "gt":  ElementWiseOperation.GREATER,
+}
+# fmt: on
+
+
+def aligned(call: Call, *tensors: ITensor) -> list[ITensor]:
+    """Tensors of equal rank, to be broadcast by a layer; a 0-D constant becomes another constant."""
+    rank = max(each.type.rank for each in tensors)
+    made: list[ITensor] = []
+    for each in tensors:
+        value = call.facts.scalar_of(each) if each.type.rank < rank else None
+        missing = range(rank - each.type.rank)
+        one = each if value is None else call.make.constant(value.reshape((1,) * rank))
+        made.append(call.make.expand_dims(one, missing) if value is None else one)
+    return made
+
+
+def binary(call: Call, op: ElementWiseOperation, a: ITensor, b: ITensor) -> ITensor:
+    """The result of an element-wise operation."""
+    first, second = aligned(call, a, b)
+    return call.make.made(call.make.network.add_elementwise(first, second, op))
+
+
+def comparable(call: Call, *tensors: ITensor) -> list[ITensor]:
+    """Tensors that comparisons and extremes take: bools as int32."""
+    return [call.make.cast(each, np.int32) if each.type.is_bool else each for each in tensors]
+
+
+def wide_enough(call: Call, x: ITensor) -> ITensor:
+    """``x`` in a type that layers compute with: small floats as float32."""
+    return x if x.type.is_number or x.type.is_bool else call.make.cast(x, np.float32)
+
+
+def constant_like(call: Call, value: Any, x: ITensor) -> ITensor:
+    """A 0-D constant with the element type of a tensor."""
+    return call.make.constant(np.asarray(value, x.type.dtype))
+
+
+@primitive(*UNARY, broadcasts=True)
+def unary(call: Call, x: ITensor) -> ITensor:
+    """The function of the same name of every element; `not` inverts the bits of integers."""
+    known = folded(call.facts, call.equation.primitive.name, x)
+    if known is not None:
+        return known
+    made = call.make.unary(UNARY[call.equation.primitive.name], wide_enough(call, x))
+    return call.make.cast(made, call.dtype)
+
+
+@primitive(*BINARY, broadcasts=True)
+def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """The element-wise operation of the same name."""
+    name = call.equation.primitive.name
+    kept = unaffected(call, name, a, b) or folded(call.facts, name, a, b)
+    if kept is not None:
+        return kept
+    decided = comparison(name, call.facts.range_of(a), call.facts.range_of(b))
+    if decided is not None:
+        return call.make.constant(np.asarray(decided))
+    op = BINARY[name]
+    known = recognized(call, name, a, b) if a.type.is_float else None
+    if known is not None:
+        return known
+    if a.type.is_bool and op in (ElementWiseOperation.MIN, ElementWiseOperation.PROD):
+        op = ElementWiseOperation.AND
+    if a.type.is_bool and op in (ElementWiseOperation.LESS, ElementWiseOperation.GREATER):
+        a, b = comparable(call, a, b)
+    a, b = wide_enough(call, a), wide_enough(call, b)
+    if a.type.dtype != b.type.dtype:  # a product may have operands of different types
+        a, b = call.make.cast(a, call.dtype), call.make.cast(b, call.dtype)
+    made = binary(call, op, a, b)
+    return call.make.cast(made, call.dtype)
+
+
+def recognized(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
+    """The layer of which a product or a sum is the last step; None for others."""
+    match name:
+        case "mul":
+            return gelu(call.facts, a, b) or normalized_by_product(call.facts, a, b)
+        case "add":
+            return shifted_normalization(call.facts, a, b)
+        case _:
+            return None
+
+
+def unaffected(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
+    """The operand that an operation with a constant leaves as it is; None if it changes it."""
+    for x, other, is_second in ((a, b, True), (b, a, False)):
+        value = call.facts.scalar_of(other)
+        # a constant of a larger rank makes the result larger, which reading values as whole restores
+        if value is not None and other.type.rank <= x.type.rank and without_effect(name, value, is_second):
+            return x
+    return None
+
+
+@primitive("max", broadcasts=True)
+def maximum(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """The larger element; a RELU where one operand is 0."""
+    kept = unaffected(call, "max", a, b)
+    if kept is not None:
+        return kept
+    if a.type.is_bool:
+        return binary(call, ElementWiseOperation.OR, a, b)
+    a, b = wide_enough(call, a), wide_enough(call, b)
+    for one, other in ((a, b), (b, a)):
+        value = call.facts.scalar_of(one)
+        if value is not None and value == 0 and other.type.is_float:
+            return call.make.cast(call.make.activation(ActivationType.RELU, other), call.dtype)
+    return call.make.cast(binary(call, ElementWiseOperation.MAX, a, b), call.dtype)
+
+
+@primitive("ne", broadcasts=True)
+def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Whether the elements differ."""
+    if a.type.is_bool:
+        return binary(call, ElementWiseOperation.XOR, a, b)
+    return call.make.logical_not(binary(call, ElementWiseOperation.EQUAL, a, b))
+
+
+@primitive("ge", "le", "le_to", "lt_to", "eq_to", broadcasts=True)
+def ordered(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Whether a is at least, or at most, b; false for NaN."""
+    decided = comparison(call.equation.primitive.name, call.facts.range_of(a), call.facts.range_of(b))
+    if decided is not None:
+        return call.make.constant(np.asarray(decided))
+    a, b = comparable(call, a, b)
+    name = call.equation.primitive.name[:2]
+    less, greater = ElementWiseOperation.LESS, ElementWiseOperation.GREATER
+    if name in ("lt", "eq"):
+        return binary(call, less if name == "lt" else ElementWiseOperation.EQUAL, a, b)
+    if not a.type.is_float:
+        return call.make.logical_not(binary(call, less if name == "ge" else greater, a, b))
+    strict = binary(call, greater if name == "ge" else less, a, b)
+    return call.make.logical_or(strict, binary(call, ElementWiseOperation.EQUAL, a, b))
+
+
+@primitive("div", broadcasts=True)
+def divide(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """The quotient; of integers towards zero, and -1 by zero as XLA has it."""
+    kept = unaffected(call, "div", a, b) or folded(call.facts, "div", a, b)
+    if kept is not None:
+        return kept
+    a, b = wide_enough(call, a), wide_enough(call, b)
+    if a.type.is_float:
+        known = softmax(call.make, a, b) or normalized_by_quotient(call.facts, a, b)
+        if known is not None:
+            return known
+        return call.make.cast(binary(call, ElementWiseOperation.DIV, a, b), call.dtype)
+    quotient, is_zero = _by_nonzero(call, ElementWiseOperation.DIV, a, b)
+    return quotient if is_zero is None else select(call, is_zero, _all_bits(call, b), quotient)
+
+
+@primitive("rem", broadcasts=True)
+def remainder(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """The remainder, with the sign of the dividend; of integers by zero, the dividend."""
+    if a.type.is_float:
+        return binary(call, ElementWiseOperation.FMOD, a, b)
+    rest, is_zero = _by_nonzero(call, ElementWiseOperation.FMOD, a, b)
+    return rest if is_zero is None else select(call, is_zero, a, rest)
+
+
+def _by_nonzero(call: Call, op: ElementWiseOperation, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor | None]:
+    """An operation on integers with 1 for each divisor of 0, and where these are; None if there is none."""
+    known = call.make.known(b)
+    if known is not None and bool((known != 0).all()):
+        return binary(call, op, a, b), None
+    is_zero = binary(call, ElementWiseOperation.EQUAL, b, constant_like(call, 0, b))
+    return binary(call, op, a, select(call, is_zero, constant_like(call, 1, b), b)), is_zero
+
+
+def _all_bits(call: Call, like: ITensor) -> ITensor:
+    return constant_like(call, np.iinfo(like.type.dtype).max if like.type.dtype.kind == "u" else -1, like)
+
+
+def select(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
+    """``a`` where the condition is true, ``b`` elsewhere."""
+    which, first, second = aligned(call, condition, a, b)
+    return call.make.made(call.make.network.add_select(which, first, second))
+
+
+@primitive("select_n", broadcasts=True)
+def select_n(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
+    """The case of the number that ``which`` has: its bool, or an integer."""
+    known = call.facts.scalar_of(which)
+    if known is not None or len(cases) == 1:
+        return cases[0 if known is None else min(max(int(known), 0), len(cases) - 1)]
+    if which.type.is_bool:
+        return bent_line(call.facts, which, *cases) or select(call, which, cases[1], cases[0])
+    made = cases[-1]
+    for number in reversed(range(len(cases) - 1)):
+        is_case = binary(call, ElementWiseOperation.EQUAL, which, constant_like(call, number, which))
+        made = select(call, is_case, cases[number], made)
+    return made
+
+
+@primitive("clamp", broadcasts=True)
+def clamp(call: Call, low: ITensor, x: ITensor, high: ITensor) -> ITensor:
+    """The element limited to a range; a CLIP where both limits are constants."""
+    bounds = [call.facts.scalar_of(each) for each in (low, high)]
+    if x.type.is_float and all(each is not None and np.isfinite(each) for each in bounds) and bounds[0] <= bounds[1]:
+        return call.make.activation(ActivationType.CLIP, x, float(bounds[0]), float(bounds[1]))
+    raised = binary(call, ElementWiseOperation.MAX, x, low)
+    return binary(call, ElementWiseOperation.MIN, raised, high)
+
+
+# ---------------------------------------------------------------------- functions of several layers
+
+
+@primitive("tanh", "logistic", broadcasts=True)
+def activation(call: Call, x: ITensor) -> ITensor:
+    """The activation function of that name."""
+    kind = ActivationType.TANH if call.equation.primitive.name == "tanh" else ActivationType.SIGMOID
+    return call.make.activation(kind, x)
+
+
+@primitive("square", broadcasts=True)
+def square(call: Call, x: ITensor) -> ITensor:
+    """The square."""
+    return binary(call, ElementWiseOperation.PROD, x, x)
+
+
+@primitive("log2", broadcasts=True)
+def binary_logarithm(call: Call, x: ITensor) -> ITensor:
+    """The logarithm to base 2."""
+    natural = call.make.unary(UnaryOperation.LOG, x)
+    return binary(call, ElementWiseOperation.DIV, natural, constant_like(call, np.log(2), x))
+
+
+@primitive("one_minus_square", broadcasts=True)
+def one_minus_square(call: Call, x: ITensor) -> ITensor:
+    """1 less the square, as JAX 0.12 computes it: (1 + x) (1 - x), which stays precise next to 1."""
+    one = constant_like(call, 1, x)
+    above, below = binary(call, ElementWiseOperation.SUM, one, x), binary(call, ElementWiseOperation.SUB, one, x)
+    return binary(call, ElementWiseOperation.PROD, above, below)
+
+
+@primitive("polynomial", broadcasts=True)
+def polynomial(call: Call, x: ITensor, *coefficients: ITensor) -> ITensor:
+    """A sum of coefficients times powers of x, the constant term first, by Horner's rule."""
+    made = coefficients[-1]
+    for each in reversed(coefficients[:-1]):
+        made = binary(call, ElementWiseOperation.SUM, binary(call, ElementWiseOperation.PROD, made, x), each)
+    return made
+
+
+@primitive("rsqrt", broadcasts=True)
+def inverse_root(call: Call, x: ITensor) -> ITensor:
+    """1 divided by the square root."""
+    return call.make.unary(UnaryOperation.RECIP, call.make.unary(UnaryOperation.SQRT, x))
+
+
+@primitive("integer_pow", broadcasts=True)
+def integer_power(call: Call, x: ITensor) -> ITensor:
+    """A constant power, by repeated squaring."""
+    exponent = abs(call.params["y"])
+    made, base = None, x
+    while exponent:
+        if exponent & 1:
+            made = base if made is None else binary(call, ElementWiseOperation.PROD, made, base)
+        exponent >>= 1
+        base = binary(call, ElementWiseOperation.PROD, base, base) if exponent else base
+    if made is None:
+        return constant_like(call, 1, x)
+    return call.make.unary(UnaryOperation.RECIP, made) if call.params["y"] < 0 else made
+
+
+@primitive("pow", broadcasts=True)
+def power(call: Call, x: ITensor, y: ITensor) -> ITensor:
+    """The power x to the y."""
+    return binary(call, ElementWiseOperation.POW, x, call.make.cast(y, x.type.dtype))
+
+
+@primitive("exp2", broadcasts=True)
+def exponential_of_two(call: Call, x: ITensor) -> ITensor:
+    """2 to the x."""
+    return binary(call, ElementWiseOperation.POW, constant_like(call, 2, x), x)
+
+
+@primitive("is_finite", broadcasts=True)
+def is_finite(call: Call, x: ITensor) -> ITensor:
+    """Whether the element is neither infinite nor NaN."""
+    size = call.make.unary(UnaryOperation.ABS, wide_enough(call, x))
+    return binary(call, ElementWiseOperation.LESS, size, constant_like(call, np.inf, size))
+
+
+# ---------------------------------------------------------------------- conversions
+
+
+@primitive("convert_element_type", broadcasts=True)
+def convert(call: Call, x: ITensor) -> ITensor:
+    """The element in another type; floats saturate as integers do in XLA."""
+    value, dtype = call.facts.scalar_of(x), call.dtype
+    if value is not None and not (x.type.is_float and dtype.kind in "iu"):
+        return call.make.constant(value.astype(dtype))
+    if x.type.is_float and dtype == np.uint8:
+        return call.make.cast(call.make.clip(call.make.cast(x, np.int32), 0, 255), dtype)
+    return call.make.cast(x, dtype)
+
+
+def unconverted(x: ITensor) -> ITensor:
+    """The bool that a tensor was converted from, or the tensor itself."""
+    layer: ILayer | None = x.producer
+    before = layer.inputs[0] if isinstance(layer, ICastLayer) else None
+    return before if before is not None and before.type.is_bool else x
+
+
+@primitive("stop_gradient", "copy", "copy_p", "optimization_barrier", "name", "device_put", "sharding_constraint",
+           "pvary", "layout_constraint", "tie", broadcasts=True)  # fmt: skip
+def unchanged(call: Call, *operands: ITensor) -> list[ITensor]:
+    """The operand itself."""
+    return [*operands]

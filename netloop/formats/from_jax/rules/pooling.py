@@ -1,0 +1,145 @@
+"""Reductions of windows that slide over a tensor."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.rule_table import defined, primitive
+from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
+from netloop.formats.from_jax.rules.slice import filled, spread
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.dims import Dims
+from netloop.values.enums import PoolingType, ReduceOperation
+
+WINDOWED = {
+    "reduce_window_sum": ReduceOperation.SUM,
+    "reduce_window_max": ReduceOperation.MAX,
+    "reduce_window_min": ReduceOperation.MIN,
+}
+
+
+@primitive(*WINDOWED)
+def reduce_window(call: Call, x: ITensor) -> ITensor:
+    """The reduction of that name of windows: a pooling, or one axis after the other."""
+    return _windows(call, WINDOWED[call.equation.primitive.name], x)
+
+
+@primitive("reduce_window")
+def reduce_window_by(call: Call, *operands: ITensor) -> ITensor:
+    """A reduction of windows by addition, multiplication, an extreme, or a logical operation."""
+    by = monoid(call.params.get("jaxpr"))
+    require(by is not None and len(operands) == 2, "a reduction of windows by a function of its own")
+    assert by is not None
+    return combined(call, by, _windows(call, by, operands[0]), operands[1])
+
+
+def _windows(call: Call, by: ReduceOperation, x: ITensor) -> ITensor:
+    params = call.params
+    sizes, steps = _ints(params["window_dimensions"]), _ints(params["window_strides"])
+    padding = [tuple(_ints(each)) for each in params["padding"]]
+    spreads, dilations = _ints(params["base_dilation"]), _ints(params["window_dilation"])
+    pools = x.type.is_float and x.type.rank in (3, 4, 5) and sizes[:2] == steps[:2] == [1, 1] and {*spreads} == {1}
+    if pools and by is not ReduceOperation.PROD and not any(map(any, padding[:2])) and np.min(padding) >= 0:
+        pooled = _pooled(call, by, x, sizes, steps, padding, dilations)
+        if pooled is not None:
+            return pooled
+    start = call.make.constant(neutral(by, x.type.dtype))
+    for axis, size in enumerate(sizes):
+        if spreads[axis] > 1:
+            x = spread(call, x, axis, spreads[axis], start)
+        if any(padding[axis]):
+            length = call.make.length(x, axis)
+            more = sum(padding[axis])
+            total = length + more if isinstance(length, int) else call.make.add(length, more)
+            x = filled(call, x, [-padding[axis][0]], [total], [axis], start)
+        if size > 1 or steps[axis] > 1:
+            x = _along(call, by, x, axis, (size, steps[axis], dilations[axis]))
+    return x
+
+
+def _along(call: Call, by: ReduceOperation, x: ITensor, axis: int, window: tuple[int, int, int]) -> ITensor:
+    """The windows of one axis, gathered and reduced."""
+    size, step, dilation = window
+    length = x.type.shape[axis]
+    require(length >= 0, "a window slides along an axis of unknown length", fix="give the axis a number")
+    count = max((length - (size - 1) * dilation - 1) // step + 1, 0)
+    places = np.arange(count)[:, None] * step + np.arange(size) * dilation
+    rows = call.make.gather(x, call.make.constant(places.astype(np.int64)), axis)
+    return call.make.reduce(by, rows, [axis + 1])
+
+
+def _pooled(
+    call: Call, by: ReduceOperation, x: ITensor, sizes: Sequence[int], steps: Sequence[int],
+    padding: Sequence[tuple[int, ...]], dilations: Sequence[int],
+) -> ITensor | None:  # fmt: skip
+    """A pooling layer; None if a window may lie in the padding only."""
+    spans = [(size - 1) * dilation + 1 for size, dilation in zip(sizes, dilations, strict=True)]
+    if any(max(pair) >= span for pair, span in zip(padding[2:], spans[2:], strict=True)) or x.type.rank < 4:
+        return None
+    make, negative = call.make, by is ReduceOperation.MIN
+    kind = PoolingType.AVERAGE if by is ReduceOperation.SUM else PoolingType.MAX
+    given = make.sub(0, x) if negative else x
+    layer = make.network.add_pooling_nd(given, kind, Dims(sizes[2:]))
+    layer.stride_nd, layer.dilation_nd = Dims(steps[2:]), Dims(dilations[2:])
+    layer.pre_padding = Dims([before for before, _ in padding[2:]])
+    layer.post_padding = Dims([after for _, after in padding[2:]])
+    layer.average_count_excludes_padding = False
+    made = make.made(layer)
+    if by is ReduceOperation.SUM:
+        return make.mul(made, float(np.prod(sizes)))
+    return make.sub(0, made) if negative else made
+
+
+def _ints(axes: Sequence[Any]) -> list[int]:
+    return [int(each) for each in axes]
+
+
+# ---------------------------------------------------------------------- gradients of poolings
+
+
+def _window_places(shape: Sequence[int], sizes: Sequence[int], steps: Sequence[int], padding: Sequence[Any]) -> Any:
+    """The flat places of the elements of windows, [windows, elements], and whether they are in the tensor."""
+    counts = [
+        (length + sum(pad) - size) // step + 1
+        for length, size, step, pad in zip(shape, sizes, steps, padding, strict=True)
+    ]
+    windows = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), -1).reshape(-1, 1, len(shape))
+    inside = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(1, -1, len(shape))
+    places = windows * np.array(steps) + inside - np.array([pad[0] for pad in padding])
+    valid = ((places >= 0) & (places < np.array(shape))).all(-1)
+    clipped = np.clip(places, 0, np.array(shape) - 1)
+    return np.ravel_multi_index(tuple(np.moveaxis(clipped, -1, 0)), tuple(shape)), valid, counts
+
+
+def _chosen(x: Any, places: Any, valid: Any, largest: bool) -> Any:
+    """The number of the element that each window selects."""
+    worst = np.asarray(-np.inf if largest else np.inf, x.dtype)
+    rows = jnp.where(valid, jnp.take(x.reshape(-1), places, mode="clip"), worst)
+    return jnp.argmax(rows, 1) if largest else jnp.argmin(rows, 1)
+
+
+@defined("select_and_scatter_add")
+def select_and_scatter_add(
+    source: Any, x: Any, *, select_prim: Any, window_dimensions: Any, window_strides: Any, padding: Any
+) -> Any:
+    """The gradient of a maximum pooling: each number is added where the extreme of its window is."""
+    places, valid, _ = _window_places(x.shape, window_dimensions, window_strides, padding)
+    chosen = _chosen(x, places, valid, select_prim.name == "ge")
+    at = jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0]
+    flat = jnp.zeros(x.size, x.dtype).at[at].add(source.reshape(-1), mode="promise_in_bounds")
+    return flat.reshape(x.shape)
+
+
+@defined("select_and_gather_add")
+def select_and_gather_add(
+    tangents: Any, x: Any, *, select_prim: Any, window_dimensions: Any, window_strides: Any, padding: Any, **_: Any
+) -> Any:
+    """The tangent of a maximum pooling: of each window, the number where its extreme is."""
+    places, valid, counts = _window_places(x.shape, window_dimensions, window_strides, padding)
+    chosen = _chosen(x, places, valid, select_prim.name == "ge")
+    at = jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0]
+    return jnp.take(tangents.reshape(-1), at, mode="clip").reshape(counts)

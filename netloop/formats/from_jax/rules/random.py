@@ -1,0 +1,103 @@
+"""Random numbers of JAX's default generator, threefry2x32; bits are equal to JAX's."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.random import threefry_prng_impl
+
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.element_types import array_aval
+from netloop.formats.from_jax.rule_table import defined, primitive, refuse
+from netloop.model.graph.tensor import ITensor
+
+ROTATIONS = np.array([[13, 15, 26, 6], [17, 29, 16, 24]] * 2 + [[13, 15, 26, 6]], np.uint32)
+PARITY = np.uint32(0x1BD11BDA)
+
+
+@defined("threefry2x32")
+def threefry(first: Any, second: Any, a: Any, b: Any) -> list[Any]:
+    """The 20 rounds of the hash, as a loop over groups of 4."""
+    keys = jnp.stack([first, second, first ^ second ^ PARITY])
+    places = np.arange(1, 6, dtype=np.int32)
+    added = [jnp.take(keys, (places + each) % 3, 0) for each in (0, 1)]
+    counts = jnp.expand_dims(places.astype(np.uint32), range(1, 1 + first.ndim))
+
+    def rounds(state: tuple[Any, Any], given: Any) -> tuple[tuple[Any, Any], None]:
+        (a, b), (turns, c, d) = state, given
+        for number in range(4):
+            a = a + b
+            b = a ^ ((b << turns[number]) | (b >> (32 - turns[number])))
+        return (a + c, b + d), None
+
+    start = a + first, b + second
+    shape = jnp.broadcast_shapes(start[0].shape, start[1].shape)
+    start = jnp.broadcast_to(start[0], shape), jnp.broadcast_to(start[1], shape)
+    (a, b), _ = lax.scan(rounds, start, (ROTATIONS, added[0], added[1] + counts))
+    return [a, b]
+
+
+@defined("iota_2x32_shape")
+def counters(*, shape: Any, **_: Any) -> list[Any]:
+    """The places of elements, as two words of 32 bits."""
+    assert math.prod(shape) < 1 << 32
+    low = jnp.arange(math.prod(shape), dtype=np.uint32).reshape(shape)
+    return [jnp.zeros(shape, np.uint32), low]
+
+
+@primitive("random_wrap", "random_unwrap")
+def words(call: Call, keys: ITensor) -> ITensor:
+    """The words of keys, which are what networks have of them."""
+    return keys
+
+
+def _each_key(call: Call, keys: ITensor, function: Any, *more: ITensor) -> ITensor:
+    """A function of the words of each key, and of more operands."""
+    avals = [array_aval(each.aval) for each in call.equation.invars]
+    for _ in range(avals[0].ndim - 1):
+        function = jax.vmap(function)
+    return call.trace(function, avals, [keys, *more])[0]
+
+
+@primitive("random_bits")
+def random_bits(call: Call, keys: ITensor) -> ITensor:
+    """Random bits of each key."""
+    bits, shape = call.params["bit_width"], call.params["shape"]
+    return _each_key(call, keys, lambda key: threefry_prng_impl.random_bits(key, bits, shape))
+
+
+@primitive("random_split")
+def random_split(call: Call, keys: ITensor) -> ITensor:
+    """New keys made of each key."""
+    return _each_key(call, keys, lambda key: threefry_prng_impl.split(key, call.params["shape"]))
+
+
+@primitive("random_fold_in")
+def random_fold_in(call: Call, keys: ITensor, data: ITensor) -> ITensor:
+    """A key made of a key and a number."""
+    return _each_key(call, keys, lambda key, each: threefry_prng_impl.fold_in(key, each), data)
+
+
+@primitive("random_seed")
+def random_seed(call: Call, seeds: ITensor) -> ITensor:
+    """The key of each number."""
+    avals = [array_aval(call.operand(0))]
+    function: Any = threefry_prng_impl.seed
+    for _ in range(avals[0].ndim):
+        function = jax.vmap(function)
+    return call.trace(function, avals, [seeds])[0]
+
+
+@primitive("random_clone")
+def random_clone(call: Call, keys: ITensor) -> ITensor:
+    """The same keys."""
+    return keys
+
+
+refuse(
+    "its bits are those of one device's generator, and no layer has them; keys of threefry2x32 have layers",
+    "rng_bit_generator", "rng_uniform", "philox2x32", "philox4x32", "threefry4x32",
+)  # fmt: skip

@@ -1,0 +1,225 @@
+"""Reductions, running totals, sorting and the places of extremes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.rule_table import BETWEEN_DEVICES, defined, primitive
+from netloop.model.formulas.reduce import bitmask
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.reduce import highest, lowest
+from netloop.values.diagnostics import require
+from netloop.values.enums import CumulativeOperation, DataType, ReduceOperation, TopKOperation
+
+REDUCE = {
+    "reduce_sum": ReduceOperation.SUM,
+    "reduce_prod": ReduceOperation.PROD,
+    "reduce_max": ReduceOperation.MAX,
+    "reduce_min": ReduceOperation.MIN,
+    "reduce_or": ReduceOperation.MAX,
+    "reduce_and": ReduceOperation.MIN,
+}
+MONOIDS = {
+    "add": ReduceOperation.SUM,
+    "mul": ReduceOperation.PROD,
+    "max": ReduceOperation.MAX,
+    "min": ReduceOperation.MIN,
+    "or": ReduceOperation.MAX,
+    "and": ReduceOperation.MIN,
+}
+
+
+@primitive(*REDUCE)
+def reduce(call: Call, x: ITensor) -> ITensor:
+    """The reduction of that name over axes."""
+    axes = [int(each) for each in call.params["axes"]]
+    name = call.equation.primitive.name
+    if name in ("reduce_or", "reduce_and") and not x.type.is_bool:
+        join = jnp.bitwise_or if name == "reduce_or" else jnp.bitwise_and
+        return call.define(lambda each: _folded(each, axes, join, np.asarray(0 if join is jnp.bitwise_or else -1)), x)[
+            0
+        ]
+    return call.make.reduce(REDUCE[name], x, axes)
+
+
+@primitive("psum", "pmax", "pmin")
+def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
+    """The reductions over axes that vmap has put in place of their names."""
+    axes, name = call.params["axes"], call.equation.primitive.name
+    require(
+        all(isinstance(each, int) for each in axes) and call.params["axis_index_groups"] is None,
+        f"{name} along the axes {', '.join(map(str, axes))}",
+        BETWEEN_DEVICES,
+    )
+    by = REDUCE[name.replace("p", "reduce_", 1)]
+    return [call.make.reduce(by, each, axes) if axes else each for each in operands]
+
+
+def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:
+    """A fold over axes, one slice after the other."""
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    rows = jnp.transpose(x, (*axes, *rest)).reshape(-1, *(x.shape[axis] for axis in rest))
+    first = jnp.broadcast_to(start.astype(x.dtype), rows.shape[1:])
+    return lax.scan(lambda total, row: (join(total, row), None), first, rows)[0]
+
+
+@defined("reduce_xor")
+def reduce_xor(x: Any, *, axes: Sequence[int], **_: Any) -> Any:
+    """The exclusive or of the elements, one after the other."""
+    return _folded(x, axes, jnp.bitwise_xor, np.asarray(0))
+
+
+@primitive("reduce")
+def reduce_by(call: Call, *operands: ITensor) -> list[ITensor]:
+    """A reduction by addition, multiplication, an extreme, or a logical operation."""
+    by = monoid(call.params.get("jaxpr"))
+    require(by is not None and len(operands) == 2, "a reduction by a function of its own", fix="write it with lax.scan")
+    assert by is not None
+    x, start = operands
+    made = call.make.reduce(by, x, [int(each) for each in call.params["dimensions"]])
+    return [combined(call, by, made, start)]
+
+
+def monoid(body: Any) -> ReduceOperation | None:
+    """The reduction whose step a jaxpr of two numbers is; None if it is another function."""
+    inner = getattr(body, "jaxpr", body)
+    if inner is None or len(inner.eqns) != 1 or {*inner.eqns[0].invars} != {*inner.invars[:2]}:
+        return None
+    return MONOIDS.get(inner.eqns[0].primitive.name)
+
+
+def combined(call: Call, by: ReduceOperation, x: ITensor, start: ITensor) -> ITensor:
+    """The result of a reduction with one more element; that changes nothing if it is the usual start."""
+    value, dtype = call.facts.scalar_of(start), x.type.dtype
+    if value is not None and value == neutral(by, dtype):
+        return x
+    operations = {
+        ReduceOperation.SUM: call.make.add,
+        ReduceOperation.PROD: call.make.mul,
+        ReduceOperation.MAX: call.make.logical_or if x.type.is_bool else call.make.maximum,
+        ReduceOperation.MIN: call.make.logical_and if x.type.is_bool else call.make.minimum,
+    }
+    return operations[by](x, start)
+
+
+def neutral(by: ReduceOperation, dtype: np.dtype[Any]) -> Any:
+    """The element of a type that changes nothing; 0-D."""
+    if by in (ReduceOperation.SUM, ReduceOperation.PROD):
+        return np.asarray(by is ReduceOperation.PROD).astype(dtype)
+    return highest(dtype) if by is ReduceOperation.MIN else lowest(dtype)
+
+
+# ---------------------------------------------------------------------- running totals
+
+
+@primitive("cumsum", "cumprod")
+def cumulative(call: Call, x: ITensor) -> ITensor:
+    """The running sums or products along an axis."""
+    op = CumulativeOperation.SUM if call.equation.primitive.name == "cumsum" else CumulativeOperation.PROD
+    return call.make.cumulative(op, x, call.make.constant(int(call.params["axis"])), reverse=call.params["reverse"])
+
+
+def _running(x: Any, axis: int, reverse: bool, join: Any, neutral: Any) -> Any:
+    """The running totals along an axis, which may be empty: the first one joins the neutral element."""
+    rows = jnp.moveaxis(x, axis, 0)
+
+    def step(total: Any, row: Any) -> tuple[Any, Any]:
+        made = join(total, row)
+        return made, made
+
+    _, made = lax.scan(step, jnp.broadcast_to(neutral, rows.shape[1:]), rows, reverse=reverse)
+    return jnp.moveaxis(made, 0, axis)
+
+
+@defined("cummax")
+def running_maximum(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
+    """The running maximum along an axis, by a loop."""
+    return _running(x, axis, reverse, lax.max, lowest(x.dtype))
+
+
+@defined("cummin")
+def running_minimum(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
+    """The running minimum along an axis, by a loop."""
+    return _running(x, axis, reverse, lax.min, highest(x.dtype))
+
+
+@defined("cumlogsumexp")
+def running_log_sum_exp(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
+    """The logarithms of running sums of exponentials, by a loop."""
+    return _running(x, axis, reverse, jnp.logaddexp, lowest(x.dtype))
+
+
+# ---------------------------------------------------------------------- order
+
+
+@primitive("argmax", "argmin")
+def place_of_extreme(call: Call, x: ITensor) -> ITensor:
+    """The place of the first largest or smallest element along an axis, or of the first NaN."""
+    op = TopKOperation.MAX if call.equation.primitive.name == "argmax" else TopKOperation.MIN
+    (axis,) = (int(each) for each in call.params["axes"])
+    numbers = call.make.cast(x, np.int32) if x.type.is_bool else x
+    kind = DataType.INT64 if call.dtype == np.int64 else DataType.INT32
+    layer = call.make.network.add_topk(numbers, op, 1, bitmask(axis), kind)
+    return call.make.cast(call.make.squeeze(layer.outputs[1], [axis]), call.dtype)
+
+
+@primitive("top_k", "approx_top_k")
+def top_k(call: Call, x: ITensor) -> list[ITensor]:
+    """The largest elements along an axis and their places, in total order; an approximate one is exact here."""
+    params, rank = call.params, x.type.rank
+    axis = int(params.get("axis", params.get("reduction_dimension", params.get("dimension", -1)))) % rank
+    op = TopKOperation.MAX if params.get("is_max_k", True) else TopKOperation.MIN
+    total_order = "is_max_k" not in params and x.type.is_float
+    values, places = call.make.best(op, x, call.lengths([params["k"]])[0], axis, total_order)
+    return [values, call.make.cast(places, call.results[1].dtype)]
+
+
+@primitive("sort")
+def sort(call: Call, *operands: ITensor) -> list[ITensor]:
+    """Operands in the ascending order of the first ones along an axis, equal ones in their own order."""
+    make, axis, count = call.make, int(call.params["dimension"]), call.params["num_keys"]
+    if len(operands) == 1:
+        return [_ascending(call, operands[0], axis)[0]]
+    order: ITensor | None = None
+    for key in reversed(operands[:count]):
+        now = key if order is None else make.gather_elements(key, order, axis)
+        _, places = _ascending(call, now, axis)
+        order = places if order is None else make.gather_elements(order, places, axis)
+    assert order is not None
+    return [_taken(call, each, order, axis) for each in operands]
+
+
+def _taken(call: Call, x: ITensor, order: ITensor, axis: int) -> ITensor:
+    """Elements in an order; that of the places themselves is the order."""
+    if x.type.is_integer and is_iota(call, x, axis):
+        return call.make.cast(order, x.type.dtype)
+    return call.make.gather_elements(x, order, axis)
+
+
+def is_iota(call: Call, x: ITensor, axis: int) -> bool:
+    """Whether a tensor is known to be the places along an axis."""
+    value = call.make.known(x)
+    if value is not None:
+        return np.array_equal(value, np.broadcast_to(_places(value.shape, axis), value.shape))
+    return call.facts.iotas.get(x) == axis
+
+
+def _places(shape: Sequence[int], axis: int) -> Any:
+    return np.arange(shape[axis]).reshape([-1 if each == axis else 1 for each in range(len(shape))])
+
+
+def _ascending(call: Call, x: ITensor, axis: int) -> tuple[ITensor, ITensor]:
+    """An axis in ascending order, NaN last, and the int64 places of the elements before."""
+    make, dtype = call.make, x.type.dtype
+    length = make.length(x, axis)
+    if not x.type.is_float:
+        values, places = make.best(TopKOperation.MIN, make.cast(x, np.int32) if x.type.is_bool else x, length, axis)
+        return make.cast(values, dtype), places
+    # the layer puts NaN first, and equal elements in order: so the axis is reversed before and after
+    values, places = make.best(TopKOperation.MAX, make.backwards(x, [axis]), length, axis)
+    last = length - 1 if isinstance(length, int) else make.sub(length, 1)
+    return make.backwards(values, [axis]), make.sub(last, make.backwards(places, [axis]))

@@ -1,0 +1,122 @@
+"""Slices and pads."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.indices import Indices, Windows, differs
+from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules.gather import written
+from netloop.model.formulas import Length
+from netloop.model.graph.tensor import ITensor
+from netloop.values.enums import ReduceOperation, SampleMode
+
+
+@primitive("slice", moves=True)
+def slice_(call: Call, x: ITensor) -> ITensor:
+    """The elements between limits, with strides."""
+    starts = call.params["start_indices"]
+    strides = call.params["strides"] or (1,) * len(starts)
+    before, after = call.operand(0).shape, call.result.shape
+    axes = [axis for axis in range(len(starts)) if differs(before[axis], after[axis])]
+    if not axes:
+        return x
+    first = call.lengths([starts[axis] for axis in axes])
+    sizes = call.lengths([after[axis] for axis in axes])
+    return call.make.slice(x, first, sizes, [int(strides[axis]) for axis in axes], axes)
+
+
+@primitive("dynamic_slice")
+def dynamic_slice(call: Call, x: ITensor, *starts: ITensor) -> ITensor:
+    """A window whose start is moved to where the window is within bounds."""
+    before, after = call.operand(0).shape, call.result.shape
+    axes = [axis for axis in range(len(before)) if differs(before[axis], after[axis])]
+    if not axes:
+        return x
+    first = [_moved(call, starts[axis], before[axis], after[axis]) for axis in axes]
+    made = call.make.slice(x, first, call.lengths([after[axis] for axis in axes]), [1] * len(axes), axes)
+    if len(axes) == 1 and isinstance(first[0], ITensor) and made.type.shape[axes[0]] == 1:
+        call.facts.picked[made] = x, first[0], axes[0]
+    return made
+
+
+def _moved(call: Call, start: ITensor, length: Any, size: Any) -> Length:
+    """The start of a window, moved within bounds."""
+    make = call.make
+    whole, part = call.lengths([length, size])
+    last = whole - part if isinstance(whole, int) and isinstance(part, int) else make.sub(whole, part)
+    known = make.ints(start)
+    if known is not None and isinstance(last, int):
+        return min(max(known[0], 0), last)
+    wide = start if start.type.is_index else make.cast(start, np.int64)
+    reach = call.facts.range_of(start)
+    if reach is not None and reach[0] >= 0 and isinstance(last, int) and reach[1] <= last:
+        return wide
+    return make.clip(wide, 0, make.cast(last, wide.type.dtype) if isinstance(last, ITensor) else last)
+
+
+@primitive("dynamic_update_slice")
+def dynamic_update_slice(call: Call, x: ITensor, update: ITensor, *starts: ITensor) -> ITensor:
+    """A window written where its start, moved within bounds, says."""
+    before, size = call.operand(0).shape, call.operand(1).shape
+    axes = [axis for axis in range(len(before)) if differs(before[axis], size[axis])]
+    if not axes:
+        return update
+    make = call.make
+    first = [_moved(call, starts[axis], before[axis], size[axis]) for axis in axes]
+    ints = [each for each in first if isinstance(each, int)]
+    dtype = next((each.type.dtype for each in first if isinstance(each, ITensor)), np.dtype(np.int64))
+    parts = [make.constant(np.asarray([each], dtype)) if isinstance(each, int) else make.flat(each) for each in first]
+    given = (
+        make.constant(np.array(ints, np.int64))
+        if len(ints) == len(first)
+        else make.concat([make.cast(each, dtype) for each in parts], 0)
+    )
+    windows = Windows(before, tuple(size), tuple(axes), {}, frozenset(), True)
+    order = [*axes, *(axis for axis in range(update.type.rank) if axis not in axes)]
+    return written(call, x, Indices(call, windows, given, False), make.transpose(update, order), ReduceOperation.NONE)
+
+
+# ---------------------------------------------------------------------- pads
+
+
+@primitive("pad")
+def pad(call: Call, x: ITensor, value: ITensor) -> ITensor:
+    """Elements of a value before, after and between those of the tensor; negative widths crop."""
+    config = call.params["padding_config"]
+    for axis, (_, _, between) in enumerate(config):
+        if int(between):
+            x = spread(call, x, axis, int(between) + 1, value)
+    after = call.result.shape
+    axes = [axis for axis, each in enumerate(config) if any(differs(width, 0) for width in each[:2])]
+    if not axes:
+        return x
+    before = call.lengths([config[axis][0] for axis in axes])
+    starts: list[Length] = [-each if isinstance(each, int) else call.make.sub(0, each) for each in before]
+    lengths = call.lengths([after[axis] for axis in axes])
+    return filled(call, x, starts, lengths, axes, value)
+
+
+def filled(
+    call: Call, x: ITensor, starts: Sequence[Length], lengths: Sequence[Length], axes: Sequence[int], value: ITensor
+) -> ITensor:
+    """A slice with a value outside of the tensor."""
+    constant = call.facts.scalar_of(value)
+    fill = None if constant is not None and constant == 0 else value
+    return call.make.slice(x, starts, lengths, [1] * len(axes), axes, SampleMode.FILL, fill)
+
+
+def spread(call: Call, x: ITensor, axis: int, step: int, value: ITensor) -> ITensor:
+    """The elements of an axis at every ``step``-th place, with a value between them."""
+    make = call.make
+    lengths = [make.length(x, each) for each in range(x.type.rank)]
+    wide = make.expand_dims(x, [axis + 1])
+    wide = filled(call, wide, [0], [step], [axis + 1], value)
+    count = make.times(lengths[axis], step)
+    joined = make.reshape(wide, [*lengths[:axis], count, *lengths[axis + 1 :]])
+    used = count - step + 1 if isinstance(count, int) else make.sub(count, step - 1)
+    if isinstance(used, int):
+        return make.slice(joined, [0], [max(used, 0)], axes=[axis])
+    return make.slice(joined, [0], [make.maximum(used, 0)], axes=[axis])

@@ -1,0 +1,84 @@
+"""The primitives of a function that netloop cannot import, all at once, each with a way out."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive
+
+from netloop.formats.from_jax.element_types import is_complex, is_tensor
+from netloop.formats.from_jax.implementations import implementation_of
+from netloop.formats.from_jax.liveness import every_equation
+from netloop.formats.from_jax.rule_table import COMPLEX, MOVED
+from netloop.formats.from_jax.rules import REFUSED, TABLE
+from netloop.values.diagnostics import Finding, ModelError, reason
+
+OWN_RULE = "pass a rule of your own, rules={%r: function}, with function(network, operands, params)"
+
+
+def check_primitives(jaxpr: ClosedJaxpr, given: Collection[str]) -> None:
+    """Check that netloop, or the caller, has a rule for every primitive and an element type for every value.
+
+    Raises:
+        ModelError: something is missing; it has a finding for each primitive and each element type.
+    """
+    findings: dict[tuple[str, str], tuple[Finding, int]] = {}
+    for key, found in _all_of(jaxpr, given):
+        first, count = findings.get(key, (found, 0))
+        findings[key] = first, count + 1
+    if findings:
+        raise ModelError(*(_counted(each, count) for each, count in findings.values()))
+
+
+def _all_of(
+    jaxpr: ClosedJaxpr, given: Collection[str], around: Collection[Primitive] = ()
+) -> Iterator[tuple[tuple[str, str], Finding]]:
+    """The findings; ``around`` are the primitives whose implementation this is, which may not use them again."""
+    for equation, place in every_equation(jaxpr):
+        name, primitive = equation.primitive.name, equation.primitive
+        is_known = name in given or TABLE.find(name) is not None or primitive in around
+        inner = None if is_known else implementation_of(equation)
+        if inner is None:
+            yield from _of(equation, str(place), given)
+        else:
+            yield from _all_of(inner, given, (*around, primitive))
+
+
+def _of(equation: JaxprEqn, where: str, given: Collection[str]) -> list[tuple[tuple[str, str], Finding]]:
+    name = equation.primitive.name
+    if name in given:
+        return []
+    atoms = (*equation.invars, *equation.outvars)
+    numbers = [each.aval for each in atoms if is_complex(each.aval)]
+    known = TABLE.find(name) is not None and (not numbers or name in MOVED)
+    if not known and not (numbers and COMPLEX.find(name) is not None):
+        if numbers and name not in REFUSED:
+            what, fix = f"{name!r} takes or returns {_text(numbers[0])}", _other_types(numbers[0])
+            return [((name, "complex"), Finding("NL746", what, where, reason("NL746"), fix))]
+        why = REFUSED.get(name, reason("NL744"))
+        found = Finding("NL744", f"netloop has no rule for the primitive {name!r}", where, why, OWN_RULE % name)
+        return [((name, ""), found)]
+    made: list[tuple[tuple[str, str], Finding]] = []
+    for atom in atoms:
+        aval: Any = atom.aval
+        if not is_tensor(aval) and hasattr(aval, "dtype"):
+            what, fix = f"{name!r} takes or returns {_text(aval)}", _other_types(aval)
+            made.append((("", str(aval.dtype)), Finding("NL746", what, where, reason("NL746"), fix)))
+    return made[:1]
+
+
+def _text(aval: Any) -> str:
+    return f"{aval.dtype}[{','.join(map(str, aval.shape))}]"
+
+
+def _other_types(aval: Any) -> str:
+    if "complex" in str(aval.dtype):
+        return "compute with real and imaginary parts, as two arrays or along an axis of length 2"
+    if "key" in str(aval.dtype):
+        return "use keys of JAX's default generator, threefry2x32"
+    return "convert to a type that netloop has"
+
+
+def _counted(found: Finding, count: int) -> Finding:
+    if count == 1:
+        return found
+    return Finding(found.code, f"{found.what}, in {count} equations", found.where, found.why, found.fix)

@@ -1,0 +1,71 @@
+"""Functions: operators that the model or the standard defines by other operators."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import onnx
+from onnx import AttributeProto
+
+from netloop.formats.onnx.importer.node import ImportedNode
+from netloop.formats.onnx.tensors import proto_of
+from netloop.model.graph.tensor import ITensor
+
+
+def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributeProto]:
+    """The default attributes of a function."""
+    return {each.name: each for each in function.attribute_proto}
+
+
+def body_of(node: ImportedNode, inputs: Sequence[ITensor | None]) -> onnx.FunctionProto | None:
+    """The function by which the standard defines a node's operator; None if there is none.
+
+    Some functions depend on the types of the inputs.
+    """
+    schema: Any = node.schema  # the stubs of onnx lack some of its methods
+    if schema is None:
+        return None
+    version = _newest([*schema.function_opset_versions], node.version)
+    if version is not None:
+        body = schema.get_function_with_opset_version(version)
+    else:
+        version = _newest([*schema.context_dependent_function_opset_versions], node.version)
+        if version is None:
+            return None
+        body = _in_context(node, schema, version, inputs)
+    function = onnx.FunctionProto.FromString(body)
+    _give_defaults(function, node)
+    return function
+
+
+def _newest(versions: Sequence[int], limit: int) -> int | None:
+    return max((each for each in versions if each <= limit), default=None)
+
+
+def _in_context(node: ImportedNode, schema: Any, version: int, inputs: Sequence[ITensor | None]) -> bytes:
+    proto = onnx.NodeProto()
+    proto.CopyFrom(node.proto)
+    del proto.attribute[:]
+    proto.attribute.extend(_named(each, name) for name, each in node.given.items())
+    types = [_type_of(each).SerializeToString() for each in inputs]
+    return schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
+
+
+def _named(attribute: AttributeProto, name: str) -> AttributeProto:
+    made = AttributeProto()
+    made.CopyFrom(attribute)
+    made.name = name
+    return made
+
+
+def _type_of(value: ITensor | None) -> onnx.TypeProto:
+    return onnx.TypeProto() if value is None else proto_of(value.type)
+
+
+def _give_defaults(function: onnx.FunctionProto, node: ImportedNode) -> None:
+    """Give a function the default attributes of the schema, which its definition lacks."""
+    schema = node.schema
+    assert schema is not None
+    there = {each.name for each in function.attribute_proto}
+    for name, each in schema.attributes.items():
+        if name not in there and each.default_value.type != AttributeProto.UNDEFINED:
+            function.attribute_proto.append(each.default_value)

@@ -1,0 +1,89 @@
+"""The order in which the nodes of a graph are imported, and the names that nodes read."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from heapq import heapify, heappop, heappush
+
+import onnx
+from onnx import AttributeProto
+
+from netloop.values.diagnostics import LayerError, quoted, require
+
+Numbered = tuple[int, onnx.NodeProto]
+"""A node, and its number in its graph."""
+
+
+def nodes_in_order(nodes: Sequence[onnx.NodeProto], is_given: Callable[[str], bool]) -> list[Numbered]:
+    """The nodes of a graph, each after those that it reads, and otherwise in the order of the model.
+
+    ``is_given`` is true for a name that has a value before the first node.
+
+    Raises:
+        LayerError: nodes read each other in a circle, or a name means two values.
+    """
+    makers = {name: number for number, node in reversed([*enumerate(nodes)]) for name in node.output if name}
+    before = {n: {makers[name] for name in free_names(node) if name in makers} for n, node in enumerate(nodes)}
+    late = [number for number, read in before.items() if any(maker >= number for maker in read)]
+    if not late:
+        return [*enumerate(nodes)]
+    for number in late:
+        twice = [name for name in free_names(nodes[number]) if makers.get(name, -1) >= number and is_given(name)]
+        what = f"node {_name(nodes, number)} reads {quoted(twice and twice[0])}, and a later node defines it again"
+        require(not twice, what, fix="give the two values two names")
+    return [(number, nodes[number]) for number in _sorted(before, nodes)]
+
+
+def _name(nodes: Sequence[onnx.NodeProto], number: int) -> str:
+    return quoted(nodes[number].name or f"{nodes[number].op_type}_{number}")
+
+
+def _sorted(before: Mapping[int, Collection[int]], nodes: Sequence[onnx.NodeProto]) -> list[int]:
+    readers: dict[int, list[int]] = {}
+    for number, makers in before.items():
+        for maker in makers:
+            readers.setdefault(maker, []).append(number)
+    waits = {number: len(makers) for number, makers in before.items()}
+    ready, order = [number for number, count in waits.items() if not count], list[int]()
+    heapify(ready)
+    while ready:
+        order.append(heappop(ready))
+        for reader in readers.get(order[-1], ()):
+            waits[reader] -= 1
+            if not waits[reader]:
+                heappush(ready, reader)
+    if len(order) < len(before):
+        raise LayerError(_circle(before, nodes), fix="a Loop or a Scan carries values from one iteration to the next")
+    return order
+
+
+def _circle(before: Mapping[int, Collection[int]], nodes: Sequence[onnx.NodeProto]) -> str:
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError as error:
+        return f"nodes read each other in a circle: {' -> '.join(_name(nodes, each) for each in error.args[1][:8])}"
+    raise AssertionError("there is a circle")
+
+
+def last_readers(nodes: Sequence[onnx.NodeProto], outputs: Collection[str]) -> dict[str, int]:
+    """The position of the last node that reads each name; for an output of their graph, the number of nodes."""
+    found = {name: position for position, node in enumerate(nodes) for name in free_names(node)}
+    return found | dict.fromkeys(outputs, len(nodes))
+
+
+def free_names(node: onnx.NodeProto) -> Iterator[str]:
+    """The names that a node and the graphs inside it read, and that no graph inside it defines."""
+    stack = [(node, frozenset[str]())]
+    while stack:
+        each, inner = stack.pop()
+        yield from (name for name in each.input if name and name not in inner)
+        for attribute in each.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                own = inner.union(_defined(attribute.g))
+                yield from (output.name for output in attribute.g.output if output.name not in own)
+                stack.extend((one, own) for one in attribute.g.node)
+
+
+def _defined(graph: onnx.GraphProto) -> Iterator[str]:
+    yield from (each.name for each in (*graph.input, *graph.initializer))
+    yield from (each.values.name for each in graph.sparse_initializer)
+    yield from (name for node in graph.node for name in node.output)

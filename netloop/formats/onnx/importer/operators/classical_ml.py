@@ -1,0 +1,342 @@
+"""Classical machine learning (ai.onnx.ml): features, categories and linear models."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.model.formulas import FormulaBuilder
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import quoted, require
+from netloop.values.enums import ActivationType, ReduceOperation, TopKOperation, UnaryOperation
+from netloop.values.string_arrays import STRING, string_array, type_name
+from netloop.values.types import UNKNOWN, Array
+
+DOMAIN = "ai.onnx.ml"
+F32 = np.dtype(np.float32)
+
+
+# ---------------------------------------------------------------------------- features
+
+
+@operator("ArrayFeatureExtractor", domain=DOMAIN)
+def take_features(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+    """Elements of the last axis, selected by index."""
+    make = call.make
+    rows = make.expand_dims(x, [0]) if x.type.rank == 1 else x
+    return make.gather(rows, make.flat(indices), rows.type.rank - 1)
+
+
+@operator("Binarizer", domain=DOMAIN)
+def binarize(call: Call, x: ITensor) -> ITensor:
+    """1 where an element exceeds a threshold, else 0."""
+    threshold = np.array(call.attribute("threshold"))
+    above = call.make.greater(x, (threshold if x.type.is_float else np.floor(threshold)).astype(x.type.dtype))
+    return call.make.cast(above, x.type.dtype)
+
+
+@operator("FeatureVectorizer", domain=DOMAIN)
+def join_features(call: Call, *parts: ITensor) -> ITensor:
+    """Concatenation of the leading features of several tensors, with zeros after those that have too few."""
+    make, widths = call.make, call.attribute("inputdimensions", [])
+    require(
+        len(widths) in (0, len(parts)), f"inputdimensions has {len(widths)} numbers, and there are {len(parts)} inputs"
+    )
+    rows = [make.cast(_matrix(make, each), F32) for each in parts]
+    if widths:
+        rows = [_of_width(make, each, width) for each, width in zip(rows, widths, strict=True)]
+    return make.concat(rows, 1)
+
+
+def _matrix(make: FormulaBuilder, x: ITensor) -> ITensor:
+    return make.expand_dims(x, [0]) if x.type.rank == 1 else make.merge_axes(x, 1)
+
+
+def _of_width(make: FormulaBuilder, x: ITensor, width: int) -> ITensor:
+    """The first ``width`` columns of a matrix, with zeros after the last."""
+    own = x.type.shape[1]
+    if own == width:
+        return x
+    require(own != UNKNOWN and width >= 0, f"inputdimensions has {width}, and an input is {x.type}")
+    if own > width:
+        return make.slice(x, [0], [width], axes=[1])
+    more = make.broadcast_to(make.constant(np.zeros((1, 1), F32)), make.list_tensor([make.length(x, 0), width - own]))
+    return make.concat([x, more], 1)
+
+
+@operator("Imputer", domain=DOMAIN)
+def impute(call: Call, x: ITensor) -> ITensor:
+    """One value, or NaN, replaced by another, which may differ by feature."""
+    make, kind = call.make, "float" if x.type.is_float else "int64"
+    old = call.attribute(f"replaced_value_{kind}", 0)
+    new = np.array(call.attribute(f"imputed_value_{kind}s", [])).astype(x.type.dtype)
+    require(new.size > 0, f"imputed_value_{kind}s is missing", f"the input is {x.type}")
+    missing = (
+        make.unary(UnaryOperation.ISNAN, x) if np.isnan(old) else make.equal(x, np.array(old).astype(x.type.dtype))
+    )
+    return make.where(missing, make.constant(new), x)
+
+
+@operator("Scaler", domain=DOMAIN)
+def scale(call: Call, x: ITensor) -> ITensor:
+    """``(x - offset) * scale``, for each feature."""
+    make = call.make
+    offset, factor = (
+        make.constant(call.attribute(name, [default]), F32) for name, default in (("offset", 0), ("scale", 1))
+    )
+    return make.mul(make.sub(make.cast(x, F32), offset), factor)
+
+
+@operator("Normalizer", domain=DOMAIN)
+def normalize(call: Call, x: ITensor) -> ITensor:
+    """Each row divided by its maximum, L1 norm or L2 norm; unchanged where that is 0."""
+    make, x, norm = call.make, call.make.cast(x, F32), call.attribute("norm")
+    last = [x.type.rank - 1]
+    if norm == "MAX":
+        size = make.reduce(ReduceOperation.MAX, x, last, True)
+    elif norm == "L1":
+        size = make.sum(make.unary(UnaryOperation.ABS, x), last, True)
+    else:
+        require(norm == "L2", f"the norm is {quoted(norm)}, but must be MAX, L1 or L2")
+        size = make.unary(UnaryOperation.SQRT, make.sum(make.mul(x, x), last, True))
+    return make.div(x, make.where(make.equal(size, 0.0), np.ones((), F32), size))
+
+
+# ---------------------------------------------------------------------------- categories
+
+
+@operator("OneHotEncoder", domain=DOMAIN)
+def one_hot(call: Call, x: ITensor) -> ITensor:
+    """1 at the index of the category along a new last axis, 0 elsewhere; the last of equal categories counts.
+
+    An element of no category gives zeros, or, with the attribute ``zeros`` of 0, an error.
+    """
+    make, table = call.make, _categories(call)
+    fits = x.type.is_string == (table.dtype == STRING)
+    require(fits, f"the categories are {type_name(table.dtype)}s, and the input is {x.type}")
+    if x.type.is_string:
+        x, table = make.network.add_string_lookup(x, table).outputs[0], _first_places(table)
+    column = make.expand_dims(make.cast(x, np.int64), [x.type.rank])
+    *_, last = np.unique(table[::-1], return_index=True)
+    counts = np.isin(np.arange(len(table)), len(table) - 1 - last)
+    hit = make.equal(column, make.constant(table))
+    hit = hit if counts.all() else make.logical_and(hit, make.constant(counts))
+    encoded = make.cast(hit, F32)
+    if not call.attribute("zeros"):
+        hits = make.flat(make.sum(encoded, [x.type.rank]))
+        known = make.greater(make.reduce(ReduceOperation.MIN, hits, [0]), 0.0)
+        make.network.add_assertion(known, f"every element is one of the categories of {call.node.name}")
+    return encoded
+
+
+def _first_places(words: Array) -> Array:
+    """For each string the first place of an equal one."""
+    places: dict[str, int] = {}
+    return np.array([places.setdefault(each, place) for place, each in enumerate(words.tolist())], np.int64)
+
+
+def _categories(call: Call) -> Array:
+    integers, words = call.attribute("cats_int64s", []), call.attribute("cats_strings", [])
+    require(bool(integers) != bool(words), "the node needs either cats_int64s or cats_strings")
+    return np.array(integers, np.int64) if integers else string_array(words)
+
+
+@operator("CategoryMapper", domain=DOMAIN)
+def map_categories(call: Call, x: ITensor) -> ITensor:
+    """The integer of each string in a list of pairs, or the string of each integer; else a default."""
+    return _translated(call, x, call.attribute("cats_strings", []), call.attribute("cats_int64s", []))
+
+
+@operator("LabelEncoder", domain=DOMAIN, since=1)
+def encode_by_place(call: Call, x: ITensor) -> ITensor:
+    """The index of each string in a list, or the string with each index; else a default."""
+    words = call.attribute("classes_strings", [])
+    return _translated(call, x, words, [*range(len(words))])
+
+
+def _translated(call: Call, x: ITensor, words: list[str], numbers: list[int]) -> ITensor:
+    require(len(words) == len(numbers), f"there are {len(words)} strings and {len(numbers)} integers")
+    pair = string_array(words), np.array(numbers, np.int64)
+    keys, values = pair if x.type.is_string else pair[::-1]
+    default = call.attribute("default_int64" if x.type.is_string else "default_string")
+    return looked_up(call.make, x, np.ascontiguousarray(keys[::-1]), values[::-1], default)
+
+
+@operator("LabelEncoder", domain=DOMAIN, since=(2, 4))
+def encode(call: Call, x: ITensor) -> ITensor:
+    """The value of each element's key in a table, or a default; the first of equal keys counts."""
+    (_, keys), (kind, values) = _column(call, "keys"), _column(call, "values")
+    require(len(keys) == len(values), f"there are {len(keys)} keys and {len(values)} values")
+    given = call.attribute("default_tensor")
+    default = call.attribute(f"default_{kind}", 0) if given is None else given.reshape(-1)[0]
+    return looked_up(call.make, x, keys, values, default, nan=call.node.since >= 4)
+
+
+def _column(call: Call, side: str) -> tuple[str, Array]:
+    """The keys or values of a table, and the end of the name of their default."""
+    for kind, dtype in (("int64", np.int64), ("float", F32), ("string", STRING)):
+        given = call.attribute(f"{side}_{kind}s")
+        if given is not None:
+            return kind, string_array(given) if dtype == STRING else np.array(given, dtype)
+    given = call.attribute(f"{side}_tensor")
+    require(given is not None, f"there are no {side}")
+    return ("string" if given.dtype == STRING else "int64" if given.dtype.kind == "i" else "float"), given.reshape(-1)
+
+
+def looked_up(make: FormulaBuilder, x: ITensor, keys: Array, values: Array, default: Any, nan: bool = False) -> ITensor:
+    """The value of each element's key, or a default; the first of equal keys counts.
+
+    ``nan`` says that NaN equals NaN.
+    """
+    fits = x.type.dtype == keys.dtype
+    require(fits, f"the keys are {type_name(keys.dtype)}s, and the input is {x.type}")
+    if x.type.is_string:
+        table = np.append(values, np.array([default], values.dtype))
+        return make.gather(make.constant(table), make.network.add_string_lookup(x, keys).outputs[0])
+    column = make.expand_dims(x, [x.type.rank])
+    same = make.equal(column, make.constant(keys))
+    if nan and x.type.is_float and np.isnan(keys).any():
+        both = make.logical_and(make.unary(UnaryOperation.ISNAN, column), make.constant(np.isnan(keys)))
+        same = make.logical_or(same, both)
+    # an index 0 for the default, and the highest one for the first key
+    places = make.where(same, make.constant(np.arange(len(keys), 0, -1, dtype=np.int32)), np.int32(0))
+    found = make.reduce(ReduceOperation.MAX, places, [x.type.rank])
+    table = np.concatenate([np.array([default], values.dtype), values[::-1]])
+    return make.gather(make.constant(table), found)
+
+
+# ---------------------------------------------------------------------------- linear models
+
+
+@operator("LinearRegressor", domain=DOMAIN)
+def regress(call: Call, x: ITensor) -> ITensor:
+    """Linear model: weighted sums of features."""
+    scores = _linear_scores(call, x, call.attribute("targets"))
+    return transformed_targets(call.make, scores, call.attribute("post_transform"))
+
+
+@operator("LinearClassifier", domain=DOMAIN)
+def classify(call: Call, x: ITensor) -> list[ITensor]:
+    """Linear classifier: the label with the highest score, and all scores.
+
+    One intercept makes one score; if it is positive, it speaks for the second of two labels.
+    """
+    make, labels, kind = call.make, labels_of(call, "classlabels_ints"), call.attribute("post_transform")
+    count = len(call.attribute("intercepts", [])) or labels.count
+    fits = count == labels.count or (count, labels.count) == (1, 2)
+    require(fits, f"there are {labels.count} labels and {count} intercepts")
+    scores = _linear_scores(call, x, count)
+    if count == labels.count:
+        return [labels.at(make, best_class(make, scores)), transformed_targets(make, scores, kind)]
+    index = make.cast(make.squeeze(make.greater(scores, 0.0), [1]), np.int64)
+    return [labels.at(make, index), scores_of_two(make, scores, kind, whole=True)]
+
+
+def _linear_scores(call: Call, x: ITensor, count: int) -> ITensor:
+    make = call.make
+    weights = np.array(call.attribute("coefficients", []), F32)
+    require(count > 0 and weights.size % count == 0, f"{weights.size} coefficients do not divide into {count} sums")
+    rows = make.cast(rows_of(make, x), F32)
+    sums = make.matmul(rows, make.constant(np.ascontiguousarray(weights.reshape(count, -1).T)))
+    bias = call.attribute("intercepts")
+    return make.add(sums, make.constant(bias, F32)) if bias else sums
+
+
+# ---------------------------------------------------------------------------- what classifiers and regressors share
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes of a classifier: a 1-D array of int64 or strings."""
+
+    values: Array
+
+    @property
+    def count(self) -> int:
+        """The number of classes."""
+        return len(self.values)
+
+    @property
+    def are_strings(self) -> bool:
+        """Whether they are strings."""
+        return self.values.dtype == STRING
+
+    def at(self, make: FormulaBuilder, index: ITensor) -> ITensor:
+        """The classes with some indices."""
+        return make.gather(make.constant(self.values), index)
+
+
+def labels_of(call: Call, integers: str) -> Labels:
+    """The classes of a node; ``integers`` is the name of the attribute for those that are integers."""
+    words, numbers = call.attribute("classlabels_strings", []), call.attribute(integers, [])
+    require(len(words) + len(numbers) > 0, f"there are neither classlabels_strings nor {integers}")
+    return Labels(string_array(words) if words else np.array(numbers, np.int64))
+
+
+def best_class(make: FormulaBuilder, scores: ITensor) -> ITensor:
+    """The index of the highest score of each row, the first of equal ones; 1-D."""
+    return make.squeeze(make.best(TopKOperation.MAX, scores, 1, 1)[1], [1])
+
+
+def rows_of(make: FormulaBuilder, x: ITensor) -> ITensor:
+    """The input as [samples, features]; a vector is one sample."""
+    require(x.type.rank in (1, 2), f"the input is {x.type}, but must be [samples, features]")
+    return make.expand_dims(x, [0]) if x.type.rank == 1 else x
+
+
+def transformed_targets(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
+    """Scores after a transformation, as onnxruntime does it: of those for a single score, only PROBIT has an effect."""
+    made = post_transformed(make, x, kind)
+    return x if x.type.shape[-1] == 1 and kind != "PROBIT" else made
+
+
+def scores_of_two(make: FormulaBuilder, score: ITensor, kind: str, whole: bool) -> ITensor:
+    """The scores of two classes by that of the second, as onnxruntime makes them; [sample, class].
+
+    Apart from LOGISTIC, the other is its negative; or, if it is a part of a ``whole``, the rest of 1.
+    """
+    opposite = make.unary(UnaryOperation.NEG, score)
+    if kind == "LOGISTIC":
+        return make.activation(ActivationType.SIGMOID, make.concat([opposite, score], 1))
+    return make.concat([make.add(opposite, 1.0) if whole else opposite, score], 1)
+
+
+def post_transformed(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
+    """Scores after the transformation that the attribute ``post_transform`` names."""
+    require(kind in TRANSFORMS, f"post_transform is {quoted(kind)}, but must be one of {', '.join(TRANSFORMS)}")
+    return TRANSFORMS[kind](make, x)
+
+
+def _softmax_of_nonzero(make: FormulaBuilder, x: ITensor) -> ITensor:
+    """Softmax of the nonzero elements, 0 elsewhere."""
+    axis = x.type.rank - 1
+    nonzero = make.greater(make.unary(UnaryOperation.ABS, x), 1e-7)
+    highest = make.reduce(ReduceOperation.MAX, x, [axis], True)
+    exp = make.where(nonzero, make.unary(UnaryOperation.EXP, make.sub(x, highest)), np.zeros((), x.type.dtype))
+    return make.div(exp, make.sum(exp, [axis], True))
+
+
+def _probit(make: FormulaBuilder, x: ITensor) -> ITensor:
+    """The quantiles of the normal distribution, by Winitzki's approximation of the inverse error function.
+
+    Source: S. Winitzki, A handy approximation for the error function and its inverse, 2008; onnxruntime uses it too.
+    """
+    a = 0.147
+    centred = make.sub(make.mul(x, 2.0), 1.0)
+    log = make.unary(UnaryOperation.LOG, make.mul(make.sub(1.0, centred), make.add(centred, 1.0)))
+    mid = make.add(make.mul(log, 0.5), 2 / (math.pi * a))
+    root = make.unary(UnaryOperation.SQRT, make.sub(make.mul(mid, mid), make.div(log, a)))
+    size = make.unary(UnaryOperation.SQRT, make.mul(make.sub(root, mid), 2.0))
+    return make.where(make.less(centred, 0.0), make.unary(UnaryOperation.NEG, size), size)
+
+
+TRANSFORMS: dict[str, Any] = {
+    "NONE": lambda make, x: x,
+    "LOGISTIC": lambda make, x: make.activation(ActivationType.SIGMOID, x),
+    "SOFTMAX": lambda make, x: make.softmax(x, x.type.rank - 1),
+    "SOFTMAX_ZERO": _softmax_of_nonzero,
+    "PROBIT": _probit,
+}

@@ -1,0 +1,85 @@
+"""Control flow."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.shared import IterationResult, LoopLimits, StackedOutput, build_loop
+from netloop.formats.shared.alternatives import Split, Value, if_outputs
+from netloop.model.formulas import FormulaBuilder
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
+from netloop.values.diagnostics import require
+from netloop.values.types import UNKNOWN
+
+
+@operator("If")
+def conditional(call: Call, condition: ITensor) -> list[Value]:
+    """One of two graphs; a constant condition imports only that one."""
+    make = call.make
+    condition = make.scalar(condition)
+    known = make.known(condition)
+    if known is not None:
+        return call.subgraph("then_branch" if known else "else_branch").values([])
+    with call.assumptions.assume(condition, True):
+        then = call.subgraph("then_branch").values([])
+    with call.assumptions.assume(condition, False):
+        otherwise = call.subgraph("else_branch").values([])
+    require(len(then) == len(otherwise), f"one branch has {len(then)} outputs, and the other {len(otherwise)}")
+    return if_outputs(Split(make.network, condition, call.node.name), then, otherwise)
+
+
+@operator("Loop")
+def loop(call: Call, trips: ITensor | None = None, first: ITensor | None = None, *initial: ITensor) -> list[ITensor]:
+    """A counted loop, a conditional loop, or both."""
+    make = call.make
+    require(
+        trips is not None or first is not None,
+        "the loop has neither a trip count nor a condition",
+        "by the ONNX standard it never ends",
+    )
+    most = None if trips is None else make.maximum(make.cast(make.scalar(trips), np.int64), 0)
+    true = make.constant(True)
+
+    def body(loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:
+        given = [true, *values] if first is not None else values
+        condition, *outputs = call.subgraph("body")(iteration, *given)
+        outputs, rows = split_outputs(outputs, len(initial))
+        return IterationResult(condition, outputs if first is not None else [make.scalar(condition), *outputs], rows)
+
+    declared = call.subgraph("body").proto.output[1 + len(initial) :]
+    # without a condition input the loop ignores the body's condition, and the body reads its previous one as an input
+    if first is None:
+        left = build_loop(make, call.node.name, [true, *initial], LoopLimits(most, None), body)
+        return [*left.last[1:], *as_declared(make, left.rows, declared)]
+    left = build_loop(make, call.node.name, initial, LoopLimits(most, make.scalar(first), most), body)
+    return [*left.last, *as_declared(make, left.rows, declared)]
+
+
+def split_outputs(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[StackedOutput]]:
+    """The outputs of a loop body: its carried values and its rows."""
+    require(len(outputs) >= count, f"the body has {len(outputs)} outputs for {count} values that it carries")
+    return list(outputs[:count]), [StackedOutput(each) for each in outputs[count:]]
+
+
+def as_declared(
+    make: FormulaBuilder, rows: Sequence[ITensor], declared: Sequence[onnx.ValueInfoProto]
+) -> list[ITensor]:
+    """The stacked rows, with the row dims that the graph of the body declares.
+
+    The dims of the rows of a loop without iterations follow from nothing else.
+    """
+    return [_as_declared(make, each, one) for each, one in zip(rows, declared, strict=True)]
+
+
+def _as_declared(make: FormulaBuilder, rows: ITensor, declared: onnx.ValueInfoProto) -> ITensor:
+    dims = declared.type.tensor_type.shape.dim
+    own = rows.type.shape[1:]
+    wanted = [each.dim_value if each.HasField("dim_value") else UNKNOWN for each in dims]
+    if len(wanted) != len(own) or not any(a == UNKNOWN != b for a, b in zip(own, wanted, strict=True)):
+        return rows
+    lengths = [make.length(rows, axis) if each == UNKNOWN else each for axis, each in enumerate([UNKNOWN, *wanted])]
+    return make.reshape(rows, lengths)

@@ -1,0 +1,60 @@
+"""Maps (ai.onnx.ml)."""
+
+import numpy as np
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators.classical_ml import DOMAIN, F32, labels_of
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import quoted, require
+from netloop.values.map_types import MapType
+from netloop.values.string_arrays import STRING, string_array
+
+MOST = 1 << 24
+"""The most elements of a tensor that a map with few keys becomes."""
+
+CASTS = {"TO_FLOAT": F32, "TO_INT64": np.dtype(np.int64), "TO_STRING": STRING}
+
+
+@operator("ZipMap", domain=DOMAIN)
+def zip_map(call: Call, x: ITensor) -> ITensor:
+    """For each row a map from the classes to its elements; for a vector a sequence of one map."""
+    make, labels = call.make, labels_of(call, "classlabels_int64s")
+    rows = make.expand_dims(x, [0]) if x.type.rank == 1 else x
+    return make.network.add_map(make.constant(labels.values), rows).outputs[0]
+
+
+@operator("DictVectorizer", domain=DOMAIN)
+def vectorize(call: Call, x: ITensor) -> ITensor:
+    """The values of a map at the keys of a vocabulary, and 0 or an empty string at those that it does not have."""
+    make, found = call.make, _map_of(x)
+    words, integers = call.attribute("string_vocabulary", []), call.attribute("int64_vocabulary", [])
+    keys = string_array(words) if words else np.array(integers, np.int64)
+    return make.network.add_map_lookup(x, make.constant(keys[None]), make.constant(np.zeros((), found.dtype))).outputs[
+        0
+    ]
+
+
+@operator("CastMap", domain=DOMAIN)
+def cast_map(call: Call, x: ITensor) -> ITensor:
+    """The values of a map from integers, in the order of their keys or each at the index that its key is.
+
+    An index that is no key holds 0, or "0.f" where a map of strings is cast to strings.
+    """
+    make, found, dtype = call.make, _map_of(x), call.choice("cast_to", CASTS)
+    form, size = call.attribute("map_form"), call.attribute("max_map")
+    require(form in ("DENSE", "SPARSE"), f"map_form is {quoted(form)}, but must be DENSE or SPARSE")
+    if form == "DENSE":
+        return make.expand_dims(make.cast(make.network.add_map_lookup(x).outputs[0], dtype), [0])
+    require(0 < size <= MOST, f"max_map is {size}, but must be from 1 to {MOST}")
+    text = "0.f" if dtype == STRING else "0"
+    default = string_array(text) if found.dtype == STRING else np.zeros((), found.dtype)
+    keys = make.constant(np.arange(size)[None])
+    return make.cast(make.network.add_map_lookup(x, keys, make.constant(default)).outputs[0], dtype)
+
+
+def _map_of(x: ITensor) -> MapType:
+    found = x.type
+    require(isinstance(found, MapType) and not found.is_sequence, f"the input is {found}, but must be a map")
+    assert isinstance(found, MapType)
+    return found

@@ -1,0 +1,73 @@
+"""Convolution of onnxruntime (com.microsoft)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.convolution import convolution, sliding, window_of
+from netloop.formats.onnx.importer.operators.microsoft.pointwise import activated
+from netloop.formats.shared.windows import Sliding, convolved, deconvolved
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.enums import ActivationType
+
+
+@microsoft("FusedConv")
+def fused_convolution(
+    call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None, other: ITensor | None = None
+) -> ITensor:
+    """An activation of a convolution plus another tensor."""
+    made = convolution(call, x, kernel, bias)
+    made = made if other is None else call.make.add(made, other)
+    return activated(call, made, call.attribute("activation_params", []))
+
+
+UNSUPPORTED = {
+    "ndim": 1,
+    "channels_last": 0,
+    "input_channels": 0,
+    "input_channel_offset": 0,
+    "state_length": 0,
+    "state_update_capacity": 0,
+    "state_window": 0,
+}
+"""The attributes of CausalConvWithState that netloop supports one value of."""
+
+
+@microsoft("CausalConvWithState")
+def causal_convolution(
+    call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None, past: ITensor | None = None
+) -> list[ITensor]:
+    """Convolution of each channel with its own past, and the past of the next call; an activation may follow."""
+    make, kind, dilation = call.make, call.attribute("activation"), call.attribute("dilation")
+    own = {name: call.attribute(name) for name in UNSUPPORTED}
+    require(own == UNSUPPORTED, f"the node has {own}, and netloop supports {UNSUPPORTED}")
+    require(kind in ("none", "silu", "swish"), f"activation is {kind!r}, but must be 'none', 'silu' or 'swish'")
+    require(kernel.type.rank == 3, f"the weight is {kernel.type}, but must have 3 axes")
+    reach = (window_of(call, kernel)[0] - 1) * dilation
+    if past is None:
+        shape = make.list_tensor([make.length(x, 0), make.length(x, 1), reach])
+        past = make.broadcast_to(make.constant(np.zeros((1, 1, 1), x.type.dtype)), shape)
+    whole = make.concat([past, x], 2)
+    made = convolved(make, whole, kernel, kernel.type.shape[0], Sliding([1], [dilation], [0], [0]), bias)
+    if kind != "none":
+        made = make.mul(made, make.activation(ActivationType.SIGMOID, made))
+    return [made, make.slice(whole, make.list_tensor([make.length(x, 2)]), [reach], axes=[2])]
+
+
+@microsoft("ConvTransposeWithDynamicPads")
+def conv_transpose_with_pads(
+    call: Call, x: ITensor, kernel: ITensor, pads: ITensor | None = None, bias: ITensor | None = None
+) -> ITensor:
+    """Transposed convolution, of which an input says how many elements to trim off."""
+    make, axes = call.make, len(window_of(call, kernel))
+    known = [0] * 2 * axes if pads is None else make.ints(pads)
+    require(known is not None, "the pads are not known when the model is loaded", fix="make them an initializer")
+    assert known is not None
+    require(len(known) == 2 * axes, f"there are {len(known)} pads, and the window has {axes} axes")
+    more = call.attribute("output_padding", [0] * axes)
+    slides = replace(sliding(call, axes), before=known[:axes], after=known[axes:])
+    output = deconvolved(make, x, kernel, call.attribute("group"), slides, more, None)
+    return output if bias is None else make.add(output, make.along(bias, output.type.rank, 1))

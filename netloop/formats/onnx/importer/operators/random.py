@@ -1,0 +1,73 @@
+"""Random numbers.
+
+The standard leaves open which numbers a seed gives. An engine draws the same ones in every call.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.tensors import element_type
+from netloop.model.graph.tensor import ITensor
+
+
+def _random_tensor(call: Call, shape: list[int] | ITensor, dtype: np.dtype[Any]) -> ITensor:
+    if "Normal" in call.node.op:
+        return call.make.normal(shape, dtype, call.attribute("mean"), call.attribute("scale"))
+    return call.make.uniform(shape, dtype, call.attribute("low"), call.attribute("high"))
+
+
+@operator("RandomUniform", "RandomNormal")
+def random(call: Call) -> ITensor:
+    """Uniform or normal random numbers of a given shape."""
+    return _random_tensor(call, call.attribute("shape"), element_type(call.attribute("dtype")))
+
+
+@operator("RandomUniformLike", "RandomNormalLike")
+def random_like(call: Call, x: ITensor) -> ITensor:
+    """Uniform or normal random numbers in the shape of another tensor."""
+    code = call.attribute("dtype")
+    return _random_tensor(call, call.make.shape(x), x.type.dtype if code is None else element_type(code))
+
+
+@operator("Multinomial", since=7)
+def multinomial(call: Call, x: ITensor) -> ITensor:
+    """Classes drawn from unnormalized log probabilities."""
+    make = call.make
+    classes = make.drawn_classes(make.softmax(make.cast(x, np.float32), 1), call.attribute("sample_size"))
+    return make.cast(classes, element_type(call.attribute("dtype")))
+
+
+@operator("Dropout", since=(1, 7))
+def dropout_by_attributes(call: Call, x: ITensor) -> list[ITensor]:
+    """Identity, with a mask of ones; before version 7 dropout, unless ``is_test`` is set."""
+    if call.node.since < 7 and not call.attribute("is_test"):
+        dropped, kept = _dropped(call, x, call.make.constant(call.attribute("ratio"), np.float32))
+        return [dropped, call.make.cast(kept, x.type.dtype)]
+    return [x, _ones(call, x, np.bool_ if call.node.since >= 10 else x.type.dtype)]
+
+
+@operator("Dropout", since=12)
+def dropout(call: Call, x: ITensor, ratio: ITensor | None = None, training: ITensor | None = None) -> list[ITensor]:
+    """In training random elements set to 0 and the others scaled up, else identity; with the mask of kept elements."""
+    make, all_kept = call.make, _ones(call, x, np.bool_)
+    rate = make.constant(0.5, np.float32) if ratio is None else make.cast(make.scalar(ratio), np.float32)
+    if training is None or make.ints(training) == [0] or make.known(rate) == 0:
+        return [x, all_kept]
+    dropped, kept = _dropped(call, x, rate)
+    trains = make.scalar(training)
+    return [make.where(trains, dropped, x), make.where(trains, kept, all_kept)]
+
+
+def _dropped(call: Call, x: ITensor, rate: ITensor) -> tuple[ITensor, ITensor]:
+    """The tensor with random elements set to 0 and the others scaled up, and the mask of kept elements."""
+    make = call.make
+    kept = make.greater_equal(make.uniform(make.shape(x), np.dtype(np.float32)), rate)
+    scale = make.cast(make.div(1.0, make.sub(1.0, rate)), x.type.dtype)
+    return make.where(kept, make.mul(x, scale), make.constant(np.zeros((), x.type.dtype))), kept
+
+
+def _ones(call: Call, x: ITensor, dtype: type[Any] | np.dtype[Any]) -> ITensor:
+    return call.make.broadcast_to(call.make.constant(np.ones((), dtype)), call.make.shape(x))

@@ -1,0 +1,144 @@
+"""Recurrent networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.shared.recurrent import DIRECTIONS, scan_cell
+from netloop.formats.shared.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
+from netloop.model.formulas import FormulaBuilder
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import quoted, require
+
+MISSPELT = "foward"
+"""The default direction of GRU-1, as the standard spells it."""
+
+CELLS: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell, "LSTM": LstmCell}
+
+TIME_FIRST = (1, 0, 2)
+
+
+@dataclass(frozen=True)
+class RecurrentInputs:
+    """The inputs of a node, None where omitted, with the time axis before the batch axis.
+
+    Attributes:
+        x: [time, batch, features].
+        weights: of the input; [directions, gates * hidden, features].
+        recurrent: weights of the state; [directions, gates * hidden, hidden].
+        bias: [directions, 2 * gates * hidden].
+        lengths: of each sequence; [batch].
+        initial: the states before the first step; each [directions, batch, hidden].
+        peepholes: [directions, 3 * hidden].
+    """
+
+    x: ITensor
+    weights: ITensor
+    recurrent: ITensor
+    bias: ITensor | None
+    lengths: ITensor | None
+    initial: Sequence[ITensor | None]
+    peepholes: ITensor | None
+
+    def of_direction(self, make: FormulaBuilder, number: int) -> RecurrentInputs:
+        """The weights and initial states of one direction."""
+        given = [*self.initial, self.weights, self.recurrent, self.bias, self.peepholes]
+        own: list[Any] = [None if each is None else make.gather(each, make.constant(number)) for each in given]
+        *initial, weights, recurrent, bias, peepholes = own
+        return RecurrentInputs(self.x, weights, recurrent, bias, self.lengths, initial, peepholes)
+
+
+@operator("RNN", "GRU", "LSTM", since=(1, 7, 14))
+@operator("GRU", since=3)
+def recurrent_network(
+    call: Call,
+    x: ITensor,
+    weights: ITensor,
+    recurrent: ITensor,
+    bias: ITensor | None = None,
+    lengths: ITensor | None = None,
+    initial: ITensor | None = None,
+    initial_cell: ITensor | None = None,
+    peepholes: ITensor | None = None,
+) -> list[ITensor | None]:
+    """RNN, GRU or LSTM over a sequence."""
+    kind = CELLS[call.node.op]
+    states = [initial, initial_cell][: kind.STATES]
+    return outputs_of_recurrent(call, kind, RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes))
+
+
+def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -> list[ITensor | None]:
+    """The outputs of all directions."""
+    make = call.make
+    batch_first = bool(call.attribute("layout", 0))
+    given = _with_time_first(make, given) if batch_first else given
+    _check(call, kind, given)
+    backwards = DIRECTIONS[_direction(call)]
+    functions = _activations(call, kind.STANDARD, len(backwards))
+    runs = [
+        _run(call, kind, given.of_direction(make, number), chosen, reverse)
+        for number, (chosen, reverse) in enumerate(zip(functions, backwards, strict=True))
+    ]
+    rows = make.stack([each for each, _ in runs], 1) if call.wants(0) else None
+    states = [make.stack([last[state] for _, last in runs], 0) for state in range(kind.STATES) if call.wants(1 + state)]
+    if batch_first:
+        rows = None if rows is None else make.transpose(rows, (2, 0, 1, 3))
+        states = [make.transpose(each, TIME_FIRST) for each in states]
+    wanted = iter(states)
+    return [rows, *(next(wanted) if call.wants(1 + state) else None for state in range(kind.STATES))]
+
+
+def _direction(call: Call) -> str:
+    given = call.attribute("direction")
+    return "forward" if given == MISSPELT else given
+
+
+def _with_time_first(make: FormulaBuilder, given: RecurrentInputs) -> RecurrentInputs:
+    initial = [None if each is None else make.transpose(each, TIME_FIRST) for each in given.initial]
+    return replace(given, x=make.transpose(given.x, TIME_FIRST), initial=initial)
+
+
+def _check(call: Call, kind: type[Cell], given: RecurrentInputs) -> None:
+    """Report inputs whose ranks, or sizes of weights, do not fit."""
+    direction = _direction(call)
+    require(direction in DIRECTIONS, f"direction is {quoted(direction)}, but must be one of {', '.join(DIRECTIONS)}")
+    for name, each in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
+        require(each.type.rank == 3, f"{name} is {each.type}, but must have 3 axes")
+    count, rows, hidden = given.recurrent.type.shape
+    require(
+        min(count, rows, hidden) >= 0,
+        f"R is {given.recurrent.type}",
+        "the number and size of the gates follow from its dims, which must be known",
+    )
+    require(
+        count == len(DIRECTIONS[direction]) and rows == kind.GATES * hidden,
+        f"R is {given.recurrent.type}",
+        f"for the direction {direction!r} it must be [{len(DIRECTIONS[direction])}, {kind.GATES} * hidden, hidden]",
+    )
+    declared = call.attribute("hidden_size", hidden)
+    require(declared == hidden, f"hidden_size is {declared}, and the weights are of size {hidden}")
+
+
+def _activations(call: Call, standard: Sequence[str], directions: int) -> list[list[Function]]:
+    """The activation functions of each direction; those with an alpha or beta take the given ones in turn."""
+    names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
+    wanted = len(standard) * directions
+    require(len(names) == wanted, f"there are {len(names)} activations, but must be {wanted} of them")
+    alphas, betas = (iter(call.attribute(each) or ()) for each in ("activation_alpha", "activation_beta"))
+    functions = [activation_function(call.make, name, alphas, betas, call.attribute("clip")) for name in names]
+    return [functions[start : start + len(standard)] for start in range(0, wanted, len(standard))]
+
+
+def _run(
+    call: Call, kind: type[Cell], given: RecurrentInputs, functions: Sequence[Function], reverse: bool
+) -> tuple[ITensor, list[ITensor]]:
+    """The outputs of all steps, [time, batch, hidden], and the last states, of one direction."""
+    make, size = call.make, kind.GATES * given.recurrent.type.shape[1]
+    flag = bool(call.attribute("linear_before_reset" if kind is GruCell else "input_forget", 0))
+    first, second = (None if given.bias is None else make.slice(given.bias, [start], [size]) for start in (0, size))
+    cell = kind(make, functions, given.weights, given.recurrent, first, second, given.peepholes, flag)
+    return scan_cell(call.node.name, cell, given.x, given.initial, given.lengths, reverse)

@@ -1,0 +1,110 @@
+"""Scan."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators.control import split_outputs
+from netloop.formats.shared import CarriedValues
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.enums import TripLimit
+from netloop.values.types import normal_axis
+
+
+@dataclass(frozen=True)
+class _Slices:
+    """Tensors that are read slice by slice.
+
+    Attributes:
+        tensors: the tensors.
+        axes: the axis of each.
+        backwards: for each, whether it is read from the end.
+    """
+
+    tensors: Sequence[ITensor]
+    axes: Sequence[int]
+    backwards: Sequence[int]
+
+
+@operator("Scan", since=9)
+def scan(call: Call, *inputs: ITensor) -> list[ITensor]:
+    """A loop over slices of tensors."""
+    initial, scanned = _split(call, inputs)
+    axes = _numbers(call, "scan_input_axes", len(scanned))
+    axes = [normal_axis(axis, each.type.rank) for axis, each in zip(axes, scanned, strict=True)]
+    slices = _Slices(scanned, axes, _numbers(call, "scan_input_directions", len(scanned)))
+    trips = _common_length(call, slices)
+    return _scan(call, initial, slices, trips, trips)
+
+
+@operator("Scan", since=8)
+def scan_in_batch(call: Call, lengths: ITensor | None, *inputs: ITensor) -> list[ITensor]:
+    """A loop over slices for each batch item, each with its own number of iterations."""
+    make = call.make
+    initial, scanned = _split(call, inputs)
+    require(
+        all(each.type.rank >= 2 for each in scanned) and all(each.type.rank >= 1 for each in initial),
+        "states must have a batch axis, and scanned inputs a batch and a time axis",
+    )
+    batch = make.network.add_loop()
+    batch.name = f"{call.node.name} batch"
+    members = _common_length(call, _Slices(scanned, [0] * len(scanned), []))
+    batch.add_trip_limit(members, TripLimit.COUNT)
+    capacity = _common_length(call, _Slices(scanned, [1] * len(scanned), []))
+    count = capacity
+    if lengths is not None:
+        count = make.cast(batch.add_iterator(lengths).outputs[0], np.int64)
+    own = [batch.add_iterator(each).outputs[0] for each in initial]
+    rows = [batch.add_iterator(each).outputs[0] for each in scanned]
+    slices = _Slices(rows, [0] * len(rows), _numbers(call, "directions", len(rows)))
+    outputs = _scan(call, own, slices, count, capacity)
+    return [make.stacked(batch, each, members) for each in outputs]
+
+
+def _split(call: Call, inputs: Sequence[ITensor]) -> tuple[Sequence[ITensor], Sequence[ITensor]]:
+    """The initial states, and the scanned inputs."""
+    count = call.attribute("num_scan_inputs")
+    require(1 <= count <= len(inputs), f"num_scan_inputs is {count}, and there are {len(inputs)} inputs")
+    return inputs[: len(inputs) - count], inputs[len(inputs) - count :]
+
+
+def _common_length(call: Call, slices: _Slices) -> ITensor:
+    """The length of the scanned axes, which must be equal: an iteration reads past the end of one that is shorter."""
+    make = call.make
+    lengths = [make.length(each, axis) for each, axis in zip(slices.tensors, slices.axes, strict=True)]
+    known = sorted({each for each in lengths if isinstance(each, int)})
+    require(len(known) <= 1, f"the scanned inputs have {known} elements, but must have equally many")
+    longest = make.tensor(np.int64(known[0]) if known else lengths[0])
+    for length in lengths:
+        if isinstance(length, ITensor) and length is not longest:
+            longest = make.maximum(longest, length)
+    return longest
+
+
+def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITensor, capacity: ITensor) -> list[ITensor]:
+    """The last states, and the rows of all iterations, padded with zeros up to ``capacity``."""
+    make = call.make
+    loop = make.network.add_loop()
+    loop.name = call.node.name
+    loop.add_trip_limit(trips, TripLimit.COUNT)
+    places = zip(slices.tensors, slices.axes, slices.backwards, strict=True)
+    given = [loop.add_iterator(each, axis, bool(backwards)).outputs[0] for each, axis, backwards in places]
+    carried = CarriedValues(make, loop, initial)
+    rows = carried.through(lambda values: split_outputs(call.subgraph("body")(*values, *given), len(values)))
+    axes, backwards = (_numbers(call, f"scan_output_{each}", len(rows)) for each in ("axes", "directions"))
+    stacked = [
+        make.stacked(loop, row.value, capacity, axis, bool(reverse))
+        for row, axis, reverse in zip(rows, axes, backwards, strict=True)
+    ]
+    return [*carried.last(), *stacked]
+
+
+def _numbers(call: Call, name: str, count: int) -> list[int]:
+    """A number for each of some inputs or outputs, 0 by default."""
+    numbers = call.attribute(name) or [0] * count
+    require(len(numbers) == count, f"{name} has {len(numbers)} numbers, but must have {count}")
+    return numbers

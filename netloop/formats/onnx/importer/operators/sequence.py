@@ -1,0 +1,93 @@
+"""Sequences and optional values."""
+
+import numpy as np
+from onnx import TensorProto
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.inputs import DeclaredType
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.tensors import element_type
+from netloop.model.formulas import as_dtype
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.types import OptionalType
+
+
+@operator("SequenceEmpty", since=11)
+def sequence_empty(call: Call) -> ITensor:
+    """Empty sequence."""
+    return call.make.sequence([], as_dtype(element_type(call.attribute("dtype", TensorProto.FLOAT))))
+
+
+@operator("SequenceConstruct", since=11)
+def sequence_construct(call: Call, *inputs: ITensor) -> ITensor:
+    """Sequence of the inputs."""
+    require(len(inputs) > 0, "the sequence has no tensors", fix="use SequenceEmpty for an empty sequence")
+    return call.make.sequence(inputs)
+
+
+@operator("SequenceInsert", since=11)
+def sequence_insert(call: Call, sequence: ITensor, tensor: ITensor, position: ITensor | None = None) -> ITensor:
+    """Sequence with one more tensor."""
+    return call.make.sequence_insert(sequence, tensor, position)
+
+
+@operator("SequenceErase", since=11)
+def sequence_erase(call: Call, sequence: ITensor, position: ITensor | None = None) -> ITensor:
+    """Sequence with one tensor removed."""
+    return call.make.sequence_erase(sequence, position)
+
+
+@operator("SequenceAt", since=11)
+def sequence_at(call: Call, sequence: ITensor, position: ITensor) -> ITensor:
+    """Tensor at a position of a sequence."""
+    return call.make.sequence_at(sequence, position)
+
+
+@operator("SequenceLength", since=11)
+def sequence_length(call: Call, sequence: ITensor) -> ITensor:
+    """Number of tensors in a sequence."""
+    return call.make.sequence_length(sequence)
+
+
+@operator("ConcatFromSequence", since=11)
+def sequence_concatenation(call: Call, sequence: ITensor) -> ITensor:
+    """Concatenation of the tensors of a sequence, along an existing or a new axis."""
+    return call.make.sequence_concat(sequence, call.attribute("axis"), bool(call.attribute("new_axis", 0)))
+
+
+@operator("SplitToSequence", since=11)
+def sequence_split(call: Call, x: ITensor, lengths: ITensor | None = None) -> ITensor:
+    """Parts of a tensor along an axis, as a sequence; given lengths keep the axis."""
+    keep_axis = lengths is not None or bool(call.attribute("keepdims", 1))
+    return call.make.sequence_split(x, lengths, call.attribute("axis", 0), keep_axis)
+
+
+# ---------------------------------------------------------------------- optional values
+
+
+@operator("Optional", since=15)
+def optional(call: Call, x: ITensor | None = None) -> ITensor:
+    """Optional value, of the type of the input or of the attribute."""
+    if x is not None:
+        return call.make.network.add_optional(x).outputs[0]
+    given = call.attribute("type")
+    require(given is not None, "the optional value has neither an input nor a type")
+    found = DeclaredType(given)
+    require(not found.optional, "an optional value must hold a tensor or a sequence")
+    require(found.sequence or found.shape is not None, "the type of the tensor has an unknown number of axes")
+    return call.make.network.add_optional(None, found.dtype, None if found.sequence else found.shape).outputs[0]
+
+
+@operator("OptionalHasElement", since=15)
+def optional_has(call: Call, x: ITensor | None = None) -> ITensor:
+    """Whether an optional value is present."""
+    if x is None or not isinstance(x.type, OptionalType):
+        return call.make.constant(np.asarray(x is not None))
+    return call.make.network.add_optional_has(x).outputs[0]
+
+
+@operator("OptionalGetElement", since=15)
+def optional_get(call: Call, x: ITensor) -> ITensor:
+    """Value of an optional, which must be present."""
+    return call.make.network.add_optional_get(x).outputs[0] if isinstance(x.type, OptionalType) else x

@@ -1,0 +1,68 @@
+"""Slices, parts and repetitions."""
+
+import numpy as np
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.model.formulas import Length
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.enums import SampleMode
+from netloop.values.types import normal_axis
+
+
+@operator("Slice")
+def slice_by_attributes(call: Call, x: ITensor) -> ITensor:
+    """A range of some axes, without steps."""
+    starts, ends = (np.array(call.attribute(name), np.int64) for name in ("starts", "ends"))
+    axes = np.array(call.attribute("axes", list(range(len(starts)))), np.int64)
+    return call.make.slice_between(x, *map(call.make.constant, (starts, ends, axes)))
+
+
+@operator("Slice", since=10)
+def slice_(
+    call: Call, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor | None = None, steps: ITensor | None = None
+) -> ITensor:
+    """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
+    return call.make.slice_between(x, starts, ends, axes, steps)
+
+
+@operator("Split", since=(1, 13, 18))
+def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
+    """Parts along an axis, of given lengths, or of equal lengths except the last."""
+    make, count = call.make, len(call.node.proto.output)
+    axis = normal_axis(call.attribute("axis", 0), x.type.rank)
+    asked = call.attribute("num_outputs", count) if call.node.version >= 18 else count
+    require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
+    given = call.attribute("split")  # the lengths before version 13
+    sizes = sizes if given is None else make.constant(given, np.int64)
+    sizes = _even_sizes(call, make.length(x, axis), count) if sizes is None else make.list_tensor(sizes)
+    require(sizes.type.shape == (count,), f"the lengths of the parts are {sizes.type}, and there are {count} outputs")
+    return list(make.split(x, axis, sizes))
+
+
+def _even_sizes(call: Call, length: Length, count: int) -> ITensor:
+    """Equal lengths, except a shorter last one."""
+    make = call.make
+    if not isinstance(length, ITensor):
+        size = -(-length // max(count, 1))
+        return make.constant(np.clip(length - size * np.arange(count), 0, size))
+    whole = make.tensor(length)
+    size = make.floor_div(make.add(whole, count - 1), count)
+    places = make.mul(size, np.arange(count))
+    return make.maximum(make.minimum(size, make.sub(whole, places)), 0)
+
+
+@operator("Tile")
+def tile_axis(call: Call, x: ITensor, times: ITensor, axis: ITensor) -> ITensor:
+    """Repetition of one axis."""
+    make = call.make
+    times, axis = make.list_tensor(times), make.list_tensor(axis)
+    sizes = make.mul(make.gather(make.shape(x), axis), times)
+    return make.slice(x, [0], sizes, [1], axis, SampleMode.WRAP)
+
+
+@operator("Tile", since=6)
+def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
+    """Repetition of each axis."""
+    return call.make.tile(x, times)

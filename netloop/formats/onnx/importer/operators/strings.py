@@ -1,0 +1,50 @@
+"""Operators on strings."""
+
+from typing import Any
+
+from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.operator_table import operator
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.enums import StringCase
+from netloop.values.string_arrays import string_array
+from netloop.values.types import Array
+
+CASES = {"NONE": StringCase.NONE, "LOWER": StringCase.LOWER, "UPPER": StringCase.UPPER}
+
+
+def texts_of(call: Call, name: str) -> Array | None:
+    """An attribute that is a list of strings; None if it is left out."""
+    given: Any = call.attribute(name)
+    return None if given is None else string_array(given)
+
+
+@operator("StringConcat", since=20)
+def concatenate(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """The strings of two tensors, one after the other."""
+    a, b = call.make.aligned(a, b)
+    return call.make.network.add_string_concatenation(a, b).outputs[0]
+
+
+@operator("StringSplit", since=20)
+def split(call: Call, x: ITensor) -> list[ITensor]:
+    """The parts of strings between delimiters, and their numbers."""
+    delimiter, most = call.attribute("delimiter", ""), call.attribute("maxsplit")
+    return [*call.make.network.add_string_split(x, delimiter, most).outputs]
+
+
+@operator("StringNormalizer", since=10)
+def normalize(call: Call, x: ITensor) -> ITensor:
+    """Strings in one case, without stop words."""
+    case, is_case_sensitive = call.attribute("case_change_action"), bool(call.attribute("is_case_sensitive"))
+    require(case in CASES, f"case_change_action is {case!r}, but must be one of {', '.join(CASES)}")
+    network, stopwords = call.make.network, texts_of(call, "stopwords")
+    return network.add_string_normalization(x, CASES[case], stopwords, is_case_sensitive).outputs[0]
+
+
+@operator("RegexFullMatch", since=20)
+def match(call: Call, x: ITensor) -> ITensor:
+    """Whether a regular expression matches whole strings."""
+    pattern = call.attribute("pattern")
+    require(pattern is not None, "the attribute 'pattern' is missing")
+    return call.make.network.add_string_match(x, pattern).outputs[0]

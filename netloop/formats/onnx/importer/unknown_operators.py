@@ -1,0 +1,101 @@
+"""The operators of a model that netloop cannot import, all at once, each with a way out."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from onnx import AttributeProto, NodeProto, defs
+
+from netloop.formats.onnx.importer.function_calls import domain_of
+from netloop.formats.onnx.importer.microsoft_schemas import MICROSOFT
+from netloop.formats.onnx.importer.model import NEWEST, Model, opsets_of, version_of
+from netloop.formats.onnx.importer.node import ImportedNode
+from netloop.formats.onnx.importer.operator_table import TABLE
+from netloop.values.diagnostics import Finding, did_you_mean, reason
+
+LAYOUTS = "onnxruntime made it for one machine: load the model before that, or save at ORT_ENABLE_EXTENDED or below"
+OPTIMIZED = "if onnxruntime's tools made it, load the model before them, or save at ORT_ENABLE_BASIC"
+FIXES = {"com.microsoft.nchwc": LAYOUTS, "com.ms.internal.nhwc": LAYOUTS, MICROSOFT: OPTIMIZED}
+"""What to do about the operators of a domain that netloop does not import."""
+
+
+def unknown_operators(model: Model, given: Collection[tuple[str, str]] = ()) -> dict[str, list[ImportedNode]]:
+    """The nodes of each operator that netloop cannot import, those inside nodes and in functions too.
+
+    ``given`` are the domains and names of operators that the caller imports.
+    """
+    found: dict[str, list[ImportedNode]] = {}
+    for node in _nodes(model):
+        if node.key not in model.functions and node.key[:2] not in given and not _is_known(node):
+            found.setdefault(node.operator, []).append(node)
+    return found
+
+
+def unknown_findings(model: Model, unknown: Mapping[str, list[ImportedNode]]) -> list[Finding]:
+    """A finding for each unknown operator, at its first node."""
+    found: list[Finding] = []
+    for operator, nodes in unknown.items():
+        what = f"netloop has no operator {operator}" + (f", which {len(nodes)} nodes have" if len(nodes) > 1 else "")
+        where = f"{model.name}, {nodes[0].description}"
+        found.append(Finding("NL744", what, where, reason("NL744"), _way_out(model, nodes[0]), at=nodes[0]))
+    return found
+
+
+def _nodes(model: Model) -> Iterator[ImportedNode]:
+    """The nodes of a model, those inside nodes, and those of the functions that they call, of each function once."""
+    called: set[tuple[str, str, str]] = set()
+    graphs = [_Graph(model.proto.graph.node, model.opsets)]
+    while graphs:
+        graph = graphs.pop()
+        for number, proto in enumerate(graph.nodes):
+            at = number if graph.at is None else graph.at
+            node = ImportedNode(proto, version_of(proto, graph.opsets), number, outermost=at, functions=graph.functions)
+            yield node
+            inner = [each.g.node for each in proto.attribute if each.type == AttributeProto.GRAPH]
+            graphs += [replace(graph, nodes=each, at=at) for each in inner]
+            body = model.functions.get(node.key)
+            if body is not None and node.key not in called:
+                called.add(node.key)
+                opsets = {**graph.opsets, **opsets_of(body.opset_import)}
+                graphs.append(_Graph(body.node, opsets, at, (*graph.functions, node.op)))
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """A graph or function whose nodes are to be looked at.
+
+    Attributes:
+        nodes: the nodes.
+        opsets: the version of each domain.
+        at: the number of the node of the model's own graph that it is inside; None for that graph.
+        functions: the functions around it, the outermost first.
+    """
+
+    nodes: Sequence[NodeProto]
+    opsets: Mapping[str, int]
+    at: int | None = None
+    functions: tuple[str, ...] = ()
+
+
+def _is_known(node: ImportedNode) -> bool:
+    """Whether netloop has an operator, or the standard defines it by others."""
+    schema: Any = node.schema  # the stubs of onnx lack some of its methods
+    is_function = schema is not None and (schema.has_function or schema.has_context_dependent_function)
+    return is_function or TABLE.version_at(node.key[:2], node.since) is not None
+
+
+def _way_out(model: Model, node: ImportedNode) -> str:
+    """What the owner of a model can do about a node whose operator is unknown."""
+    key = f"{node.domain}::{node.op}" if node.domain else node.op
+    own = f"pass operators={{{key!r}: function}}, a function that adds its layers"
+    if node.domain in FIXES:
+        return f"{FIXES[node.domain]}; or {own}"
+    if node.domain not in NEWEST:
+        return f"{own}; or make it a function of the model"
+    if any(domain_of(each.domain) == node.domain and each.version > node.version for each in model.proto.opset_import):
+        return f"upgrade the package onnx; or {own}"
+    versions = sorted(TABLE.versions((node.domain, node.op)))
+    if versions:
+        return f"export the model for version {versions[0]} of the operators, or convert it with onnx.version_converter"
+    standard = [each.name for each in defs.get_all_schemas() if each.domain == node.domain]
+    return (node.schema is None and did_you_mean(node.op, standard)) or f"export the model without it; or {own}"

@@ -1,0 +1,94 @@
+"""Layers whose output is one of their inputs, as the others are constants that change nothing. They get no node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.gather import IGatherLayer
+from netloop.model.layers.pointwise import IElementWiseLayer, ISelectLayer
+from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer
+from netloop.model.layers.sources import IShapeLayer
+from netloop.values.enums import ElementWiseOperation
+from netloop.values.types import INTEGERS, TensorType
+
+# fmt: off
+NEUTRAL: dict[ElementWiseOperation, int] = {
+    ElementWiseOperation.SUM: 0, ElementWiseOperation.SUB: 0, ElementWiseOperation.PROD: 1, ElementWiseOperation.DIV: 1,
+    ElementWiseOperation.AND: True, ElementWiseOperation.OR: False, ElementWiseOperation.XOR: False,
+}
+# fmt: on
+"""The operand that changes nothing."""
+
+ONLY_SECOND = {ElementWiseOperation.SUB, ElementWiseOperation.DIV}
+OF_BOOL = {ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR}
+OF_INTEGERS = {ElementWiseOperation.SUM, ElementWiseOperation.SUB}
+"""Operations for which 0 is not neutral in floats: the sum of -0 and 0 is 0."""
+
+
+DEEPEST = 8
+"""The most layers that are followed to see that a number is not negative."""
+
+EXTREMES = {ElementWiseOperation.MAX: any, ElementWiseOperation.MIN: all}
+
+
+def unchanged_input(layer: ILayer, types: TypeTable) -> ITensor | None:
+    """The input that the output of a layer equals, whatever its value is; None if there is none."""
+    inputs = [tensor for tensor in layer.inputs if tensor is not None]
+    chosen = _chosen(layer, inputs, types)
+    if chosen is None or not _keeps_shape(types[chosen], [types[tensor] for tensor in inputs], types[layer.outputs[0]]):
+        return None
+    return chosen
+
+
+def _chosen(layer: ILayer, inputs: Sequence[ITensor], types: TypeTable) -> ITensor | None:
+    if isinstance(layer, ISelectLayer):
+        condition, then, other = inputs
+        if _is_everywhere(types[condition], True):
+            return then
+        return other if _is_everywhere(types[condition], False) else None
+    if not isinstance(layer, IElementWiseLayer) or layer.op not in NEUTRAL or not _applies(layer, types[inputs[0]]):
+        return None
+    a, b = inputs
+    if _is_everywhere(types[b], NEUTRAL[layer.op]):
+        return a
+    return b if layer.op not in ONLY_SECOND and _is_everywhere(types[a], NEUTRAL[layer.op]) else None
+
+
+def _applies(layer: IElementWiseLayer, type: TensorType) -> bool:
+    """Whether the neutral operand of an operation is neutral for an element type."""
+    if layer.op in OF_BOOL:
+        return type.is_bool
+    return type.dtype in INTEGERS or layer.op not in OF_INTEGERS
+
+
+def _is_everywhere(type: TensorType, number: int) -> bool:
+    return type.value is not None and type.value.size > 0 and bool(np.all(type.value == number))
+
+
+def _keeps_shape(chosen: TensorType, inputs: Sequence[TensorType], output: TensorType) -> bool:
+    """Whether an input is not broadcast: its lengths are those of the output, or all others are 1."""
+    if chosen.is_fixed and output.is_fixed:
+        return chosen.shape == output.shape
+    return all(set(type.shape) <= {1} for type in inputs if type is not chosen)
+
+
+def is_non_negative(tensor: ITensor, types: TypeTable, deepest: int = DEEPEST) -> bool:
+    """Whether an integer is known to be 0 or more, as a length or a maximum; False after as many layers as allowed."""
+    layer, value = tensor.producer, types[tensor].value
+    if value is not None:
+        return bool(np.all(value >= 0))
+    if layer is None or deepest == 0:
+        return False
+    answers = (source is not None and is_non_negative(source, types, deepest - 1) for source in layer.inputs)
+    if isinstance(layer, IGatherLayer | IShuffleLayer | ISqueezeLayer):
+        return next(answers)
+    if isinstance(layer, ISelectLayer):
+        return list(answers)[1:] == [True, True]
+    if isinstance(layer, IElementWiseLayer) and layer.op in EXTREMES:
+        return EXTREMES[layer.op](answers)
+    return isinstance(layer, IShapeLayer)

@@ -1,0 +1,21 @@
+"""Grid sampling."""
+
+from netloop.formats.onnx_graph.graph import OnnxNode
+from netloop.formats.openvino.exporter.ir import IrPort
+from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
+from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.shared.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
+from netloop.values.diagnostics import require
+
+
+@exports("GridSample")
+def grid_sample(build: LayerBuilder, node: OnnxNode, x: IrPort, grid: IrPort) -> IrPort:
+    """The elements at the positions of a grid."""
+    require(x.shape is None or len(x.shape) == 4, "it samples volumes", "OpenVINO's GridSample takes only images")
+    given = node.attributes
+    return build.op(
+        "GridSample", 9, x, grid,
+        shape=open_shape(x), align_corners=bool(given["align_corners"]),
+        mode=GRID_SAMPLE_MODES.onnx_to_openvino[given["mode"]],
+        padding_mode=GRID_SAMPLE_PADDINGS.onnx_to_openvino[given["padding_mode"]],
+    )  # fmt: skip

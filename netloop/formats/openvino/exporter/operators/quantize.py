@@ -1,0 +1,44 @@
+"""Quantization, written as products and roundings."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.formats.onnx_graph.graph import OnnxNode
+from netloop.formats.onnx_graph.node_builder import FLOAT
+from netloop.formats.openvino.exporter.ir import IrPort
+from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, rank_of
+from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.operators.pointwise import clip
+
+
+@exports("QuantizeLinear")
+def quantize(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort) -> IrPort:
+    """``x / scale``, rounded to an element type and clamped to its range."""
+    to = node.attributes["output_dtype"]
+    steps = build.pointwise("Divide", x, _broadcastable(build, node, x, scale), m_pythondiv=False)
+    if jnp.issubdtype(to, jnp.integer):
+        steps = build.op("Round", 5, steps, shape=steps.shape, mode="half_to_even")
+    limits = jnp.iinfo(to) if jnp.issubdtype(to, jnp.integer) else jnp.finfo(to)
+    bounds = (build.constant(np.float32(each)) for each in (limits.min, limits.max))
+    return build.cast(clip(build, node, steps, *bounds), to)
+
+
+@exports("DequantizeLinear")
+def dequantize(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort) -> IrPort:
+    """``x * scale``."""
+    wide, own = build.cast(x, FLOAT), build.cast(_broadcastable(build, node, x, scale), FLOAT)
+    return build.cast(build.pointwise("Multiply", wide, own), scale.dtype)
+
+
+def _broadcastable(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort) -> IrPort:
+    """The scales in a shape that broadcasts to the tensor."""
+    if scale.shape == ():
+        return scale
+    rank, axis, size = rank_of(x), node.attributes.get("axis", 1), node.attributes.get("block_size", 0)
+    if not size:
+        return build.reshape(scale, [-1 if each == axis % rank else 1 for each in range(rank)])
+    if size == 1:
+        return scale
+    assert x.shape is not None
+    places = build.constant(np.arange(x.shape[axis], dtype=np.int64) // size)
+    return build.op("Gather", 8, scale, places, build.constant(np.int64(axis)), shape=x.shape, batch_dims=0)

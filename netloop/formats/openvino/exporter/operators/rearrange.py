@@ -1,0 +1,56 @@
+"""Reshape, transpose, concatenate, broadcast."""
+
+from netloop.formats.onnx_graph.graph import OnnxNode
+from netloop.formats.openvino.exporter.ir import IrPort
+from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, broadcast_shape, expanded_shape
+from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.operators.sources import filled_shape
+
+
+@exports("Reshape")
+def reshape(build: LayerBuilder, node: OnnxNode, x: IrPort, shape: IrPort) -> IrPort:
+    """The elements in another shape."""
+    return build.reshape(x, shape, zero_copies=not node.attributes.get("allowzero"))
+
+
+@exports("Squeeze")
+def squeeze(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort) -> IrPort:
+    """The tensor without axes of length 1."""
+    dropped, rank = build.ints(axes), len(x.shape or ())
+    shape = None
+    if dropped is not None and x.shape is not None:
+        places = {axis % rank for axis in dropped}
+        shape = tuple(length for axis, length in enumerate(x.shape) if axis not in places)
+    return build.op("Squeeze", 1, x, axes, shape=shape)
+
+
+@exports("Unsqueeze")
+def unsqueeze(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort) -> IrPort:
+    """The tensor with new axes of length 1."""
+    known = build.ints(axes)
+    if known == []:
+        return x
+    return build.op("Unsqueeze", 1, x, axes, shape=None if known is None else expanded_shape(x.shape, known))
+
+
+@exports("Transpose")
+def transpose(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """The tensor with its axes in another order."""
+    order = node.attributes["perm"]
+    shape = None if x.shape is None else tuple(x.shape[axis] for axis in order)
+    return build.op("Transpose", 1, x, build.int64s(*order), shape=shape)
+
+
+@exports("Concat")
+def concat(build: LayerBuilder, node: OnnxNode, *parts: IrPort) -> IrPort:
+    """Tensors joined along an axis."""
+    return build.concat(parts, node.attributes["axis"])
+
+
+@exports("Expand")
+def expand(build: LayerBuilder, node: OnnxNode, x: IrPort, lengths: IrPort) -> IrPort:
+    """The tensor and a shape broadcast to each other. OpenVINO ends the process at a shape without axes."""
+    if build.ints(lengths) == []:
+        return x
+    shape = broadcast_shape((x.shape, filled_shape(build, lengths)))
+    return build.op("Broadcast", 3, x, lengths, shape=shape, mode="bidirectional")

@@ -1,0 +1,76 @@
+"""Reductions, running sums, softmax and top-k."""
+
+from typing import Any
+
+import numpy as np
+
+from netloop.formats.onnx_graph.graph import OnnxNode
+from netloop.formats.onnx_graph.node_builder import BOOL, INT64
+from netloop.formats.openvino.exporter.ir import IrPort
+from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, rank_of
+from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
+from netloop.values.enums import ReduceOperation, TopKOperation
+from netloop.values.types import UNKNOWN, Shape
+
+WORST = {ReduceOperation.MAX: -1.0, ReduceOperation.MIN: 1.0}
+"""The sign of the infinity that an extreme of nothing is."""
+
+
+@exports(*REDUCTIONS.onnx.read)
+def reduction(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort | None = None) -> IrPort:
+    """Elements combined along axes, by default all."""
+    op, keeps = REDUCTIONS.onnx.read[node.op], bool(node.attributes["keepdims"])
+    over = build.int64s(*range(rank_of(x))) if axes is None else axes
+    if build.ints(over) == []:
+        return x
+    type = (BOOL_REDUCTIONS if x.dtype == BOOL else REDUCTIONS).openvino.write[op]
+    shape = _shape(x.shape, build.ints(over), keeps)
+    made = build.op(type, 1, x, over, shape=shape, keep_dims=keeps)
+    return _with_infinity(build, WORST[op], made) if op in WORST and x.dtype.kind == "f" else made
+
+
+def _with_infinity(build: LayerBuilder, sign: float, x: IrPort) -> IrPort:
+    """Replace the last finite number by infinity.
+
+    OpenVINO gives that number for an extreme of nothing or of infinities only.
+    """
+    last = build.constant(sign * np.finfo(x.dtype).max, x.dtype)
+    is_last = build.pointwise("Equal", x, last, dtype=BOOL)
+    return build.where(is_last, build.constant(sign * np.inf, x.dtype), x)
+
+
+def _shape(shape: Shape | None, axes: list[int] | None, keeps: bool) -> Shape | None:
+    if shape is None or axes is None:
+        return None
+    over = {axis % len(shape) for axis in axes}
+    return tuple(1 if axis in over else length for axis, length in enumerate(shape) if keeps or axis not in over)
+
+
+@exports("CumSum")
+def cumulative_sum(build: LayerBuilder, node: OnnxNode, x: IrPort, axis: IrPort) -> IrPort:
+    """Running sums along an axis."""
+    flags: dict[str, Any] = {each: bool(node.attributes[each]) for each in ("exclusive", "reverse")}
+    return build.op("CumSum", 3, x, axis, shape=x.shape, **flags)
+
+
+@exports("Softmax")
+def softmax(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """Softmax along an axis."""
+    return build.op("SoftMax", 8, x, shape=x.shape, axis=node.attributes["axis"])
+
+
+@exports("TopK")
+def top_k(build: LayerBuilder, node: OnnxNode, x: IrPort, count: IrPort) -> tuple[IrPort, IrPort]:
+    """The largest or smallest elements along an axis, and their indices."""
+    axis, shape, known = node.attributes["axis"], None, build.ints(count)
+    mode = TOP_K.openvino.write[TopKOperation.MAX if node.attributes["largest"] else TopKOperation.MIN]
+    if x.shape is not None:
+        place = axis % len(x.shape)
+        shape = tuple(length if at != place else known[0] if known else UNKNOWN for at, length in enumerate(x.shape))
+    made = IrPort(x.dtype, shape), IrPort(INT64, shape)
+    build.layer(
+        "TopK", 11, [x, build.reshape(count, ())], made,
+        axis=axis, mode=mode, sort="value", index_element_type=INT64, stable=True,
+    )  # fmt: skip
+    return made

@@ -1,0 +1,35 @@
+"""Slices and tiles."""
+
+from netloop.formats.onnx_graph.graph import OnnxNode
+from netloop.formats.openvino.exporter.ir import IrPort
+from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
+from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.values.types import UNKNOWN
+
+
+@exports("Slice")
+def slice_(
+    build: LayerBuilder,
+    node: OnnxNode,
+    x: IrPort,
+    starts: IrPort,
+    ends: IrPort,
+    axes: IrPort | None = None,
+    steps: IrPort | None = None,
+) -> IrPort:
+    """Elements from a start by a stride, along some axes."""
+    count = 1 if starts.shape is None else starts.shape[0]
+    step = build.int64s(*[1] * count) if steps is None else steps
+    over = build.int64s(*range(count)) if axes is None else axes
+    places = build.ints(over)
+    shape = None
+    if x.shape is not None and places is not None:
+        cut = {axis % len(x.shape) for axis in places}
+        shape = tuple(UNKNOWN if axis in cut else length for axis, length in enumerate(x.shape))
+    return build.op("Slice", 8, x, starts, ends, step, over, shape=shape)
+
+
+@exports("Tile")
+def tile(build: LayerBuilder, node: OnnxNode, x: IrPort, repeats: IrPort) -> IrPort:
+    """The tensor repeated along each axis."""
+    return build.op("Tile", 1, x, repeats, shape=open_shape(x))

@@ -1,0 +1,146 @@
+"""Control flow."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.inputs import declared_shape
+from netloop.formats.openvino.importer.loop_ports import LoopRoles, loop_roles, type_of
+from netloop.formats.openvino.importer.loop_slices import joined, slices_of
+from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.weights import element_type
+from netloop.formats.shared import IterationResult, LoopLimits, build_loop
+from netloop.formats.shared.alternatives import Split, Value, if_outputs
+from netloop.model.formulas import FormulaBuilder
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
+from netloop.values.diagnostics import quoted, require
+
+
+@operator("If", "opset8")
+def conditional(call: Call, condition: ITensor, *inputs: ITensor) -> list[Value]:
+    """One of two graphs; a constant condition imports only that one."""
+    make = call.make
+    condition = make.scalar(make.cast(condition, np.bool_))
+    known = make.known(condition)
+    if known is not None:
+        return _branch(call, "then_body" if known else "else_body", inputs)
+    branches: list[list[Value]] = []
+    for name, is_true in (("then_body", True), ("else_body", False)):
+        with call.assumptions.assume(condition, is_true):
+            branches.append(_branch(call, name, inputs))
+    pairs = [_with_one_rank(call, a, b) for a, b in zip(*branches, strict=True)]
+    return if_outputs(Split(make.network, condition, call.layer.name), *zip(*pairs, strict=True))
+
+
+def _branch(call: Call, name: str, inputs: Sequence[ITensor]) -> list[Value]:
+    """The outputs of the layer in one branch."""
+    inner = call.body(name)
+    ports = dict(zip((each.id for each in call.layer.inputs[1:]), inputs, strict=True))
+    for each in inner.body.inputs:
+        require(each.port in ports, f"<{name}> reads port {each.port}, which is not an input")
+    results = inner.values({each.layer: ports[each.port] for each in inner.body.inputs})
+    given = {each.port: results[each.layer] for each in inner.body.outputs}
+    for each in call.layer.outputs:
+        require(each.id in given, f"<{name}> has no result for output {each.id}")
+    return [given[each.id] for each in call.layer.outputs]
+
+
+def _with_one_rank(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
+    """Both values, a scalar as a list of one if the other is a list."""
+    if isinstance(a, ITensor) and isinstance(b, ITensor) and {a.type.rank, b.type.rank} == {0, 1}:
+        return call.make.flat(a), call.make.flat(b)
+    return a, b
+
+
+@operator("TensorIterator", "opset1")
+@operator("Loop", "opset5")
+def loop(call: Call, *inputs: ITensor | None) -> list[ITensor]:
+    """A counted loop, a conditional loop, or both, or a loop over slices."""
+    return _ImportedLoop(call, loop_roles(call, inputs)).outputs()
+
+
+class _ImportedLoop:
+    """An imported loop."""
+
+    def __init__(self, call: Call, roles: LoopRoles) -> None:
+        self._call = call
+        self._make = call.make
+        self._roles = roles
+        self._inner = call.body("body")
+        self._slices = {entry.layer: slices_of(call.make, x, entry) for entry, x in roles.sliced}
+        carried = {each.result for each in roles.states}
+        outputs = roles.outputs
+        self._joined = [each for each in outputs if each.axis is not None]
+        self._finals = [each for each in outputs if each.axis is None and each.layer not in carried]
+
+    def outputs(self) -> list[ITensor]:
+        """The outputs of the layer."""
+        states, layer = self._roles.states, self._call.layer
+        left = build_loop(self._make, layer.name, [each.initial for each in states], self._limits(), self._body)
+        last = dict(zip((each.result for each in states), left.last, strict=True))
+        outputs = {each.port: last[each.layer] for each in self._roles.outputs if each.layer in last}
+        outputs.update(zip((each.port for each in self._finals), left.finals, strict=True))
+        outputs.update(zip((each.port for each in self._joined), left.rows, strict=True))
+        for port in layer.outputs:
+            require(port.id in outputs, f"no result of the body is output {port.id}")
+        return [outputs[each.id] for each in layer.outputs]
+
+    def _limits(self) -> LoopLimits:
+        make, roles = self._make, self._roles
+        if roles.trip_count is None and roles.goes_on is None:
+            return LoopLimits(self._common_length(), None)
+        lengths = [make.tensor(np.int64(each.count)) for each in self._slices.values() if isinstance(each.count, int)]
+        lengths += [each.count for each in self._slices.values() if isinstance(each.count, ITensor)]
+        if roles.trip_count is not None and (known := make.ints(roles.trip_count)) and known[0] >= 0:
+            lengths.append(roles.trip_count)
+        return LoopLimits(
+            roles.trip_count, roles.goes_on, reduce(make.minimum, lengths) if lengths else None, endless=True
+        )
+
+    def _common_length(self) -> ITensor:
+        """The number of slices of all sliced inputs; 1 if there are none."""
+        make, name = self._make, self._call.layer.name
+        counts = [each.count for each in self._slices.values()]
+        known = sorted({each for each in counts if isinstance(each, int)})
+        require(len(known) <= 1, f"the sliced inputs have {known} slices, but must have equally many")
+        require(bool(counts) or self._call.layer.type.lower() != "loop", "the loop has neither a count nor a condition")
+        common = make.tensor(np.int64(known[0] if known else 1) if known or not counts else counts[0])
+        for each in counts:
+            if isinstance(each, ITensor) and each is not common:
+                make.network.add_assertion(
+                    make.equal(each, common), f"inputs of {quoted(name)} have equally many slices"
+                )
+        return common
+
+    def _body(self, loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:
+        make, roles = self._make, self._roles
+        given = {**roles.same, **{each: make.constant(True) for each in roles.certain}}
+        given |= zip((each.parameter for each in roles.states), values, strict=True)
+        given |= {id: each.read(loop) for id, each in self._slices.items()}
+        if roles.counter is not None:
+            given[roles.counter] = self._counter(roles.counter, iteration)
+        results = self._inner(given)
+        goes_on = make.constant(True) if roles.condition is None else results[roles.condition]
+        return IterationResult(
+            make.scalar(make.cast(goes_on, np.bool_)),
+            [_in_rank_of(make, each.initial, results[each.result]) for each in roles.states],
+            [joined(results[each.layer], each) for each in self._joined],
+            [results[each.layer] for each in self._finals],
+        )
+
+    def _counter(self, id: int, iteration: ITensor) -> ITensor:
+        """The number of the iteration, of the type and rank that the body declares."""
+        parameter = self._inner.body.graph.layers[id]
+        number = self._make.cast(iteration, element_type(type_of(parameter)))
+        return self._make.flat(number) if declared_shape(parameter) else number
+
+
+def _in_rank_of(make: FormulaBuilder, initial: ITensor, following: ITensor) -> ITensor:
+    """The next value of a state in the rank of its initial value: a list of one element for a scalar, or back."""
+    ranks = initial.type.rank, following.type.rank
+    if ranks == (0, 1):
+        return make.scalar(following)
+    return make.flat(following) if ranks == (1, 0) else following

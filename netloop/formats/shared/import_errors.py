@@ -1,0 +1,153 @@
+"""The errors of a model: collected while it is imported, and raised at once."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, BinaryIO, TypeVar
+
+from netloop.model.graph.call_site import importing
+from netloop.process.file_reading import OUT_OF_MEMORY, open_regular, require_memory
+from netloop.values.diagnostics import (
+    Finding,
+    LayerError,
+    ModelError,
+    NetloopError,
+    NetworkError,
+    SourceLocation,
+    reason,
+)
+
+T = TypeVar("T")
+
+MOST_FINDINGS = 1000
+"""The number of findings after which an import stops."""
+FAULT = "NL754"
+INVALID_NODE = "an operator is defined only for inputs and attributes of certain types and shapes"
+"""The reason of NL401 in a model."""
+
+
+class Unimported:
+    """Placeholder for a value that could not be imported."""
+
+
+class InputNotImported(Exception):
+    """Raised to skip a node that reads an ``Unimported`` value; the error behind it is reported already."""
+
+
+class ImportErrors:
+    """The findings of a model, called ``model`` in messages; errors without a code of their own get the default one.
+
+    ``advice`` is what the owner of a model can do about a finding, by its code.
+    """
+
+    def __init__(self, model: str, default_code: str, advice: Mapping[str, str]) -> None:
+        self._model = model
+        self._default_code = default_code
+        self._advice = advice
+        self._findings: list[Finding] = []
+
+    def add(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> None:
+        """Add a finding."""
+        self._findings.append(self.finding(code, what, fix, at, where))
+
+    def finding(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> Finding:
+        """A finding in the model."""
+        where = f"{self._model}, {where}" if where else self._model
+        return Finding(code, what, where, reason(code), fix or self._advice.get(code, ""), at=at)
+
+    def empty(self) -> "ImportErrors":
+        """A collection for the errors of a part that may be left out of the model."""
+        return ImportErrors(self._model, self._default_code, self._advice)
+
+    def extend(self, other: "ImportErrors") -> None:
+        """Add the findings of such a part."""
+        self._findings += other._findings
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings so far."""
+        return self._findings
+
+    def raise_all(self) -> None:
+        """Raise all findings so far.
+
+        Raises:
+            ModelError: there are findings.
+        """
+        if self._findings:
+            raise ModelError(*self._findings)
+
+    @contextmanager
+    def collect(self, part: str, at: Any = None) -> Generator[None]:
+        """Turn errors that the import of a part of the model raises into findings, and locate there what it adds."""
+        location = SourceLocation(self._model, 0, part)
+        where = str(location)
+        try:
+            with importing(location):
+                yield
+        except InputNotImported:
+            pass
+        except NetworkError as error:
+            # the fixes of layers are for scripts that add them
+            advice = [self._advice.get(each.code, "") for each in error.findings]
+            found = zip(error.findings, advice, strict=True)
+            self._findings += [replace(each, where=where, at=at, fix=fix) for each, fix in found]
+        except NetloopError:
+            raise
+        except Exception as error:
+            self._findings.append(self._finding_of(error, where, at))
+        if len(self._findings) >= MOST_FINDINGS:
+            self.raise_all()
+
+    def _finding_of(self, error: Exception, where: str, at: Any) -> Finding:
+        if isinstance(error, LayerError):
+            why = error.why or (INVALID_NODE if error.code == LayerError.CODE else reason(error.code))
+            fix = error.fix or self._advice.get(error.code, "")
+            return Finding(error.code, error.what, where, why, fix, at=at, cause=error.__cause__)
+        if isinstance(error, ValueError | OverflowError):
+            return replace(self.finding(self._default_code, str(error), at=at), where=where)
+        if isinstance(error, MemoryError):
+            what = str(error) or "there is not enough memory to import it"
+            return Finding(OUT_OF_MEMORY, what, where, reason(OUT_OF_MEMORY), at=at, cause=error)
+        what = f"netloop cannot import it: {type(error).__name__}: {error}"
+        return Finding(FAULT, what, where, reason(FAULT), "report it, with the model", at=at, cause=error)
+
+
+def present(value: T | None, what: str, why: str = "", fix: str = "") -> T:
+    """Return a value that a model must have.
+
+    Raises:
+        LayerError: it is None.
+    """
+    if value is None:
+        raise LayerError(what, why, fix)
+    return value
+
+
+def read_model_file(path: str, code: str, most: int) -> bytes:
+    """Read the file of a model, of at most ``most`` bytes; a finding about it has the code ``code``.
+
+    Raises:
+        ModelError: the file cannot be read, is not a regular file, or is larger.
+        MemoryError: it does not fit into memory.
+    """
+    file, size = open_model_file(path, code)
+    with file:
+        if size > most:
+            what = f"the file has {size} bytes, and at most {most} are read"
+            raise ModelError(Finding(code, what, path, reason(code), "keep the weights in a file of their own"))
+        require_memory(size, "the file")
+        return file.read(size)
+
+
+def open_model_file(path: str, code: str) -> tuple[BinaryIO, int]:
+    """Open a regular file, without waiting for the other end if it is a pipe; return the file and its size.
+
+    Raises:
+        ModelError: the file cannot be read, or is not a regular file.
+    """
+    try:
+        return open_regular(path)
+    except (OSError, ValueError) as error:
+        what, fix = f"the file cannot be read: {error}", "give the path of a file that exists and may be read"
+        raise ModelError(Finding(code, what, path, reason(code), fix)) from error

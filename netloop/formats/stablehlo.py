@@ -1,0 +1,143 @@
+"""StableHLO: networks as programs of the compiler that JAX, and other systems, use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax import export
+
+from netloop.compiler.execution.to_jax import NamedWeights, PureFunction, to_jax
+from netloop.model.graph.tensor import ITensor
+from netloop.model.network import INetworkDefinition
+from netloop.process.atomic_write import write_whole
+from netloop.values.diagnostics import Finding, NetworkError, reason
+from netloop.values.types import UNKNOWN, Array
+
+Shapes = Mapping[str, Sequence[int]]
+Arrays = Mapping[str, Any]
+
+ROWS_TRIED = 3
+"""The number of rows on which a program of any number of rows is compared with the network."""
+
+
+def exported(
+    network: INetworkDefinition,
+    shapes: Shapes | None = None,
+    *,
+    platforms: Sequence[str] | None = None,
+    batch: str | None = None,
+    weights_inside: bool = True,
+) -> export.Exported:
+    """A network as ``jax.export`` keeps functions: a program, with the types of its arguments and results.
+
+    The program takes the inputs as a dict from names to arrays, and returns the dict of the outputs. As with
+    ``to_jax``, errors that an engine raises are not reported.
+
+    Args:
+        network: the network.
+        shapes: the shapes of inputs, by name, which inputs with open lengths need.
+        platforms: the platforms that the program is for, such as ``["cpu", "cuda"]``; by default the present one.
+        batch: a name for any number of rows, such as ``"b"``: the program takes that many rows of each input whose
+            first axis is open. Row i of each output must depend on row i of the inputs only; it is computed by itself.
+        weights_inside: whether the weights are part of the program. If not, it takes them first, as the dict that
+            ``to_jax`` returns.
+
+    Raises:
+        NetworkError: the network is invalid, or nested too deep; or its rows depend on each other.
+        ValueError: the shape of an input is open.
+    """
+    function, weights, types = function_of(network, shapes, batch)
+    with jax.enable_x64(True):
+        if weights_inside:
+            return export.export(jax.jit(lambda inputs: function(weights, inputs)), platforms=platforms)(types)
+        return export.export(jax.jit(function), platforms=platforms)(weights, types)
+
+
+def function_of(
+    network: INetworkDefinition, shapes: Shapes | None, batch: str | None
+) -> tuple[PureFunction, NamedWeights, dict[str, jax.ShapeDtypeStruct]]:
+    """The function that ``exported`` writes, its weights, and the types of its inputs; it raises the same errors."""
+    function, weights = to_jax(network)
+    types = {each.name: _type_of(each, shapes or {}, batch) for each in network.inputs}
+    if batch is not None:
+        function = _by_row(function, weights, network, types)
+        (rows,) = export.symbolic_shape(batch)
+        for each in _with_rows(network.inputs):
+            known = types[each.name]
+            types[each.name] = jax.ShapeDtypeStruct((rows, *known.shape[1:]), known.dtype)
+    return function, weights, types
+
+
+def save(program: export.Exported, path: str | os.PathLike[str], *, as_text: bool) -> None:
+    """Write a program as text, or as the bytes that ``jax.export.deserialize`` reads; the file is whole or not there.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    write_whole(Path(path), [program.mlir_module().encode() if as_text else bytes(program.serialize())])
+
+
+def _type_of(tensor: ITensor, shapes: Shapes, batch: str | None) -> jax.ShapeDtypeStruct:
+    """The type of an input; with a batch, that of one row."""
+    shape = tuple(shapes.get(tensor.name, tensor.shape))
+    if batch is not None and tensor.shape[:1] == (UNKNOWN,):
+        shape = (1, *shape[1:])
+    if UNKNOWN in shape:
+        raise ValueError(f"input {tensor.name!r} is {tensor.type}: give its shape")
+    return jax.ShapeDtypeStruct(shape, tensor.type.dtype)
+
+
+# ---------------------------------------------------------------------------- any number of rows
+
+
+def _with_rows(tensors: Sequence[ITensor]) -> list[ITensor]:
+    return [each for each in tensors if each.type.is_tensor and each.shape[:1] == (UNKNOWN,)]
+
+
+def _by_row(
+    function: PureFunction, weights: Arrays, network: INetworkDefinition, types: Mapping[str, jax.ShapeDtypeStruct]
+) -> PureFunction:
+    """The function of any number of rows, which computes each by itself.
+
+    The network's lengths are integers, so that it cannot be traced with symbolic ones; ``vmap`` of a single row can.
+    """
+    names = [each.name for each in _with_rows(network.inputs)]
+    fixed = [each.name for each in network.outputs if each not in _with_rows(network.outputs)]
+    if fixed or not names:
+        which = f"output {fixed[0]!r} has no rows" if names else "no input has rows"
+        _refuse(f"{which}, as its first axis is not open")
+
+    def rows(weights: Arrays, inputs: Arrays) -> dict[str, jax.Array]:
+        def one(row: Arrays) -> dict[str, jax.Array]:
+            return function(weights, {**inputs, **{name: each[None] for name, each in row.items()}})
+
+        outputs = jax.vmap(one)({name: inputs[name] for name in names})
+        return {name: each.reshape(each.shape[0], *each.shape[2:]) for name, each in outputs.items()}
+
+    _require_same(function, rows, weights, _drawn(types, names))
+    return rows
+
+
+def _drawn(types: Mapping[str, jax.ShapeDtypeStruct], names: Sequence[str]) -> dict[str, Array]:
+    """Random inputs of a few rows, from 0 to 1."""
+    random = np.random.default_rng(0)
+    shapes = {name: (ROWS_TRIED, *of.shape[1:]) if name in names else of.shape for name, of in types.items()}
+    return {name: (random.random(shapes[name]) * 1.99).astype(of.dtype) for name, of in types.items()}
+
+
+def _require_same(function: PureFunction, rows: PureFunction, weights: Arrays, inputs: Arrays) -> None:
+    together, apart = function(weights, inputs), rows(weights, inputs)
+    for name, each in together.items():
+        one, other = np.asarray(each), np.asarray(apart[name])
+        if one.shape != other.shape or not np.allclose(one, other, rtol=1e-2, atol=1e-3, equal_nan=True):
+            _refuse(f"rows of output {name!r} change with rows that are none of theirs")
+
+
+def _refuse(what: str) -> None:
+    fix = "export the network for a fixed number of rows: leave out batch, and give shapes"
+    raise NetworkError(Finding("NL615", what, "", reason("NL615"), fix))

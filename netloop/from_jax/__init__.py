@@ -1,3 +1,0 @@
-"""JAX functions as networks: ``netloop.from_jax(function, *examples)`` traces one, and adds a network's layers."""
-
-from netloop.from_jax.convert import from_jax as from_jax

@@ -1,0 +1,109 @@
+"""How a tensor outside of a loop came to vary in it: the tensor of the loop's body that it was computed from."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, ILoopOutputLayer, IRecurrenceLayer
+from netloop.model.nest import Scopes
+from netloop.model.nest.data_flow import inputs_of
+
+
+@dataclass(frozen=True)
+class Escape:
+    """A tensor of a body that is read outside of its loop.
+
+    Attributes:
+        tensor: the tensor.
+        reader: the layer outside of the loop that reads it; None if the tensor is the network output itself.
+        through: the loop that this layer put inside of the first one, if the value came out of such a loop.
+    """
+
+    tensor: ITensor
+    reader: ILayer | None = None
+    through: ILoop | None = None
+
+
+class Escapes:
+    """The escapes of a network, whose scopes are chains."""
+
+    def __init__(self, scopes: Scopes) -> None:
+        self._scopes = scopes
+        self._bodies: dict[ILoop, set[ITensor]] = {}
+
+    def of(self, output: ITensor, loop: ILoop) -> Escape:
+        """How an output, or an input of a layer outside of all loops, came to vary in a loop."""
+        body, direct = self._body(loop), Escape(output)
+        found: dict[ITensor, Escape] = {output: direct}
+        iterated: Escape | None = None
+        queue = deque([output])
+        while queue:
+            tensor = queue.popleft()
+            here = found[tensor]
+            if tensor in body or _is_of(tensor, loop, IRecurrenceLayer):
+                return here
+            if _is_of(tensor, loop, IIteratorLayer):
+                iterated = iterated or here
+            for reader, each in self._before(tensor, loop):
+                if each not in found:
+                    found[each] = Escape(each, reader, here.through or _loop_behind(tensor))
+                    queue.append(each)
+        # nothing of the loop is computed from an iterated value: what is computed from it may belong to the body
+        return iterated if iterated is not None and self._follows(output, loop) else direct
+
+    def _body(self, loop: ILoop) -> set[ITensor]:
+        """The tensors that vary in a loop, and that its boundary layers depend on."""
+        if loop not in self._bodies:
+            reads = (each for layer in loop.layers for each in layer.inputs)
+            stack = [each for each in reads if each is not None and self._scopes.varies_in(each, loop)]
+            self._bodies[loop] = body = set(stack)
+            while stack:
+                for _, each in self._before(stack.pop(), loop):
+                    if each not in body:
+                        body.add(each)
+                        stack.append(each)
+        return self._bodies[loop]
+
+    def _before(self, tensor: ITensor, loop: ILoop) -> Iterator[tuple[ILayer, ITensor]]:
+        """The tensors that make a tensor vary in a loop, each with the layer that reads it."""
+        producer = tensor.producer
+        if _is_of(tensor, loop, IRecurrenceLayer, IIteratorLayer):
+            return
+        for reader, each in _inputs(producer):
+            if self._scopes.varies_in(each, loop):
+                yield reader, each
+
+    def _follows(self, tensor: ITensor, loop: ILoop) -> bool:
+        """Whether a tensor is computed from an output of a loop."""
+        seen, stack = {tensor}, [tensor]
+        while stack:
+            last = stack.pop()
+            if _is_of(last, loop, ILoopOutputLayer):
+                return True
+            for _, each in _inputs(last.producer):
+                if each not in seen:
+                    seen.add(each)
+                    stack.append(each)
+        return False
+
+
+def _inputs(producer: ILayer | None) -> Iterator[tuple[ILayer, ITensor]]:
+    """What a layer's outputs depend on, with the layer that reads it; at the boundary of a loop, that of the loop."""
+    layers: Iterable[ILayer] = () if producer is None else (producer,)
+    if isinstance(producer, ILoopBoundaryLayer):
+        layers = producer.loop.layers
+    for layer in layers:
+        yield from ((layer, each) for each in inputs_of(layer) if each is not None)
+
+
+def _is_of(tensor: ITensor, loop: ILoop, *kinds: type[ILoopBoundaryLayer]) -> bool:
+    producer = tensor.producer
+    return isinstance(producer, kinds) and producer.loop is loop
+
+
+def _loop_behind(tensor: ITensor) -> ILoop | None:
+    return tensor.producer.loop if isinstance(tensor.producer, ILoopBoundaryLayer) else None

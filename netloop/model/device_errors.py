@@ -1,0 +1,43 @@
+"""Failures of the device and of memory, as findings."""
+
+from typing import TypeVar
+
+import jax
+
+from netloop.model.graph.layer import ILayer
+from netloop.values.diagnostics import Finding, reason
+
+DEVICE_ERRORS: tuple[type[Exception], ...] = (jax.errors.JaxRuntimeError, MemoryError)
+"""What JAX raises if the compiler or the device fails, and numpy if there is no memory for an array."""
+
+LEAST_AWAITED = 1 << 20
+"""The size in bytes of results and temporary arrays below which memory is taken for granted."""
+
+T = TypeVar("T")
+
+
+def device_finding(error: BaseException, layer: ILayer | None = None) -> Finding:
+    """Return the finding for one of ``DEVICE_ERRORS``, at the layer that was computed, if that is known."""
+    what, why = f"the device gave up: {str(error) or 'there is no memory left'}", reason("NL608")
+    return Finding("NL608", what, why=why) if layer is None else layer.finding("NL608", what, why)
+
+
+def can_run_out(compiled: jax.stages.Compiled) -> bool:
+    """Whether a compiled program needs so much memory on a CPU that there may be too little; see ``completed``."""
+    found = compiled.memory_analysis()
+    size = found.temp_size_in_bytes + found.output_size_in_bytes if found else LEAST_AWAITED
+    return jax.default_backend() == "cpu" and size >= LEAST_AWAITED
+
+
+def completed(results: T) -> T:
+    """Return the results of a computation; if they are on a CPU, wait until it has ended.
+
+    Raises:
+        JaxRuntimeError: it failed.
+    """
+    # XLA's client for CPUs returns at once, and ends the process where an array is read whose computation has failed;
+    # of JAX's functions, only this one raises
+    arrays = [each for each in jax.tree.leaves(results) if isinstance(each, jax.Array)]
+    if arrays and any(device.platform == "cpu" for device in arrays[0].devices()):
+        jax.block_until_ready(arrays)
+    return results

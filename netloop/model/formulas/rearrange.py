@@ -1,0 +1,212 @@
+"""Shapes, and formulas that rearrange elements."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from netloop.model.formulas.base import FormulaBase, Operand
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.rearrange import axis_count
+from netloop.values.dims import Dims
+from netloop.values.enums import ElementWiseOperation, ReduceOperation, SampleMode
+from netloop.values.types import UNKNOWN, Array, normal_axis
+
+Length = int | ITensor
+"""The length of an axis: an int if it is known, otherwise a 0-D int64 tensor."""
+Numbers = Sequence[int] | Array | ITensor
+"""A list of integers, or a 1-D tensor."""
+
+
+class Arranging(FormulaBase):
+    """Formulas that rearrange elements."""
+
+    # ------------------------------------------------------------------ shapes
+
+    def shape(self, x: ITensor) -> ITensor:
+        """The shape of a tensor; 1-D, int64."""
+        found = x.type
+        return (
+            self.constant(np.array(found.shape, np.int64)) if found.is_fixed else self.made(self.network.add_shape(x))
+        )
+
+    def length(self, x: ITensor, axis: int) -> Length:
+        """The length of an axis."""
+        axis = normal_axis(axis, x.type.rank)
+        known = x.type.shape[axis]
+        if known != UNKNOWN:
+            return known
+        return self.made(self.network.add_gather(self.shape(x), self.constant(np.int64(axis)), 0))
+
+    def size(self, x: ITensor) -> ITensor:
+        """The number of elements; 0-D, int64."""
+        found = x.type
+        if found.is_fixed:
+            return self.constant(np.int64(found.volume))
+        return self.made(self.network.add_reduce(self.shape(x), ReduceOperation.PROD, 1, False))
+
+    def merge_axes(self, x: ITensor, axis: int) -> ITensor:
+        """A matrix: the axes before ``axis`` become its rows, the others its columns."""
+        lengths = [self.length(x, each) for each in range(x.type.rank)]
+        sides = [self.product(lengths[:axis]), self.product(lengths[axis:])]
+        return self.reshape(x, sides)
+
+    def product(self, lengths: Sequence[Length]) -> Length:
+        """The product of lengths."""
+        known = math.prod(each for each in lengths if not isinstance(each, ITensor))
+        product: Length = known
+        for each in lengths:
+            if isinstance(each, ITensor):
+                operands = self.tensor(np.int64(product)) if isinstance(product, int) else product, each
+                product = self.made(self.network.add_elementwise(*operands, ElementWiseOperation.PROD))
+        return product
+
+    def list_tensor(self, lengths: Sequence[Length] | Numbers) -> ITensor:
+        """Integers and tensors of integers as one 1-D int64 tensor."""
+        if isinstance(lengths, ITensor):
+            return self.flat(self.cast(lengths, np.int64))
+        if all(not isinstance(each, ITensor) for each in lengths):
+            return self.constant(np.array(lengths, np.int64).reshape(-1))
+        parts = [self.flat(self.cast(self.tensor(each), np.int64)) for each in lengths]
+        return self.concat(parts, 0)
+
+    def _numbers(self, given: Sequence[Length] | Numbers) -> list[int] | ITensor:
+        """Integers if they are known, which need no constant; else one 1-D int64 tensor."""
+        if isinstance(given, ITensor) or any(isinstance(each, ITensor) for each in given):
+            listed = self.list_tensor(given)
+            known = self.ints(listed)
+            return listed if known is None else known
+        return np.array(given, np.int64).reshape(-1).tolist()
+
+    def flat(self, x: ITensor) -> ITensor:
+        """All elements along one axis; a 1-D tensor is returned as it is."""
+        return x if x.type.rank == 1 else self.reshape(x, [UNKNOWN])
+
+    def scalar(self, x: ITensor) -> ITensor:
+        """A 0-D tensor of one element; a 0-D tensor is returned as it is."""
+        return x if x.type.rank == 0 else self.reshape(x, [])
+
+    def reshape(self, x: ITensor, shape: Sequence[Length] | Numbers, zero_copies: bool = False) -> ITensor:
+        """The elements in another shape.
+
+        Args:
+            x: the elements.
+            shape: the new shape. One length may be -1, and then follows from the others.
+            zero_copies: whether a 0 stands for the length of the same axis of ``x``.
+        """
+        layer = self.network.add_shuffle(x)
+        layer.zero_is_placeholder = zero_copies
+        listed = shape if isinstance(shape, ITensor) else self.list_tensor(shape)
+        known = self.ints(listed)
+        if known is None:
+            layer.set_input(1, listed)
+        else:
+            layer.reshape_dims = Dims(known)
+        return self.made(layer)
+
+    def transpose(self, x: ITensor, order: Sequence[int]) -> ITensor:
+        """The axes in another order."""
+        order = [normal_axis(axis, x.type.rank) for axis in order]
+        if list(order) == list(range(x.type.rank)):
+            return x
+        layer = self.network.add_shuffle(x)
+        layer.first_transpose = order
+        return self.made(layer)
+
+    def expand_dims(self, x: ITensor, axes: Numbers) -> ITensor:
+        """``x`` with axes of length 1 inserted; ``axes`` are those of the result."""
+        listed = self.list_tensor(axes)
+        return self.made(self.network.add_unsqueeze(x, listed)) if listed.type.shape != (0,) else x
+
+    def squeeze(self, x: ITensor, axes: Numbers | None = None) -> ITensor:
+        """``x`` without axes of length 1: those named, or all."""
+        if axes is None:
+            return self.made(self.network.add_squeeze(x))
+        listed = self.list_tensor(axes)
+        return self.made(self.network.add_squeeze(x, listed)) if listed.type.shape != (0,) else x
+
+    def aligned(self, *tensors: ITensor) -> list[ITensor]:
+        """Tensors of equal rank: axes of length 1 are added in front."""
+        rank = max(each.type.rank for each in tensors)
+        return [self.expand_dims(each, range(rank - each.type.rank)) for each in tensors]
+
+    def along(self, x: ITensor, rank: int, axis: int) -> ITensor:
+        """A 1-D tensor along ``axis`` of ``rank`` axes; a scalar, or a tensor of one element, stays as it is."""
+        if x.type.rank != 1 or x.type.shape == (1,):
+            return x
+        axis = normal_axis(axis, rank)
+        return self.expand_dims(x, [each for each in range(rank) if each != axis])
+
+    def broadcast_to(self, x: ITensor, shape: Numbers) -> ITensor:
+        """``x`` broadcast to a shape; where the shape has 1, the axis keeps its length, as in ONNX's Expand."""
+        wanted = self.list_tensor(shape)
+        count = axis_count(wanted.type)
+        rank = max(x.type.rank, count)
+        x = self.expand_dims(x, range(rank - x.type.rank))
+        own = self.shape(x)
+        wanted = self.concat([self.constant(np.ones(rank - count, np.int64)), wanted], 0)
+        ones, zeros = self.constant(np.ones(rank, np.int64)), self.constant(np.zeros(rank, np.int64))
+        is_one = self.made(self.network.add_elementwise(own, ones, ElementWiseOperation.EQUAL))
+        sizes = self.made(self.network.add_select(is_one, wanted, own))
+        # a slice with steps of 0 reads the same element again and again
+        steps = self.made(self.network.add_select(is_one, zeros, ones))
+        known = self.ints(sizes)
+        if known is not None:
+            return x if tuple(known) == x.type.shape else self.slice(x, [0] * rank, known, steps)
+        # the others keep their lengths, which so stay known
+        axes = [axis for axis, length in enumerate(x.type.shape) if length in (1, UNKNOWN)]
+        sizes, steps = (self.made(self.network.add_gather(each, self.constant(axes), 0)) for each in (sizes, steps))
+        return self.slice(x, [0] * len(axes), sizes, steps, axes)
+
+    # ------------------------------------------------------------------ parts
+
+    def concat(self, parts: Sequence[ITensor], axis: int) -> ITensor:
+        """Tensors joined along an axis."""
+        if len(parts) == 1:
+            return parts[0]
+        layer = self.network.add_concatenation(parts)
+        layer.axis = axis
+        return self.made(layer)
+
+    def stack(self, parts: Sequence[ITensor], axis: int) -> ITensor:
+        """Tensors of one shape joined along a new axis."""
+        return self.concat([self.expand_dims(each, [axis]) for each in parts], axis)
+
+    def slice(
+        self,
+        x: ITensor,
+        starts: Sequence[Length] | Numbers,
+        sizes: Sequence[Length] | Numbers,
+        strides: Sequence[Length] | Numbers | None = None,
+        axes: Numbers | None = None,
+        outside: SampleMode = SampleMode.STRICT_BOUNDS,
+        fill: ITensor | None = None,
+    ) -> ITensor:
+        """The elements at ``starts + i * strides`` for i in ``range(sizes)``, along some axes or all.
+
+        Args:
+            x: the elements.
+            starts: the first position along each axis.
+            sizes: the number of elements along each axis.
+            strides: the distance of positions; by default 1.
+            axes: the axes of these three; by default all.
+            outside: what to read at positions outside of ``x``.
+            fill: the value for FILL, 0-D; by default 0.
+        """
+        along = None if axes is None else self._numbers(axes)
+        count = x.type.rank if along is None else axis_count(along.type) if isinstance(along, ITensor) else len(along)
+        given = [self._numbers(each) for each in (starts, sizes, [1] * count if strides is None else strides)]
+        layer = self.network.add_slice(x, *([] if isinstance(each, ITensor) else each for each in given))
+        layer.mode = outside
+        if isinstance(along, list):
+            layer.axes = Dims(along)
+        for index, each in zip((1, 2, 3, 5), (*given, along), strict=True):
+            if isinstance(each, ITensor):
+                layer.set_input(index, each)
+        if fill is not None:
+            layer.set_input(4, fill)
+        return self.made(layer)
+
+    def take_first(self, x: ITensor, count: Operand, axis: int = 0) -> ITensor:
+        """The first elements along an axis."""
+        return self.slice(x, [0], self.list_tensor([self.tensor(count)]), axes=[axis])

@@ -1,0 +1,97 @@
+"""Sequences of tensors. Formulas need no sequence layers where the tensors are known one by one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netloop.model.formulas.rearrange import Arranging
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sequence import ISequenceLayer, part_lengths
+from netloop.values.enums import DataType
+from netloop.values.types import UNKNOWN, data_type, normal_axis
+
+MOST_PARTS = 1024
+"""The longest sequence that is taken apart."""
+
+
+class Sequencing(Arranging):
+    """Formulas with sequences. Negative positions count from the end."""
+
+    def parts(self, sequence: ITensor) -> list[ITensor] | None:
+        """The tensors of a sequence if they are known one by one; otherwise None."""
+        producer = sequence.producer
+        if not isinstance(producer, ISequenceLayer) or len(producer.inputs) > MOST_PARTS:
+            return None
+        return [each for each in producer.inputs if each is not None]
+
+    def sequence(self, parts: Sequence[ITensor], dtype: DataType | None = None) -> ITensor:
+        """A sequence of tensors; an empty one needs ``dtype``."""
+        return self.network.add_sequence(parts, dtype).outputs[0]
+
+    def sequence_insert(self, sequence: ITensor, tensor: ITensor, position: ITensor | None = None) -> ITensor:
+        """A sequence with a tensor inserted before a position; by default at the end."""
+        parts = self.parts(sequence)
+        if parts is not None:
+            place = len(parts) if position is None else self._place(position, len(parts), len(parts))
+            if place is not None:
+                return self.sequence([*parts[:place], tensor, *parts[place:]], data_type(sequence.type.dtype))
+        return self.network.add_sequence_insert(sequence, tensor, position).outputs[0]
+
+    def sequence_erase(self, sequence: ITensor, position: ITensor | None = None) -> ITensor:
+        """A sequence without the tensor at a position; by default the last."""
+        parts = self.parts(sequence)
+        if parts:
+            place = len(parts) - 1 if position is None else self._place(position, len(parts), len(parts) - 1)
+            if place is not None:
+                return self.sequence([*parts[:place], *parts[place + 1 :]], data_type(sequence.type.dtype))
+        return self.network.add_sequence_erase(sequence, position).outputs[0]
+
+    def sequence_at(self, sequence: ITensor, position: ITensor) -> ITensor:
+        """The tensor at a position of a sequence."""
+        parts = self.parts(sequence)
+        place = None if parts is None else self._place(position, len(parts), len(parts) - 1)
+        if parts is None or place is None:
+            return self.network.add_sequence_at(sequence, position).outputs[0]
+        return parts[place]
+
+    def sequence_length(self, sequence: ITensor) -> ITensor:
+        """The number of tensors of a sequence; int64, 0-D."""
+        parts = self.parts(sequence)
+        if parts is None:
+            return self.network.add_sequence_length(sequence).outputs[0]
+        return self.constant(np.asarray(len(parts), np.int64))
+
+    def sequence_concat(self, sequence: ITensor, axis: int, new_axis: bool = False) -> ITensor:
+        """The tensors of a sequence joined along an axis, or stacked along a new one."""
+        parts = self.parts(sequence)
+        if not parts:
+            return self.network.add_sequence_concatenation(sequence, axis, new_axis).outputs[0]
+        return self.stack(parts, axis) if new_axis else self.concat(parts, axis)
+
+    def sequence_split(
+        self, x: ITensor, lengths: ITensor | None = None, axis: int = 0, keep_axis: bool = True
+    ) -> ITensor:
+        """The parts of a tensor along an axis as a sequence; of length 1 by default."""
+        known = self._part_lengths(x, lengths, axis)
+        if known is None:
+            return self.network.add_sequence_split(x, lengths, axis, keep_axis).outputs[0]
+        starts = np.cumsum([0, *known[:-1]]).tolist()
+        parts = [self.slice(x, [start], [size], axes=[axis]) for start, size in zip(starts, known, strict=False)]
+        return self.sequence(
+            parts if keep_axis else [self.squeeze(each, [axis]) for each in parts], data_type(x.type.dtype)
+        )
+
+    def _part_lengths(self, x: ITensor, lengths: ITensor | None, axis: int) -> list[int] | None:
+        given = np.asarray(1) if lengths is None else self.known(lengths)
+        whole = x.type.shape[normal_axis(axis, x.type.rank)] if x.type.is_tensor else UNKNOWN
+        if given is None or whole == UNKNOWN or (given.ndim == 0 and whole > MOST_PARTS * max(1, int(given))):
+            return None
+        found = part_lengths(whole, given)
+        return found if len(found) <= MOST_PARTS else None
+
+    def _place(self, position: ITensor, length: int, most: int) -> int | None:
+        """Return a position counted from 0; None if it is unknown or outside of the sequence."""
+        known = self.ints(position)
+        if known is None or len(known) != 1 or not -length <= known[0] <= most:
+            return None
+        return known[0] + length if known[0] < 0 else known[0]

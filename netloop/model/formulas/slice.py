@@ -1,0 +1,112 @@
+"""Slices as in Python, splits, pads and tiles."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from netloop.model.formulas.arithmetic import Arithmetic
+from netloop.model.formulas.gather import Indexing
+from netloop.model.formulas.rearrange import Numbers
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.rearrange import axis_count
+from netloop.values.diagnostics import require
+from netloop.values.enums import CumulativeOperation, SampleMode
+from netloop.values.types import normal_axis
+
+
+class Slicing(Arithmetic, Indexing):
+    """Formulas that take parts of axes, or extend them."""
+
+    def slice_between(
+        self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor | None = None, steps: ITensor | None = None
+    ) -> ITensor:
+        """The elements from ``starts`` up to, but excluding, ``ends``, along ``axes`` or the first ones.
+
+        Negative positions count from the end of an axis, and positions past an end stand for that end, as in Python.
+        """
+        starts, ends = self.list_tensor(starts), self.list_tensor(ends)
+        count = axis_count(starts.type)
+        axes = self.constant(np.arange(count)) if axes is None else self.list_tensor(axes)
+        steps = self.constant(np.ones(count, np.int64)) if steps is None else self.list_tensor(steps)
+        for name, each in (("ends", ends), ("axes", axes), ("steps", steps)):
+            require(each.type.shape == (count,), f"there are {count} starts, and the {name} are {each.type}")
+        known = self.ints(steps)
+        require(known is None or 0 not in known, f"the steps are {known}, and none may be 0")
+        spans = self._spans(x, starts, ends, axes, steps)
+        if spans is None:
+            return self._between(x, starts, ends, axes, steps)
+        first, sizes, strides = [each.start for each in spans], [len(each) for each in spans], [r.step for r in spans]
+        return self.slice(x, first, sizes, strides, axes)
+
+    def _spans(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> list[range] | None:
+        """Return the positions along each axis; None if they depend on the call."""
+        along = self.ints(axes)
+        lengths = None if along is None else [x.type.shape[normal_axis(axis, x.type.rank)] for axis in along]
+        first, last, by = self.ints(starts), self.ints(ends), self.ints(steps)
+        if lengths is None or first is None or last is None or by is None or min(lengths, default=0) < 0:
+            return None
+        spans = zip(lengths, first, last, by, strict=True)
+        return [range(*slice(start, end, step).indices(length)) for length, start, end, step in spans]
+
+    def _between(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> ITensor:
+        axes = self._from_front(axes, self.constant(x.type.rank))
+        known = self.ints(axes)
+        lengths = (
+            self.gather(self.shape(x), axes) if known is None else self.list_tensor([self.length(x, a) for a in known])
+        )
+        forward = self.greater(steps, 0)
+        low, high = self.where(forward, self.constant(0), -1), self.where(forward, lengths, self.sub(lengths, 1))
+        starts = self.clip(self._from_front(starts, lengths), self.where(forward, low, 0), high)
+        ends = self.clip(self._from_front(ends, lengths), low, high)
+        # the distance divided by the step, rounded up
+        rounding = self.where(forward, self.sub(steps, 1), self.add(steps, 1))
+        sizes = self.maximum(self.div(self.add(self.sub(ends, starts), rounding), steps), 0)
+        return self.slice(x, starts, sizes, steps, axes)
+
+    def _from_front(self, places: ITensor, lengths: ITensor) -> ITensor:
+        return self.where(self.less(places, 0), self.add(places, lengths), places)
+
+    # ------------------------------------------------------------------ splits, pads and tiles
+
+    def split(self, x: ITensor, axis: int, sizes: ITensor) -> list[ITensor]:
+        """Consecutive parts along an axis, whose sizes must add up to its length."""
+        known = self.long_ints(sizes)
+        if known is not None:
+            length = x.type.shape[normal_axis(axis, x.type.rank)]
+            require(
+                (min(known, default=0) >= 0 and sum(known) == length) or length < 0,
+                f"the sizes {known} do not add up to the length of axis {axis} of {x.type}",
+            )
+            starts = accumulate(known, initial=0)
+            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=False)]
+        first = self.cumulative_sum(sizes, exclusive=True)
+        parts = [[self.slice(each, [part], [1]) for each in (first, sizes)] for part in range(sizes.type.shape[0])]
+        return [self.slice(x, at, size, axes=[axis]) for at, size in parts]
+
+    def pad(
+        self, x: ITensor, before: ITensor, after: ITensor, mode: SampleMode, value: ITensor | None, axes: ITensor
+    ) -> ITensor:
+        """``x`` padded along axes, or cropped where a width is negative; ``value`` is for FILL."""
+        count = axis_count(axes.type)
+        sizes = self.add(self.add(self.gather(self.shape(x), axes), before), after)
+        fill = self.scalar(value) if value is not None and mode is SampleMode.FILL else None
+        return self.slice(x, self.sub(0, before), sizes, [1] * count, axes, mode, fill)
+
+    def backwards(self, x: ITensor, axes: Sequence[int]) -> ITensor:
+        """``x`` reversed along axes."""
+        if not axes:
+            return x
+        lengths = self.list_tensor([self.length(x, axis) for axis in axes])
+        return self.slice(x, self.sub(lengths, 1), lengths, [-1] * len(axes), axes)
+
+    def tile(self, x: ITensor, times: Numbers) -> ITensor:
+        """``x`` repeated along every axis, as ``numpy.tile``."""
+        rank = x.type.rank
+        sizes = self.mul(self.shape(x), self.list_tensor(times))
+        return self.slice(x, [0] * rank, sizes, [1] * rank, outside=SampleMode.WRAP)
+
+    def cumulative_sum(self, x: ITensor, axis: int = 0, exclusive: bool = False) -> ITensor:
+        """The running sums along an axis; ``exclusive`` ones leave out the element itself."""
+        layer = self.network.add_cumulative(x, self.constant(axis), CumulativeOperation.SUM, exclusive, False)
+        return self.made(layer)

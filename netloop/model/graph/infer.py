@@ -1,0 +1,261 @@
+"""Type inference: the types of the tensors of a network, computed on demand and kept until an edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from netloop.values.diagnostics import Finding, LayerError, reason
+from netloop.values.types import (
+    LARGEST_KNOWN_VALUE,
+    Array,
+    OptionalType,
+    TensorType,
+    UnrankedType,
+    join,
+    require_possible,
+)
+
+if TYPE_CHECKING:
+    from netloop.model.graph.layer import ILayer, Types
+    from netloop.model.graph.tensor import ITensor
+    from netloop.values.enums import DataType
+
+TENSORS_ONLY = "only their own family of layers, loops and conditionals take sequences and optional values"
+
+NO_STRINGS = "only layers for strings, and layers that move elements or test them for equality, take strings"
+USE_CAST = "convert texts that are numbers with add_cast"
+
+Known = TensorType | Finding
+"""The type of a tensor, or the finding why it has none."""
+
+
+class Owner:
+    """The interface by which tensors and layers call their network. This class, for those in none, does nothing."""
+
+    def shape_tensors(self) -> frozenset[ITensor]:
+        """The tensors whose values decide the shape of some tensor."""
+        return frozenset()
+
+    def convert(self, tensor: ITensor, dtype: DataType) -> None:
+        """Give an input or output another element type than the layers compute with."""
+
+    def warn_once(self, topic: str, what: str) -> None:
+        """Log a hint, once for each topic."""
+
+
+class TypeTable:
+    """The types of all tensors of a network.
+
+    The types of a layer's outputs follow from those of its inputs (``ILayer.infer``); where the values of all inputs
+    are known, the value of the output is too, by the layer's ``evaluate``. The walk keeps its own stack, so that a
+    network may have any depth. The types that are ``given``, those of the inputs of a call, are known; a branch that is
+    not possible for them is an error only if it is taken.
+
+    Attributes:
+        owner: the network that the tensors are in.
+        is_of_call: whether the types are those of a call.
+    """
+
+    def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
+        self.is_of_call = given is not None
+        self._known: dict[ITensor, Known] = dict(given or {})
+        self._widened: dict[ITensor, TensorType] = {}
+        self._unchecked: list[ILayer] = []
+        self.owner = Owner()
+
+    def __getitem__(self, tensor: ITensor) -> TensorType:
+        """The type of a tensor, which must have one."""
+        found = self.of(tensor)
+        assert isinstance(found, TensorType), f"no type for {tensor.name!r}: {found}"
+        return found
+
+    def of(self, tensor: ITensor) -> Known:
+        """The type of a tensor, or the finding why it has none."""
+        while tensor not in self._known:
+            self._walk(tensor)
+            self._widen()
+        return self._known[tensor]
+
+    def learn(self, other: TypeTable, pairs: Iterable[tuple[ITensor, ITensor]], *, with_values: bool) -> None:
+        """Take over what another table knows: the type of the first tensor of each pair is that of the second too.
+
+        If its types are those of a call, those that follow from them are too.
+        Known values may be views of arrays of layers, so ``with_values`` is for layers that share theirs.
+        """
+        self.is_of_call |= other.is_of_call
+        for tensor, copy in pairs:
+            found = other._known.get(tensor)
+            if isinstance(found, TensorType) and (with_values or found.value is None):
+                self._known.setdefault(copy, found)
+            if tensor in other._widened:
+                self._widened[copy] = other._widened[tensor]
+
+    def finding(self, layer: ILayer) -> Finding | None:
+        """The finding at a layer itself; None if it is valid, or only something that it depends on is not."""
+        for tensor in layer.type_inputs():
+            if tensor is not None:
+                self.of(tensor)
+        found = self.of(layer.outputs[0]) if layer.outputs else self._infer(layer)
+        return found if isinstance(found, Finding) and found.at is layer else None
+
+    def forget(self, tensors: Iterable[ITensor]) -> None:
+        """Forget the types of tensors, and of all that depend on them."""
+        for tensor in self._forgotten(tensors):
+            self._widened.pop(tensor, None)
+
+    def _forgotten(self, tensors: Iterable[ITensor]) -> list[ITensor]:
+        """Forget types, except widened ones, and return the tensors that had them."""
+        stack = list(tensors)
+        forgotten: list[ITensor] = []
+        while stack:
+            tensor = stack.pop()
+            if self._known.pop(tensor, None) is not None:
+                forgotten.append(tensor)
+                stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())
+        return forgotten
+
+    def _widen(self) -> None:
+        """Make a length of a recurrence unknown if its next value changes it, until all next values fit."""
+        # This ends, since types only lose information here: a length never becomes known again.
+        while self._unchecked:
+            layer = self._unchecked.pop()
+            following = layer.feedback()
+            if following is None:
+                continue
+            self._walk(following)
+            output, after = layer.outputs[0], self._known[following]
+            before = self._known.get(output)
+            if isinstance(before, TensorType) and isinstance(after, TensorType):
+                widened = join(before, after)
+                if widened is not None and widened != before:
+                    self._widened[output] = widened
+                    self._forgotten([output])
+                    self._walk(output)
+
+    def _walk(self, wanted: ITensor) -> None:
+        stack = [wanted]
+        entered: set[ILayer] = set()
+        while stack:
+            tensor = stack[-1]
+            layer = tensor.producer
+            if tensor in self._known:
+                stack.pop()
+            elif layer is None:
+                assert tensor.declared is not None
+                self._known[tensor] = tensor.declared
+            else:
+                unknown = [each for each in layer.type_inputs() if each is not None and each not in self._known]
+                if unknown and layer not in entered:
+                    entered.add(layer)
+                    stack.extend(reversed(unknown))
+                elif unknown:
+                    self._learn(layer, self._cycle(layer, entered))
+                else:
+                    self._learn(layer, self._infer(layer))
+
+    def _cycle(self, layer: ILayer, entered: set[ILayer]) -> Finding:
+        """The finding that a layer depends on itself, by a cycle of layers that were entered and have no types yet."""
+        path = [layer]
+        while path.count(path[-1]) == 1:
+            unknown = (each.producer for each in path[-1].type_inputs() if each is not None and each not in self._known)
+            path.append(next(each for each in unknown if each in entered))
+        cycle = path[path.index(path[-1]) :]
+        return layer.finding(
+            "NL102",
+            f"{layer.name!r} depends on itself: " + " <- ".join(repr(each.name) for each in cycle[:10]),
+            reason("NL102"),
+            "carry the value through ILoop.add_recurrence",
+        )
+
+    def _learn(self, layer: ILayer, found: Types | Finding) -> None:
+        types = found if isinstance(found, tuple) else (found,) * len(layer.outputs)
+        for tensor, type in zip(layer.outputs, types, strict=True):
+            wide = self._widened.get(tensor)
+            if isinstance(type, TensorType) and wide is not None:
+                type = join(type, wide) or type
+            self._known.setdefault(tensor, type)
+        if layer.feedback() is not None:
+            self._unchecked.append(layer)
+
+    def _infer(self, layer: ILayer) -> Types | Finding:
+        types: list[TensorType | None] = []
+        known = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
+        for position, found in enumerate(layer.possible_types(known) if self.is_of_call else known):
+            if isinstance(found, Finding):
+                return found
+            if found is None and _is_required(layer, position):
+                return missing_input(layer, position)
+            if found is not None and layer.TENSORS_ONLY and not found.is_tensor:
+                return layer.finding_of(_no_tensor(position, found))
+            if found is not None and found.is_string and not layer.TAKES_STRINGS:
+                return layer.finding_of(LayerError(f"input {position} takes no {found}", NO_STRINGS, USE_CAST))
+            types.append(found)
+        if len(types) < layer.REQUIRED_INPUTS:
+            return missing_input(layer, len(types))
+        try:
+            return _with_values(layer, types, _possible(layer.infer(*types)))
+        except LayerError as error:
+            return layer.finding_of(error)
+
+
+def _is_required(layer: ILayer, position: int) -> bool:
+    """Whether an input may not be None: only those that have a parameter of their own can be optional."""
+    return position < layer.REQUIRED_INPUTS or layer.MAX_INPUTS <= position < len(layer.inputs)
+
+
+def _no_tensor(position: int, found: TensorType) -> LayerError:
+    if isinstance(found, UnrankedType):
+        what = f"input {position} is {found}, as the branches of a conditional have different ranks"
+        return LayerError(what, "only an output of the network may have the rank of the branch taken", "reshape one")
+    return LayerError(f"input {position} takes a tensor, not {_a(found)}", TENSORS_ONLY)
+
+
+def _a(found: TensorType) -> str:
+    return f"an {found}" if isinstance(found, OptionalType) else f"a {found}"
+
+
+def _possible(types: Types) -> Types:
+    """Return ``types``, none of which may be too large for a tensor.
+
+    Raises:
+        LayerError: one is.
+    """
+    for each in types if isinstance(types, tuple) else (types,):
+        require_possible(each, "the output")
+    return types
+
+
+def missing_input(layer: ILayer, position: int) -> Finding:
+    """The finding that a layer lacks a required input."""
+    return layer.finding(
+        "NL101",
+        f"input {position} of {layer.name!r} is missing",
+        reason("NL101"),
+        f"call set_input({position}, tensor) on the layer",
+    )
+
+
+def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types) -> Types:
+    """Return the types of the outputs, with their values where these are small and follow from known values."""
+    evaluate = getattr(layer, "evaluate", None)
+    types = outputs if isinstance(outputs, tuple) else (outputs,)
+    if evaluate is None or not types or not _foldable(layer, inputs, types):
+        return outputs
+    try:
+        with np.errstate(all="ignore"):
+            made = evaluate(*(None if each is None else each.value for each in inputs))
+    except LayerError:
+        return outputs
+    values: tuple[Array, ...] = made if isinstance(made, tuple) else (made,)
+    known = tuple(replace(each, value=value, shape=value.shape) for each, value in zip(types, values, strict=True))
+    return known if isinstance(outputs, tuple) else known[0]
+
+
+def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[TensorType, ...]) -> bool:
+    small = all(each.value is None and 0 <= each.nbytes <= LARGEST_KNOWN_VALUE for each in outputs)
+    known = all(each is None or each.value is not None for each in inputs)
+    return small and known and getattr(layer, "is_foldable", False)

@@ -1,0 +1,402 @@
+"""Layers that rearrange elements: shuffle, squeeze, unsqueeze, concatenation."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from netloop.model.graph.layer import Operation, check_tensor, layer
+from netloop.model.graph.network_base import NetworkBase, check_tensors, third_from_end
+from netloop.model.graph.tensor import ITensor
+from netloop.values.diagnostics import require
+from netloop.values.dims import Dims, DimsLike, PermutationLike
+from netloop.values.enums import LayerType
+from netloop.values.types import LARGEST_CONSTANT, TINY, UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
+
+
+@layer(LayerType.SHUFFLE, "Shuffle")
+class IShuffleLayer(Operation):
+    """Transpose, reshape and transpose again; each of the three is optional.
+
+    Axis i of the result of a transpose is axis ``permutation[i]`` of its input. Any element type, which is kept. Input
+    1, 1-D, int32 or int64, replaces ``reshape_dims``.
+
+    Attributes:
+        first_transpose: the order of the axes before the reshape.
+        reshape_dims: the dims after the reshape. One may be -1, and is inferred from the others; copied dims take no
+            part in that, so it is known for an empty input too.
+        second_transpose: the order of the axes after the reshape.
+        zero_is_placeholder: whether 0 copies the dim at the same position of the input of the reshape, or means 0.
+    """
+
+    MAX_INPUTS = 2
+    SHAPE_INPUTS = frozenset({1})
+    INPUT_OF = {"reshape_dims": 1}
+    NUMPY_IS_FAST = True
+    TAKES_STRINGS = True
+
+    first_transpose: PermutationLike | None = None
+    reshape_dims: DimsLike | None = None
+    second_transpose: PermutationLike | None = None
+    zero_is_placeholder: bool = True
+
+    def infer(self, x: TensorType, reshape: TensorType | None = None) -> TensorType:
+        shape = self._transposed(x.shape, "first_transpose")
+        if reshape is not None:
+            shape = self._reshaped_by_input(shape, reshape)
+        elif self.reshape_dims is not None:
+            shape = self._reshaped(shape, self.reshape_dims)
+        return x.with_shape(self._transposed(shape, "second_transpose"))
+
+    def _transposed(self, shape: Shape, name: str) -> Shape:
+        order = getattr(self, name)
+        if order is None:
+            return shape
+        require(
+            sorted(order) == list(range(len(shape))),
+            f"{name} is {tuple(order)}, but must have each of the {len(shape)} axes once",
+            why=f"what it transposes has the shape {shape}",
+            fix=f"list the numbers from 0 to {len(shape) - 1} in the new order of the axes",
+        )
+        return tuple(shape[axis] for axis in order)
+
+    def _reshaped_by_input(self, shape: Shape, reshape: TensorType) -> Shape:
+        require(
+            reshape.rank == 1 and reshape.is_index,
+            f"the new shape is 1-D, int32 or int64, not {reshape}",
+            why="it has one number for each axis",
+        )
+        require(
+            reshape.is_fixed,
+            f"the new shape {reshape} has an unknown number of dims",
+            why="the rank of every tensor is known while building",
+        )
+        most = Dims.MAX_DIMS
+        require(
+            reshape.volume <= most,
+            f"the new shape has {reshape.volume} dims, and may have at most {most}",
+            why="TensorRT's tensors have no more axes",
+        )
+        dims = reshape.ints()
+        return (UNKNOWN,) * reshape.volume if dims is None else self._reshaped(shape, dims)
+
+    def _reshaped(self, shape: Shape, dims: Sequence[int]) -> Shape:
+        """The shape after a reshape of ``shape`` to ``dims``; both may have unknown dims."""
+        dims = tuple(dims)
+        require(
+            min(dims, default=0) >= UNKNOWN,
+            f"reshape_dims {dims} have a dim below -1",
+            why="-1 stands for the length that remains, and no other negative number has a meaning",
+            fix="write -1 once, or a positive length",
+        )
+        require(dims.count(UNKNOWN) <= 1, f"reshape_dims {dims} have -1 more than once", "only one dim can be inferred")
+        copied = [axis for axis, length in enumerate(dims) if length == 0 and self.zero_is_placeholder]
+        require(
+            max(copied, default=-1) < len(shape),
+            f"reshape_dims {dims} copy dim {max(copied, default=-1)} of an input with {len(shape)} axes",
+            fix="set zero_is_placeholder to False if a dim of 0 is meant",
+            why="a 0 copies the dim of the same axis of the input",
+        )
+        before = [length for axis, length in enumerate(shape) if axis not in copied]
+        after = [length for axis, length in enumerate(dims) if axis not in copied]
+        empty = UNKNOWN not in dims and any(shape[axis] == 0 for axis in copied)
+        require(
+            empty or _fits(before, after),
+            f"reshape_dims {dims} do not fit a tensor of shape {shape}",
+            why="a reshape keeps the number of elements",
+            fix="write -1 for one of the dims, which then follows from the others",
+        )
+        rest = _volume_left(before, after)
+        return tuple(shape[a] if a in copied else rest if n == UNKNOWN else n for a, n in enumerate(dims))
+
+    def _moved(self, x: Any, reshape: Array | None) -> Any:
+        dims = self.reshape_dims if reshape is None else [int(length) for length in reshape]
+        self._transposed(x.shape, "first_transpose")
+        x = x if self.first_transpose is None else x.transpose(self.first_transpose)
+        x = x if dims is None else x.reshape(self._reshaped(x.shape, dims))
+        self._transposed(x.shape, "second_transpose")
+        return x if self.second_transpose is None else x.transpose(self.second_transpose)
+
+    def evaluate(self, x: Array, reshape: Array | None = None) -> Array:
+        return np.asarray(self._moved(x, reshape))  # numpy makes a number of an array without axes
+
+    def lower(self, x: Any, reshape: Array | None = None) -> Any:
+        return self._moved(jnp.asarray(x), reshape)
+
+
+def _known_volume(lengths: Sequence[int]) -> int:
+    return math.prod(length for length in lengths if length != UNKNOWN)
+
+
+def _fits(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether two shapes can have the same volume; each -1 is any dim, and ``after`` has at most one."""
+    old, new = _known_volume(before), _known_volume(after)
+    if UNKNOWN in after:
+        return new > 0 and (UNKNOWN in before or old % new == 0)
+    if UNKNOWN in before:
+        return new % old == 0 if old else new == 0
+    return old == new
+
+
+def _volume_left(before: Sequence[int], after: Sequence[int]) -> int:
+    """The dim that -1 in ``after`` stands for."""
+    if UNKNOWN in before or UNKNOWN not in after:
+        return UNKNOWN
+    return _known_volume(before) // _known_volume(after)
+
+
+@layer(LayerType.SQUEEZE, "Squeeze")
+class ISqueezeLayer(Operation):
+    """Remove axes of length 1.
+
+    Any element type, which is kept. Input 1, 1-D, int32 or int64, lists the axes, negative ones from the end; without
+    it every axis of length 1 is removed.
+    """
+
+    MAX_INPUTS = 2
+    SHAPE_INPUTS = frozenset({1})
+    TAKES_STRINGS = True
+    NUMPY_IS_FAST = True
+
+    def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
+        if axes is not None and axes.value is None:
+            require(
+                axes.rank == 1,
+                f"the axes are 1-D, not {axes}",
+                why="there is one number for each axis that is removed",
+                fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
+            )
+            count = axis_count(axes)
+            require(
+                count <= x.rank,
+                f"{count} axes are to be removed, and the input {x} has {x.rank}",
+                why="an axis can be removed only once",
+            )
+            return x.with_shape((UNKNOWN,) * (x.rank - count))
+        dropped = self._dropped(x, axes)
+        return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in dropped)
+
+    @staticmethod
+    def _dropped(x: TensorType, axes: TensorType | None) -> tuple[int, ...]:
+        if axes is None:
+            require(
+                x.is_fixed,
+                f"the input {x} has axes of unknown length",
+                why="without a list of axes every axis of length 1 is removed, so all dims must be known",
+                fix="list the axes: set_input(1, axes)",
+            )
+            return tuple(axis for axis, length in enumerate(x.shape) if length == 1)
+        require(
+            axes.rank == 1,
+            f"the axes are 1-D, not {axes}",
+            why="there is one number for each axis that is removed",
+            fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
+        )
+        dropped = distinct_axes(axes, x.rank)
+        for axis in dropped:
+            require(
+                x.shape[axis] in (1, UNKNOWN),
+                f"axis {axis} has {x.shape[axis]} elements, and only axes of length 1 can be removed",
+                why="removing a longer axis would lose elements",
+                fix="merge axes with add_shuffle and reshape_dims",
+            )
+        return dropped
+
+    def evaluate(self, x: Array, axes: Array | None = None) -> Array:
+        return np.squeeze(x, self._dropped(TensorType.of(x), None if axes is None else TensorType.of(axes)))
+
+    def lower(self, x: Any, axes: Array | None = None) -> Any:
+        return jnp.squeeze(jnp.asarray(x), None if axes is None else tuple(axes.tolist()))
+
+
+@layer(LayerType.UNSQUEEZE, "Unsqueeze")
+class IUnsqueezeLayer(Operation):
+    """Add axes of length 1.
+
+    Any element type, which is kept. Input 1, 1-D or 0-D, int32 or int64, lists the positions of the new axes in the
+    output, negative ones from the end; the output has at most eight axes.
+    """
+
+    REQUIRED_INPUTS = 2
+    SHAPE_INPUTS = frozenset({1})
+    TAKES_STRINGS = True
+    NUMPY_IS_FAST = True
+
+    def infer(self, x: TensorType, axes: TensorType) -> TensorType:
+        added = self._added(x.rank, axes)
+        if added is None:
+            return x.with_shape((UNKNOWN,) * (x.rank + axis_count(axes)))
+        lengths = iter(x.shape)
+        return x.with_shape(1 if axis in added else next(lengths) for axis in range(x.rank + len(added)))
+
+    @staticmethod
+    def _added(rank: int, axes: TensorType) -> tuple[int, ...] | None:
+        total, most = rank + axis_count(axes), Dims.MAX_DIMS
+        require(
+            total <= most,
+            f"the output has {total} axes, and may have at most {most}",
+            why="TensorRT's tensors have no more axes",
+        )
+        return None if axes.value is None else distinct_axes(axes, total)
+
+    def evaluate(self, x: Array, axes: Array) -> Array:
+        added = self._added(x.ndim, TensorType.of(axes))
+        assert added is not None, "the value of the axes is there"
+        return np.expand_dims(x, added)
+
+    def lower(self, x: Any, axes: Array) -> Any:
+        return jnp.expand_dims(x, tuple(axes.reshape(-1).tolist()))
+
+
+def axis_count(axes: TensorType) -> int:
+    """The number of axes that a tensor lists, or has a number for.
+
+    Raises:
+        LayerError: it is not a list of axes, or its length is unknown, or longer than that of any list of axes.
+    """
+    require(
+        axes.is_index and axes.rank <= 1,
+        f"the axes are int32 or int64, and 1-D, not {axes}",
+        why="there is one number for each axis that is added",
+        fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
+    )
+    require(
+        axes.is_fixed,
+        f"the number of axes in {axes} is unknown",
+        why="the rank of every tensor is known while building",
+    )
+    # before anything is made for each of them: models of a few bytes have lists of 10^10 computed axes
+    require(
+        axes.volume <= Dims.MAX_DIMS,
+        f"{axes} has a number for each of {axes.volume} axes, and there are at most {Dims.MAX_DIMS}",
+        why="TensorRT's tensors have no more axes",
+    )
+    return axes.volume
+
+
+def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
+    """The non-negative axes that a known tensor lists.
+
+    Raises:
+        LayerError: there is no such axis, or it is listed twice.
+    """
+    axis_count(axes)
+    given = axes.ints() or []
+    found = tuple(normal_axis(axis, rank) for axis in given)
+    require(
+        len(set(found)) == len(found),
+        f"the axes {given} list an axis twice",
+        why="each number is an axis of the output",
+    )
+    return found
+
+
+@layer(LayerType.CONCATENATION, "Concatenation")
+class IConcatenationLayer(Operation):
+    """Concatenate tensors along an axis.
+
+    Any element type, the same for all inputs and the output. All inputs have the same rank, at least 1, and the same
+    dims except along the axis.
+
+    Attributes:
+        axis: the axis; a negative one counts from the end.
+    """
+
+    NUMPY_IS_FAST = True
+    TAKES_STRINGS = True
+
+    axis: int = 0
+
+    def infer(self, *inputs: TensorType) -> TensorType:
+        require(len(inputs) > 0, "the list of inputs is empty", why="the type of the output is that of the inputs")
+        first = inputs[0]
+        require(
+            first.rank >= 1,
+            f"input 0 is {first}, and has no axis to join along",
+            fix="add one with add_unsqueeze",
+            why="tensors are joined along an axis that each of them has",
+        )
+        for position, each in enumerate(inputs[1:], 1):
+            require(
+                each.dtype == first.dtype,
+                f"input {position} is {each}, and input 0 is {first}",
+                why="all inputs have one element type",
+                fix="convert one of them with add_cast",
+            )
+            require(
+                each.rank == first.rank,
+                f"input {position} has {each.rank} axes, and input 0 has {first.rank}",
+                why="all inputs have the same number of axes",
+            )
+        axis, shape = normal_axis(self.axis, first.rank), first.shape
+        for position, each in enumerate(inputs[1:], 1):
+            shape = self._joined(shape, each.shape, axis, position)
+        return first.with_shape(shape)
+
+    @staticmethod
+    def _joined(before: Shape, shape: Shape, axis: int, position: int) -> Shape:
+        others = (*shape[:axis], before[axis], *shape[axis + 1 :])
+        require(
+            agree(before, others),
+            f"input {position} has the shape {shape}, and the inputs before it have {before}",
+            why=f"all dims except axis {axis} must be equal",
+        )
+        length = UNKNOWN if UNKNOWN in (before[axis], shape[axis]) else before[axis] + shape[axis]
+        made = merge(before, others)
+        return (*made[:axis], length, *made[axis + 1 :])
+
+    def evaluate(self, *inputs: Array) -> Array:
+        self.infer(*map(TensorType.of, inputs))
+        return np.concatenate(inputs, self.axis)
+
+    def host_value(self, *inputs: Array) -> Array:
+        return np.concatenate(inputs, self.axis)
+
+    def lower(self, *inputs: Any) -> Any:
+        return lower_joined(inputs, self.axis)
+
+
+def lower_joined(parts: Sequence[Any], axis: int) -> Any:
+    """Concatenate arrays of one type; those of 2 bits as bytes, because XLA aborts the process when it concatenates
+    them.
+    """
+    dtype = parts[0].dtype
+    if dtype not in TINY:
+        return jnp.concatenate(parts, axis)
+    return jnp.concatenate([jnp.asarray(each).astype(np.int8) for each in parts], axis).astype(dtype)
+
+
+def unfolded(x: Any, elements: int) -> Any:
+    """An array that is about to be padded to this many elements, such that XLA does not pad it while compiling."""
+    # XLA evaluates sums of padded constants, one element at a time: 2^26 elements take it 4 s, 2^30 more than a minute.
+    # It does not look through a barrier, for which x is written to memory: at most half of what the padding writes.
+    many = elements > LARGEST_CONSTANT and elements >= 2 * x.size
+    return lax.optimization_barrier(x) if many else x
+
+
+class RearrangingMethods(NetworkBase):
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "rearranging"
+
+    def add_shuffle(self, input: ITensor) -> IShuffleLayer:
+        """Add a transpose, reshape and transpose."""
+        return self.add(IShuffleLayer(), input=input)
+
+    def add_concatenation(self, inputs: Sequence[ITensor]) -> IConcatenationLayer:
+        """Add the concatenation of tensors along ``axis``, by default the third from the end."""
+        tensors = check_tensors(inputs)
+        axis = third_from_end(tensors[0]) if tensors else 0
+        return self.add(IConcatenationLayer(axis=axis), tensors)
+
+    def add_squeeze(self, input: ITensor, axes: ITensor | None = None) -> ISqueezeLayer:
+        """Add the removal of axes of length 1: those in ``axes``, or all."""
+        tensors = [check_tensor(input, "input")] + ([] if axes is None else [check_tensor(axes, "axes")])
+        return self.add(ISqueezeLayer(), tensors)
+
+    def add_unsqueeze(self, input: ITensor, axes: ITensor) -> IUnsqueezeLayer:
+        """Add axes of length 1 at the positions ``axes`` of the output."""
+        return self.add(IUnsqueezeLayer(), input=input, axes=axes)

@@ -1,0 +1,485 @@
+"""Layers that compute along axes: reduce, cumulative, softmax, top-k."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.model.graph.layer import Elementary, Operation, layer
+from netloop.model.graph.network_base import NetworkBase, third_from_end
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.extreme_forms import extremes, highest_along
+from netloop.model.layers.numpy_forms import first_indices, total_order_keys
+from netloop.model.layers.rearrange import axis_count, distinct_axes
+from netloop.model.layers.selection_forms import first_places
+from netloop.model.manual_axes import scan
+from netloop.values.diagnostics import require
+from netloop.values.enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation
+from netloop.values.types import (
+    FLOATS,
+    HALVES,
+    INTEGERS,
+    OWN,
+    UNKNOWN,
+    Array,
+    TensorType,
+    axes_of,
+    normal_axis,
+    numpy_type,
+    require_indexable,
+)
+
+MOST_TOPK = 3840
+"""The largest k that TensorRT supports."""
+
+
+def _wide(x: Any) -> Any:
+    """Convert ``x`` to the type in which sums are computed: float32 for half types, int32 for narrower integers."""
+    if x.dtype in HALVES:
+        return x.astype(np.float32)
+    return x.astype(np.int32) if x.dtype in INTEGERS and x.dtype.itemsize < 4 else x
+
+
+def lowest(dtype: np.dtype[Any]) -> Array:
+    """The lower bound of the elements of a type."""
+    return np.array(-np.inf if dtype in FLOATS else np.iinfo(dtype).min if dtype in INTEGERS else False, dtype)
+
+
+def highest(dtype: np.dtype[Any]) -> Array:
+    """The upper bound of the elements of a type."""
+    return np.array(np.inf if dtype in FLOATS else np.iinfo(dtype).max if dtype in INTEGERS else True, dtype)
+
+
+def _sum(xp: Any, x: Any, over: dict[str, Any]) -> Any:
+    return xp.sum(_wide(x), dtype=_wide(x).dtype, **over)
+
+
+def _mean(xp: Any, x: Any, over: dict[str, Any]) -> Any:
+    total = _sum(xp, x, over)
+    count = int(np.prod([x.shape[axis] for axis in over["axis"]]))
+    if x.dtype in FLOATS:
+        return total / np.asarray(count, total.dtype)
+    return (total - xp.fmod(total, count)) // count if count else total
+
+
+def _extreme(xp: Any, x: Any, over: dict[str, Any], is_max: bool) -> Any:
+    if xp is jnp and x.size:
+        return extremes(x, over["axis"], is_max, over["keepdims"])
+    return xp.max(x, initial=lowest(x.dtype), **over) if is_max else xp.min(x, initial=highest(x.dtype), **over)
+
+
+# fmt: off
+REDUCTIONS: dict[ReduceOperation, Any] = {
+    ReduceOperation.SUM:  _sum,
+    ReduceOperation.PROD: lambda xp, x, over: xp.prod(_wide(x), dtype=_wide(x).dtype, **over),
+    ReduceOperation.MAX:  partial(_extreme, is_max=True),
+    ReduceOperation.MIN:  partial(_extreme, is_max=False),
+    ReduceOperation.AVG:  _mean,
+}
+# fmt: on
+
+
+@layer(LayerType.REDUCE, "Reduce")
+class IReduceLayer(Elementary):
+    """Reduce axes by a sum, product, maximum, minimum or mean.
+
+    Numbers in and out, of the same type, for MAX and MIN also bool; half types are summed in float32, integers wrap,
+    and AVG of integers rounds towards zero. The reduced axes are removed, or kept with length 1. MAX and MIN propagate
+    NaN.
+
+    ==========  ===========================================
+    operation   over an empty axis
+    ==========  ===========================================
+    SUM, PROD   0, 1
+    MAX, MIN    minus and plus infinity, or the limits of the integers, or False and True
+    AVG         NaN, or 0 for integers
+    ==========  ===========================================
+
+    The optional input 1 lists the axes: 1-D or 0-D, int32 or int64, negative from the end. TensorRT has no such input.
+
+    Attributes:
+        op: the operation; NONE is an error.
+        axes: the axes to reduce, as a bitmask; at least one. Input 1 replaces it.
+        keep_dims: whether the axes are kept, with length 1.
+    """
+
+    MAX_INPUTS = 2
+    SHAPE_INPUTS = frozenset({1})
+    INPUT_OF = {"axes": 1}
+
+    op: ReduceOperation
+    axes: int
+    keep_dims: bool
+
+    def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
+        require(
+            self.op is not ReduceOperation.NONE,
+            "op is NONE, which is no reduction",
+            why="NONE is only for collectives that move data",
+            fix="use SUM, PROD, MAX, MIN or AVG",
+        )
+        takes_bool = self.op in (ReduceOperation.MAX, ReduceOperation.MIN)
+        require(
+            x.is_number or (x.is_bool and takes_bool),
+            f"{self.op.name} takes numbers{' and bool' if takes_bool else ''}, not {x}",
+            fix="convert the input with add_cast",
+        )
+        over = self._axes(x, axes)
+        if over is None:
+            assert axes is not None
+            left = x.rank if self.keep_dims else x.rank - axis_count(axes)
+            require(
+                left >= 0,
+                f"the axes are {axis_count(axes)}, and the input has {x.rank}",
+                why="an axis can be reduced only once",
+            )
+            return x.with_shape((UNKNOWN,) * left)
+        if self.keep_dims:
+            return x.with_shape(1 if axis in over else length for axis, length in enumerate(x.shape))
+        return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in over)
+
+    def _axes(self, x: TensorType, axes: TensorType | None) -> tuple[int, ...] | None:
+        """The reduced axes; None if they are data-dependent."""
+        if axes is not None:
+            axis_count(axes)
+            return None if axes.value is None else distinct_axes(axes, x.rank)
+        found = axes_of(self.axes, x.rank)
+        require(
+            len(found) > 0,
+            "axes is 0, and names no axis to reduce",
+            fix="write 1 << 0 for axis 0, and 1 << 0 | 1 << 1 for axes 0 and 1",
+            why="bit i of axes stands for axis i, so that 0 is no axis",
+        )
+        return found
+
+    def beyond_tensorrt(self, x: TensorType, axes: TensorType | None = None) -> str:
+        if axes is not None:
+            return "takes its axes from a tensor"
+        return "reduces bool" if x.is_bool else ""
+
+    def formula(self, xp: Any, x: Any, axes: Array | None = None) -> Any:
+        chosen = axes_of(self.axes, x.ndim) if axes is None else tuple(axes.reshape(-1).tolist())
+        over = {"axis": tuple(axis % x.ndim for axis in chosen), "keepdims": self.keep_dims}
+        return REDUCTIONS[self.op](xp, x, over).astype(x.dtype)
+
+
+@layer(LayerType.CUMULATIVE, "Cumulative")
+class ICumulativeLayer(Operation):
+    """Compute cumulative sums or products along an axis.
+
+    output[i] = input[0] + ... + input[i], without the last term if exclusive; reversed, it is
+    input[i] + ... + input[n - 1], without the first term if exclusive. An empty sum is 0, an empty product 1.
+
+    Numbers, of the same type and shape in and out; half types are summed in float32, integers wrap. Input 1 is the
+    axis, an int32 or int64 scalar, negative from the end. TensorRT has no PROD.
+
+    Attributes:
+        op: the operation, SUM or PROD.
+        exclusive: whether an element is excluded from its own sum.
+        reverse: whether the sums start at the end.
+    """
+
+    REQUIRED_INPUTS = 2
+    SHAPE_INPUTS = frozenset({1})
+    NUMPY_IS_FAST = True
+
+    op: CumulativeOperation
+    exclusive: bool
+    reverse: bool
+
+    def infer(self, x: TensorType, axis: TensorType) -> TensorType:
+        require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert the input with add_cast")
+        require(x.rank > 0, f"the input is a scalar, {x}, but must have an axis", why="the sums run along an axis")
+        require(
+            axis.is_index and axis.rank == 0,
+            f"the axis is an int32 or int64 scalar, not {axis}",
+            why="the sums run along a single axis",
+        )
+        if axis.value is not None:
+            normal_axis(int(axis.value), x.rank)
+        return x.without_value()
+
+    def beyond_tensorrt(self, x: TensorType, axis: TensorType) -> str:
+        if self.op is CumulativeOperation.PROD:
+            return "computes cumulative products"
+        return "" if x.is_float or x.is_index or x.dtype in OWN else f"sums {x.dtype}"
+
+    @property
+    def _nothing(self) -> int:
+        """The empty sum or product."""
+        return 1 if self.op is CumulativeOperation.PROD else 0
+
+    def evaluate(self, x: Array, axis: Array) -> Array:
+        along = np.moveaxis(_wide(x), int(axis), 0)
+        made = np.empty_like(along)
+        total = np.full(along.shape[1:], self._nothing, along.dtype)
+        combine = np.multiply if self.op is CumulativeOperation.PROD else np.add
+        for i in reversed(range(len(along))) if self.reverse else range(len(along)):
+            before, total = total, combine(total, along[i])
+            made[i] = before if self.exclusive else total
+        return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
+
+    def host_value(self, x: Array, axis: Array) -> Array:
+        along = np.moveaxis(_wide(x), int(axis), 0)
+        along = along[::-1] if self.reverse else along
+        if self.exclusive:
+            along = np.concatenate([np.full((1, *along.shape[1:]), self._nothing, along.dtype), along])[: len(along)]
+        running = np.multiply if self.op is CumulativeOperation.PROD else np.add
+        made = running.accumulate(along, 0, along.dtype)
+        made = made[::-1] if self.reverse else made
+        return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
+
+    def lower(self, x: Any, axis: Array) -> Any:
+        along = int(axis) % x.ndim
+        terms = jnp.asarray(_wide(x))
+        if self.exclusive:
+            terms = self._shifted(terms, along)
+        at_once = jax.lax.cumprod if self.op is CumulativeOperation.PROD else jax.lax.cumsum
+        # XLA's CPU sums windows, in up to nine times as long, and in another order than the reference
+        made = jax.lax.platform_dependent(
+            terms,
+            cpu=partial(self._one_by_one, along=along),
+            default=partial(at_once, axis=along, reverse=self.reverse),
+        )
+        return made.astype(x.dtype)
+
+    def _one_by_one(self, terms: jax.Array, along: int) -> jax.Array:
+        """The sums or products of the slices of an axis, one after the other."""
+        combine = jax.lax.mul if self.op is CumulativeOperation.PROD else jax.lax.add
+        slices = jnp.moveaxis(terms, along, 0)[:: -1 if self.reverse else 1]
+
+        def step(total: jax.Array, term: jax.Array) -> tuple[jax.Array, jax.Array]:
+            total = combine(total, term)
+            return total, total
+
+        nothing = jnp.full(slices.shape[1:], self._nothing, slices.dtype)
+        made = scan(step, nothing, slices)[1][:: -1 if self.reverse else 1]
+        return jnp.moveaxis(made, 0, along)
+
+    def _shifted(self, x: jax.Array, along: int) -> jax.Array:
+        """Shift ``x`` by one along an axis: subtracting each element from its inclusive sum would be inexact."""
+        shift = (-1, 1, 0) if self.reverse else (1, -1, 0)
+        nothing = jnp.full((), self._nothing, x.dtype)
+        return jax.lax.pad(x, nothing, [shift if axis == along else (0, 0, 0) for axis in range(x.ndim)])
+
+
+@layer(LayerType.SOFTMAX, "Softmax")
+class ISoftMaxLayer(Operation):
+    """Softmax along an axis: exponentials divided by their sum.
+
+    output[i] = exp(input[i]) / (exp(input[0]) + ... + exp(input[n - 1])), without overflow.
+
+    Floating-point in and out, the shape kept.
+
+    Attributes:
+        axes: the axis, as a bitmask with one bit.
+    """
+
+    axes: int
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
+        _only_axis(self.axes, x.rank)
+        return x.without_value()
+
+    def evaluate(self, x: Array) -> Array:
+        axis = _only_axis(self.axes, x.ndim)
+        terms = np.exp(_wide(x) - np.max(_wide(x), axis, keepdims=True, initial=-np.inf))
+        return (terms / np.sum(terms, axis, keepdims=True)).astype(x.dtype)
+
+    def lower(self, x: Any) -> Any:
+        return _softmax(jnp.asarray(_wide(x)), _only_axis(self.axes, x.ndim)).astype(x.dtype)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _softmax(x: jax.Array, axis: int) -> jax.Array:
+    highest = highest_along(x, axis)
+    # XLA may subtract from products that are not rounded yet; in rows of huge numbers, such as those that a mask fills,
+    # the largest would differ from itself by more than exp can take
+    is_highest = (x == highest) & jnp.isfinite(highest)
+    terms = jnp.exp(jnp.where(is_highest, 0, x - highest))
+    return terms / jnp.sum(terms, axis, keepdims=True)
+
+
+@_softmax.defjvp
+def _softmax_tangent(axis: int, at: tuple[jax.Array], along: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+    (x,), (change,) = at, along
+    shares = _softmax(x, axis)
+    return shares, shares * (change - jnp.sum(shares * change, axis, keepdims=True))
+
+
+def _only_axis(mask: int, rank: int) -> int:
+    axes = axes_of(mask, rank)
+    require(
+        len(axes) == 1,
+        f"axes is {mask:#b}, and names {len(axes)} axes",
+        why="a softmax has exactly one axis",
+        fix="set axes to 1 << axis",
+    )
+    return axes[0]
+
+
+@layer(LayerType.TOPK, "TopK")
+class ITopKLayer(Operation):
+    """Select the k largest or smallest elements along an axis, with their indices.
+
+    Output 0 holds the values, largest first for MAX and smallest first for MIN; output 1 their indices along the axis.
+    Equal elements are in the order of their indices. NaN precedes every number, for MAX and for MIN. With
+    ``total_order``, floating-point numbers have the order of IEEE 754's totalOrder instead, in which the signs of NaN
+    and 0 count: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. It is that of ``jax.lax.top_k``; other runtimes do not
+    have it.
+
+    Floating-point numbers and integers. The optional input 1 is k, an int32 or int64 scalar. TensorRT supports k up to
+    3840, along one of the last four axes.
+
+    Attributes:
+        op: MAX or MIN.
+        k: the number of elements, at most the length of the axis; input 1 replaces it.
+        axes: the axis, as a bitmask with one bit.
+        indices_type: INT32 or INT64.
+        total_order: whether the signs of NaN and 0 count; one of netloop's own.
+    """
+
+    NUM_OUTPUTS = 2
+    MAX_INPUTS = 2
+    SHAPE_INPUTS = frozenset({1})
+    INPUT_OF = {"k": 1}
+    NUMPY_IS_FAST = True
+
+    op: TopKOperation
+    k: int
+    axes: int
+    indices_type: DataType = DataType.INT32
+    total_order: bool = False
+
+    def infer(self, x: TensorType, k: TensorType | None = None) -> tuple[TensorType, TensorType]:
+        require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert them with add_cast")
+        axis = _only_axis(self.axes, x.rank)
+        require(
+            self.indices_type in (DataType.INT32, DataType.INT64),
+            f"indices_type is {self.indices_type}, but must be INT32 or INT64",
+            why="indices are whole numbers of 32 or 64 bits",
+        )
+        count = self._count(k)
+        _require_count(count, axis, x.shape[axis])
+        require_indexable(x, axis)
+        made = x.with_shape((*x.shape[:axis], count, *x.shape[axis + 1 :]))
+        return made, made.with_dtype(numpy_type(self.indices_type))
+
+    def beyond_tensorrt(self, x: TensorType, k: TensorType | None = None) -> str:
+        count, axis = self._count(k), _only_axis(self.axes, x.rank)
+        if count > MOST_TOPK:
+            return f"selects {count} elements, where TensorRT supports at most {MOST_TOPK}"
+        if self.total_order:
+            return "orders NaN and zeros by their signs"
+        return "" if x.rank - axis <= 4 else f"uses axis {axis} of {x.rank}, where TensorRT supports the last 4"
+
+    def _count(self, k: TensorType | None) -> int:
+        if k is None:
+            require(self.k >= 0, f"k is {self.k}, but must not be negative", why="it is the number of elements to keep")
+            return self.k
+        require(
+            k.is_index and k.rank == 0,
+            f"k is an int32 or int64 scalar, not {k}",
+            why="it is the number of elements to keep",
+        )
+        if k.value is None:
+            return UNKNOWN
+        require(
+            int(k.value) >= 0,
+            f"k is {int(k.value)}, but must not be negative",
+            why="it is the number of elements to keep",
+        )
+        return int(k.value)
+
+    def evaluate(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:
+        axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
+        _require_count(count, axis, x.shape[axis])
+        rows = np.moveaxis(x, axis, -1)
+        keys = total_order_keys(rows) if self.total_order else rows
+        indices = np.empty((*rows.shape[:-1], count), numpy_type(self.indices_type))
+        values = np.empty(indices.shape, x.dtype)
+        for row in np.ndindex(rows.shape[:-1]):
+            indices[row] = self._order(keys[row].tolist())[:count]
+            values[row] = rows[row][indices[row]]
+        return np.moveaxis(values, -1, axis), np.moveaxis(indices, -1, axis)
+
+    def host_value(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:
+        axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
+        rows = np.moveaxis(x, axis, -1)
+        keys = total_order_keys(rows) if self.total_order else rows
+        found = first_indices(keys, count, self.op is TopKOperation.MAX)
+        values = np.take_along_axis(rows, found, -1)
+        return np.moveaxis(values, -1, axis), np.moveaxis(found.astype(numpy_type(self.indices_type)), -1, axis)
+
+    def _order(self, row: list[Any]) -> list[int]:
+        sign = -1 if self.op is TopKOperation.MAX else 1
+
+        def rank(index: int) -> tuple[bool, Any]:
+            is_number = row[index] == row[index]
+            return is_number, sign * row[index] if is_number else 0
+
+        return sorted(range(len(row)), key=rank)
+
+    def lower(self, x: Any, k: Array | None = None) -> tuple[Any, Any]:
+        axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
+        rows = jnp.moveaxis(jnp.asarray(x), axis, -1)
+        is_best = count == 1 and not self.total_order
+        values, indices = self._lower_best(rows) if is_best else self._lower_sorted(rows, count)
+        return jnp.moveaxis(values, -1, axis), jnp.moveaxis(indices, -1, axis).astype(numpy_type(self.indices_type))
+
+    def _lower_best(self, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Top-1 by max, compare and min of the indices, which is faster than XLA's argmax in a loop."""
+        values = extremes(rows, [-1], self.op is TopKOperation.MAX, keepdims=True)
+        places = jax.lax.broadcasted_iota(np.int32, rows.shape, rows.ndim - 1)
+        is_best = (rows == values) | (rows != rows)
+        return values, extremes(jnp.where(is_best, places, rows.shape[-1]), [-1], is_max=False, keepdims=True)
+
+    def _lower_sorted(self, rows: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+        indices = first_places(jax.lax.stop_gradient(self._key(rows)), count, self.total_order)
+        return jnp.take_along_axis(rows, indices, -1, mode="promise_in_bounds"), indices
+
+    def _key(self, x: jax.Array) -> jax.Array:
+        """Sort keys, larger for earlier elements, in XLA's total order: -NaN < numbers < NaN and -0 < +0."""
+        if x.dtype in INTEGERS:
+            return x if self.op is TopKOperation.MAX else ~x
+        key = x if self.op is TopKOperation.MAX else -x
+        return key if self.total_order else jnp.where(key == 0, 0, jnp.where(key != key, jnp.nan, key))
+
+
+def _require_count(count: int, axis: int, length: int) -> None:
+    require(
+        UNKNOWN in (count, length) or count <= length,
+        f"k is {count}, and axis {axis} has only {length} elements",
+        fix="take k from the length, with add_shape and add_elementwise MIN",
+        why="an axis has no more elements to keep",
+    )
+
+
+class ReductionMethods(NetworkBase):
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "along axes"
+
+    def add_softmax(self, input: ITensor) -> ISoftMaxLayer:
+        """Add a softmax along ``axes``, by default the third axis from the end."""
+        return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), input=input)
+
+    def add_reduce(self, input: ITensor, op: ReduceOperation, axes: int, keep_dims: bool) -> IReduceLayer:
+        """Add a reduction over the axes of a bitmask, or of input 1."""
+        return self.add(IReduceLayer(op=op, axes=axes, keep_dims=keep_dims), input=input)
+
+    def add_topk(
+        self, input: ITensor, op: TopKOperation, k: int, axes: int, indices_type: DataType = DataType.INT32
+    ) -> ITopKLayer:
+        """Add the selection of the ``k`` largest or smallest elements along an axis, with their indices."""
+        made = ITopKLayer(op=op, k=k, axes=axes, indices_type=indices_type)
+        return self.add(made, input=input)
+
+    def add_cumulative(
+        self, input: ITensor, axis: ITensor, op: CumulativeOperation, exclusive: bool, reverse: bool
+    ) -> ICumulativeLayer:
+        """Add cumulative sums or products along an axis."""
+        return self.add(ICumulativeLayer(op=op, exclusive=exclusive, reverse=reverse), input=input, axis=axis)

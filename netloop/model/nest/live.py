@@ -1,0 +1,27 @@
+"""Live layers: those that an output or an assertion depends on."""
+
+from collections.abc import Iterable
+
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.network_base import NetworkBase
+from netloop.model.layers.assertion import IAssertionLayer
+from netloop.model.layers.conditional import IConditionLayer, IIfConditionalOutputLayer
+from netloop.model.layers.loop import ILoopBoundaryLayer, ITripLimitLayer
+
+
+def live_layers(network: NetworkBase, also: Iterable[ILayer] = ()) -> list[ILayer]:
+    """The layers that an output, an assertion or a layer of ``also`` depends on, in the order of the network."""
+    stack = [each.producer for each in network.outputs] + list(also)
+    stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]
+    found: set[ILayer] = set()
+    while stack:
+        layer = stack.pop()
+        if layer is None or layer in found:
+            continue
+        found.add(layer)
+        stack.extend(each.producer for each in layer.inputs if each is not None)
+        if isinstance(layer, ILoopBoundaryLayer):
+            stack.extend(layer.loop.boundary(ITripLimitLayer))
+        if isinstance(layer, IIfConditionalOutputLayer):
+            stack.extend(layer.conditional.layers.of_kind(IConditionLayer))
+    return [each for each in network.layers if each in found]

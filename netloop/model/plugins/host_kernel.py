@@ -1,0 +1,253 @@
+"""The execution of IPluginV3 plugins in host memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar, cast
+
+import numpy as np
+
+from netloop.model.plugins.enums import PluginCapabilityType
+from netloop.model.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
+from netloop.model.plugins.fields import DynamicPluginTensorDesc, PluginTensorDesc
+from netloop.model.plugins.interfaces import (
+    NO_ALIAS,
+    IPluginResourceContext,
+    IPluginV3,
+    IPluginV3OneBuild,
+    IPluginV3OneBuildV2,
+    IPluginV3OneRuntime,
+)
+from netloop.model.plugins.kernel import MOST_REMEMBERED, Kernel, Key, Types, calling, ensure, key_of
+from netloop.values.dims import Dims
+from netloop.values.enums import DataType
+from netloop.values.types import UNKNOWN, Array, TensorType, data_type, numpy_type
+
+C = TypeVar("C")
+
+PACKED = (DataType.INT4, DataType.FP4)
+"""Types with two elements per byte in TensorRT, and one here."""
+
+
+@dataclass(frozen=True)
+class PluginOutput:
+    """An output, as the plugin describes it.
+
+    Attributes:
+        type: its type; data-dependent lengths are -1.
+        reserved: the shape for which memory is reserved.
+        sizes: the axes with data-dependent lengths, each with the index of the output that is the length.
+    """
+
+    type: TensorType
+    reserved: tuple[int, ...]
+    sizes: dict[int, int]
+
+
+@dataclass(frozen=True)
+class _PreparedPlugin:
+    """A plugin that is prepared to run with inputs of certain types."""
+
+    runtime: IPluginV3OneRuntime
+    outputs: Sequence[PluginOutput]
+    input_desc: list[PluginTensorDesc]
+    output_desc: list[PluginTensorDesc]
+    workspace: Array
+
+
+class HostKernel(Kernel):
+    """Runs an IPluginV3, with a runtime attached for each set of input types; runs are serialized by a lock.
+
+    Raises:
+        LayerError: a part of the plugin is missing, or fails.
+    """
+
+    on_host = True
+
+    def __init__(self, plugin: IPluginV3) -> None:
+        super().__init__()
+        self._name = type(plugin).__name__
+        self._build = self._part(plugin, PluginCapabilityType.BUILD, IPluginV3OneBuild)
+        self._runtime = self._part(plugin, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
+        self.num_outputs = self._build.num_outputs
+        counted = type(self.num_outputs) is int and self.num_outputs > 0
+        ensure(counted, f"num_outputs of {self._name} is {self.num_outputs!r}, but must be 1 or more")
+        self._prepared_plugins: dict[Key, _PreparedPlugin] = {}
+        self._lock = threading.RLock()
+
+    def _part(self, plugin: IPluginV3, kind: PluginCapabilityType, cls: type[C]) -> C:
+        with self._calling("get_capability_interface"):
+            found = plugin.get_capability_interface(kind)
+        ensure(isinstance(found, cls), f"the {kind.name} capability of {self._name} is {found!r}, not a {cls.__name__}")
+        return found
+
+    def _calling(self, method: str) -> Any:
+        return calling(f"{method} of {self._name}")
+
+    # ------------------------------------------------------------------ types
+
+    def find_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
+        """Return the types of the outputs, in which data-dependent lengths are unknown."""
+        return tuple(each.type for each in self._outputs(inputs, shape_inputs))
+
+    def _outputs(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> list[PluginOutput]:
+        types = [data_type(each.dtype) for each in inputs]
+        is_packed = any(each in PACKED for each in types)
+        ensure(not is_packed, f"an input of {self._name} has packed elements", "convert with add_cast")
+        with self._calling("get_output_data_types"):
+            made = self._build.get_output_data_types(list(types))
+        dtypes = self._counted("get_output_data_types", made, DataType)
+        shapes = [DimsExprs(map(_expression, each.shape)) for each in inputs]
+        with self._calling("get_output_shapes"):
+            values = [DimsExprs(map(_expression, _values(each))) for each in shape_inputs]
+            made = self._build.get_output_shapes(shapes, values, IExprBuilder())
+        dims = self._counted("get_output_shapes", made, list)
+        outputs = [self._output(number, *each) for number, each in enumerate(zip(dtypes, dims, strict=True))]
+        for each in outputs:
+            self._require_scalars(each, outputs)
+        self._require_support(inputs, outputs)
+        return outputs
+
+    def _counted(self, method: str, made: Any, cls: type[C]) -> Sequence[C]:
+        right = isinstance(made, list | tuple) and all(isinstance(each, cls) for each in cast(Sequence[Any], made))
+        ensure(right, f"{method} of {self._name} returned {made!r}, not a list with an element for each output")
+        count = f"{len(made)} elements for {self.num_outputs} outputs"
+        ensure(len(made) == self.num_outputs, f"{method} of {self._name} returned {count}")
+        return made
+
+    def _output(self, number: int, dtype: DataType, dims: Sequence[Any]) -> PluginOutput:
+        ensure(dtype not in PACKED, f"output {number} of {self._name} has packed elements")
+        count = f"{len(dims)} axes, and may have at most 8"
+        ensure(len(dims) <= Dims.MAX_DIMS, f"output {number} of {self._name} has {count}")
+        for axis, each in enumerate(dims):
+            what = f"length {axis} of output {number} of {self._name} is {each!r}, not an IDimensionExpr"
+            ensure(isinstance(each, IDimensionExpr), what, "make it with expr_builder")
+            negative = each.value is not None and each.value < 0
+            ensure(not negative, f"length {axis} of output {number} of {self._name} is {each.value}")
+        lengths = (UNKNOWN if each.value is None or each.is_size_tensor() else each.value for each in dims)
+        reserved = tuple(UNKNOWN if each.value is None else each.value for each in dims)
+        sizes = {axis: each.size_output for axis, each in enumerate(dims) if each.size_output is not None}
+        return PluginOutput(TensorType(numpy_type(dtype), tuple(lengths)), reserved, sizes)
+
+    def _require_scalars(self, output: PluginOutput, outputs: Sequence[PluginOutput]) -> None:
+        for number in output.sizes.values():
+            found = outputs[number].type if 0 <= number < len(outputs) else None
+            is_size = found is not None and found.is_index and found.rank == 0
+            what = f"{self._name} declares output {number} as a size, which is {found or 'not one of its outputs'}"
+            ensure(is_size, what, "a size is an int32 or int64 scalar")
+
+    def _require_support(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> None:
+        types = [*inputs, *(each.type for each in outputs)]
+        for position, each in enumerate(types):
+            with self._calling("supports_format_combination"):
+                taken = self._build.supports_format_combination(position, list(map(_dynamic, types)), len(inputs))
+            role = f"input {position}" if position < len(inputs) else f"output {position - len(inputs)}"
+            ensure(bool(taken), f"{self._name} does not support {role} as row-major {each}", "convert with add_cast")
+
+    # ------------------------------------------------------------------ runs
+
+    def evaluate(self, inputs: Sequence[Array], shape_inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Compute the outputs by ``enqueue``, which works on copies of the inputs.
+
+        Raises:
+            LayerError: the plugin fails, or a data-dependent length is too large.
+        """
+        with self._lock:
+            plugin = self._prepared_for(
+                [TensorType.of(each) for each in inputs], [TensorType.of(each) for each in shape_inputs]
+            )
+            given = [np.array(each, order="C") for each in inputs]
+            made = [self._memory(number, output, given) for number, output in enumerate(plugin.outputs)]
+            described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
+            with self._calling("enqueue"):
+                status: Any = plugin.runtime.enqueue(*described, _addresses(given), _addresses(made), workspace, 0)
+            ensure(not status, f"enqueue of {self._name} returned {status!r}")
+            return tuple(self._cut(number, plugin.outputs, made) for number in range(len(made)))
+
+    def _memory(self, number: int, output: PluginOutput, inputs: Sequence[Array]) -> Array:
+        """The memory of an output: its own, or that of the input that the plugin changes in place."""
+        with self._calling("get_aliased_input"):
+            alias = self._build.get_aliased_input(number) if isinstance(self._build, IPluginV3OneBuildV2) else NO_ALIAS
+        if alias == NO_ALIAS:
+            return np.zeros(output.reserved, output.type.dtype)
+        known = type(alias) is int and 0 <= alias < len(inputs)
+        ensure(known, f"get_aliased_input of {self._name} returned {alias!r}, which is none of {len(inputs)} inputs")
+        found = inputs[alias]
+        what = f"output {number} of {self._name} is {output.type}, and shares the memory of {TensorType.of(found)}"
+        ensure((found.shape, found.dtype) == (output.reserved, output.type.dtype), what, "their types must be equal")
+        return found
+
+    def _prepared_for(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> _PreparedPlugin:
+        key = key_of(inputs, shape_inputs)
+        if key not in self._prepared_plugins:
+            made = self._prepare(inputs, self._outputs(inputs, shape_inputs))
+            if len(self._prepared_plugins) >= MOST_REMEMBERED:
+                self._prepared_plugins.clear()
+            self._prepared_plugins[key] = made
+        return self._prepared_plugins[key]
+
+    def _prepare(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> _PreparedPlugin:
+        fixed = all(UNKNOWN not in each.reserved for each in outputs)
+        ensure(fixed, f"get_output_shapes of {self._name} leaves a length unknown, though all inputs are known")
+        dynamic = list(map(_dynamic, inputs)), [_dynamic(each.type, each.reserved) for each in outputs]
+        descriptions = list(map(_description, inputs)), [_description(each.type) for each in outputs]
+        with self._calling("configure_plugin"):
+            self._build.configure_plugin(*dynamic)
+        with self._calling("get_workspace_size"):
+            workspace = np.empty(self._build.get_workspace_size(*dynamic), np.uint8)
+        with self._calling("get_valid_tactics"):
+            tactic = next(iter(self._build.get_valid_tactics()), 0)
+        runtime = self._attached()
+        with self._calling("set_tactic"):
+            runtime.set_tactic(tactic)
+        with self._calling("on_shape_change"):
+            runtime.on_shape_change(*descriptions)
+        return _PreparedPlugin(runtime, outputs, *descriptions, workspace)
+
+    def _attached(self) -> IPluginV3OneRuntime:
+        with self._calling("attach_to_context"):
+            found = self._runtime.attach_to_context(IPluginResourceContext())
+        what = f"attach_to_context of {self._name} returned {found!r}, which is not an IPluginV3"
+        ensure(isinstance(found, IPluginV3), what)
+        return self._part(found, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
+
+    def _cut(self, number: int, outputs: Sequence[PluginOutput], made: Sequence[Array]) -> Array:
+        """Cut an output to its data-dependent lengths."""
+        output, array = outputs[number], made[number]
+        shape = list(array.shape)
+        for axis, size in output.sizes.items():
+            length = int(made[size])
+            what = f"output {size} of {self._name} is the length {length}, and memory is reserved for {shape[axis]}"
+            ensure(0 <= length <= shape[axis], what)
+            shape[axis] = length
+        return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape) if output.sizes else array
+
+    def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> NoReturn:
+        """Never called: the plugin cannot be compiled."""
+        raise AssertionError(f"{self._name} computes only on the host")
+
+
+def _addresses(arrays: Sequence[Array]) -> list[int]:
+    return [each.ctypes.data for each in arrays]
+
+
+def _expression(length: int) -> IDimensionExpr:
+    return IDimensionExpr(None if length == UNKNOWN else length)
+
+
+def _values(type: TensorType) -> list[int]:
+    """The elements of a shape input, -1 for unknown ones."""
+    ensure(type.is_fixed, f"a shape input is {type}, and its number of elements must be known")
+    known = type.ints()
+    return [UNKNOWN] * type.volume if known is None else known
+
+
+def _description(type: TensorType) -> PluginTensorDesc:
+    return PluginTensorDesc(Dims(type.shape).fixed(), data_type(type.dtype))
+
+
+def _dynamic(type: TensorType, reserved: tuple[int, ...] | None = None) -> DynamicPluginTensorDesc:
+    dims = Dims(type.shape if reserved is None else reserved).fixed()
+    return DynamicPluginTensorDesc(_description(type), dims, dims, dims)

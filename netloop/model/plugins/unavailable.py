@@ -1,0 +1,157 @@
+"""Names of TensorRT that scripts mention, in annotations or as base classes, and that netloop cannot give a meaning."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+from netloop.model.plugins.interfaces import IPluginCapability, IPluginCreatorInterface
+from netloop.values.diagnostics import Finding, NetloopError, reason
+
+V3 = "derive from IPluginV3, whose enqueue works on host addresses, or write a function of JAX and a JaxPlugin"
+"""What to use in place of plugins that are compiled for NVIDIA's devices."""
+
+ALGORITHMS = "leave the selection to XLA, which chooses the kernels"
+
+
+def refuse(what: str, instead: str) -> NoReturn:
+    """Raise the error that netloop lacks something that belongs to NVIDIA's kernels.
+
+    Raises:
+        NetloopError: always.
+    """
+    raise NetloopError(Finding("NL421", what, why=reason("NL421"), fix=instead))
+
+
+class Unavailable:
+    """The base of classes that can be named and derived from, but not instantiated."""
+
+    INSTEAD: ClassVar[str]
+    """What to use in place of the class."""
+
+    def __new__(cls, *args: Any, **named: Any) -> NoReturn:
+        theirs = next(each.__name__ for each in cls.__mro__ if each.__module__ == __name__)
+        own = "" if theirs == cls.__name__ else f", from which {cls.__name__} derives"
+        refuse(f"netloop has no {theirs}{own}", cls.INSTEAD)
+
+
+# ---------------------------------------------------------------------------- plugins before version 3
+
+
+class IPluginV2(Unavailable):
+    """A plugin of TensorRT 4 and later, deprecated there; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class IPluginV2Ext(IPluginV2):
+    """An IPluginV2 with types of its outputs; refused when instantiated."""
+
+
+class IPluginV2DynamicExtBase(Unavailable):
+    """The base of IPluginV2DynamicExt in TensorRT's bindings; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class IPluginV2DynamicExt(IPluginV2DynamicExtBase, IPluginV2):
+    """An IPluginV2 with dynamic shapes; refused when instantiated."""
+
+
+class IPluginV2Layer(Unavailable):
+    """The layer of ``add_plugin_v2``, which no network of netloop has; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class IPluginCreator(Unavailable, IPluginCreatorInterface):
+    """A creator of plugins before version 3; refused when instantiated."""
+
+    INSTEAD = "derive from IPluginCreatorV3One"
+
+
+# ---------------------------------------------------------------------------- plugins of ``tensorrt.plugin``
+
+
+class IPluginCreatorV3Quick(Unavailable, IPluginCreatorInterface):
+    """The creator of a plugin of ``tensorrt.plugin``; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class IPluginV3QuickCore(Unavailable, IPluginCapability):
+    """The name of a plugin of ``tensorrt.plugin``; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class IPluginV3QuickBuild(Unavailable, IPluginCapability):
+    """The part of a plugin of ``tensorrt.plugin`` that is used in a build; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class IPluginV3QuickAOTBuild(IPluginV3QuickBuild):
+    """An IPluginV3QuickBuild with a kernel that is compiled ahead of time; refused when instantiated."""
+
+
+class IPluginV3QuickRuntime(Unavailable, IPluginCapability):
+    """The part of a plugin of ``tensorrt.plugin`` that is used in a run; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class ISymExpr(Unavailable):
+    """An argument of a kernel that is compiled ahead of time; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class ISymExprs(Unavailable):
+    """The arguments of a kernel that is compiled ahead of time; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class KernelLaunchParams(Unavailable):
+    """The grid and the blocks of a kernel that is compiled ahead of time; refused when instantiated."""
+
+    INSTEAD = V3
+
+
+class FallbackString(Unavailable):
+    """A string that TensorRT's Python package passes to its C++; refused when instantiated."""
+
+    INSTEAD = "pass a str"
+
+
+# ---------------------------------------------------------------------------- the choice of kernels in TensorRT 10
+
+
+class IAlgorithmSelector(Unavailable):
+    """A selector of kernels; in TensorRT 10, removed in 11; refused when instantiated."""
+
+    INSTEAD = ALGORITHMS
+
+
+class IAlgorithm(Unavailable):
+    """A kernel that an IAlgorithmSelector may select; refused when instantiated."""
+
+    INSTEAD = ALGORITHMS
+
+
+class IAlgorithmContext(Unavailable):
+    """The layer for which an IAlgorithmSelector selects; refused when instantiated."""
+
+    INSTEAD = ALGORITHMS
+
+
+class IAlgorithmIOInfo(Unavailable):
+    """The format of an input or output of a kernel; refused when instantiated."""
+
+    INSTEAD = ALGORITHMS
+
+
+class IAlgorithmVariant(Unavailable):
+    """The number of a kernel; refused when instantiated."""
+
+    INSTEAD = ALGORITHMS

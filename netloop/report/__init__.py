@@ -1,8 +1,0 @@
-"""A network, an engine and a run as one HTML page.
-
-``page_model`` makes the data of the page, in plain Python; ``report`` puts them and the layout library into the
-template, and the page draws itself in the browser.
-"""
-
-from netloop.report.model import page_model as page_model
-from netloop.report.page import report as report

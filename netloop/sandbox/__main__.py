@@ -1,6 +1,0 @@
-"""``python -m netloop.sandbox``: the child process, which reads requests from stdin and writes replies to stdout."""
-
-from netloop.sandbox.child import main
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,206 @@
+"""Arguments that several commands take, and the form of their help."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from netloop.tools.cli import COMMANDS
+from netloop.values.checked_attributes import seconds
+
+SUFFIXES = {".onnx": "onnx", ".xml": "openvino", ".plan": "plan", ".py": "script"}
+"""The module of netloop for each format of models."""
+
+MODEL = (
+    "a model: ONNX (.onnx), OpenVINO (.xml), a plan (.plan), a file with a function build() (.py), or a JAX function "
+    "in a file (.py:FUNCTION)"
+)
+MOST_TRIPS = 10_000
+"""The iterations after which commands end a WHILE loop, which random inputs may keep from ending."""
+BRACKETS = re.compile(r"\[([^][,]+),([^][,]+)\]")
+"""A range in brackets."""
+SCALAR = "scalar"
+"""TensorRT's word for the shape of a number."""
+
+
+def add_command(commands: Any, name: str, examples: Sequence[str], more: str = "") -> argparse.ArgumentParser:
+    """Add a command, whose help ends with examples."""
+    says = COMMANDS[name]
+    title = "examples" if len(examples) > 1 else "example"
+    return commands.add_parser(
+        name,
+        help=says,
+        description=f"{says[0].upper()}{says[1:]}. {more}".strip(),
+        epilog="\n  ".join([f"{title}:", *examples]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for a model."""
+    parser.add_argument("model", type=model_path, metavar="MODEL", help=MODEL)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for the inputs of a model."""
+    parser.add_argument(
+        "--inputs", "--loadInputs", dest="inputs", nargs="+", default=[], metavar="INPUT", help=(
+            "what the inputs are: NAME=VALUE with a number or a list, as limit=20 or ids=[1,2,3]; NAME=FILE.npy; an "
+            ".npz file with an array for each name; or an .npy file for the only input. Others are random"
+        )
+    )  # fmt: skip
+    add_shapes(parser)
+    says = (
+        "the least and the largest random number of inputs, as limit:1:50,x:-1:1; LOW:HIGH without a name is for all. "
+        "By default floats are from 0 to 1, and integers are 0 or 1 unless a loop counts to them"
+    )
+    parser.add_argument(
+        "--range", "--val-range", dest="ranges", type=ranges, action="extend", default=[], metavar="RANGES", help=says
+    )
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="the seed of random inputs (%(default)s)")
+    says = "end a WHILE loop after N iterations with an error that names it (%(default)s)"
+    parser.add_argument("--max-trips", type=natural, default=MOST_TRIPS, metavar="N", help=says)
+
+
+def add_shapes(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for the shapes of inputs."""
+    says = "shapes of inputs, as trtexec takes them: x:1x3x224x224,n:scalar; open lengths are 1 without it"
+    parser.add_argument("--shapes", type=shapes, default={}, metavar="SHAPES", help=says)
+
+
+def add_tolerances(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for tolerances."""
+    says = (
+        "the largest absolute difference of floats that agree; by default the square root of the epsilon of their type "
+        "(3.5e-4 for float32), times the root mean square of the expected numbers if that is less than 1"
+    )
+    parser.add_argument("--atol", type=tolerance, metavar="X", help=says)
+    says = "what is added to it, for each float X times its size; by default the square root of the epsilon"
+    parser.add_argument("--rtol", type=tolerance, metavar="X", help=says)
+
+
+def model_path(text: str) -> Path:
+    """The path of a model.
+
+    Raises:
+        argparse.ArgumentTypeError: the suffix is of no format.
+    """
+    path = Path(text)
+    if file_and_function(path)[0].suffix.lower() not in SUFFIXES:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(SUFFIXES)}")
+    return path
+
+
+def file_and_function(path: Path) -> tuple[Path, str]:
+    """The file and the function of ``file.py:function``; of another path, the path and no function."""
+    file, colon, function = str(path).rpartition(":")
+    if colon and file.lower().endswith(".py") and function.isidentifier():
+        return Path(file), function
+    return path, ""
+
+
+def shapes(text: str) -> dict[str, tuple[int, ...]]:
+    """Shapes by the name of the input, as ``x:1x3x224x224,n:scalar``; a name may have colons, and quotes around it.
+
+    Raises:
+        argparse.ArgumentTypeError: the text has another form.
+    """
+    return dict(_shape(each) for each in text.split(","))
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, colon, dims = text.rpartition(":")
+    lengths = [] if dims == SCALAR else dims.split("x")
+    if not (colon and name and all(each.isdecimal() for each in lengths)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape of an input, such as x:1x3x224x224 or n:{SCALAR}")
+    return name.strip("'\""), tuple(map(int, lengths))
+
+
+def ranges(text: str) -> list[tuple[str, tuple[float, float]]]:
+    """Ranges by the name of the input, as ``n:1:50,x:-1:1``, or ``n:[1,50]`` as Polygraphy has them; a range without a
+    name is for all.
+
+    Raises:
+        argparse.ArgumentTypeError: the text has another form.
+    """
+    return [_range(each) for each in BRACKETS.sub(r"\1:\2", text).split(",")]
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    name, *given = text.rsplit(":", 2) if text.count(":") > 1 else ["", *text.split(":")]
+    try:
+        low, high = map(_number, given)
+    except ValueError:
+        low, high = 1, 0
+    if low > high:
+        raise argparse.ArgumentTypeError(f"{text!r} is no range of an input, such as n:1:50 or x:-1:1")
+    return name.strip("'\""), (low, high)
+
+
+def _number(text: str) -> float:
+    """A finite number, which is an int if it is written as one."""
+    number = float(text)
+    if not abs(number) < float("inf"):
+        raise ValueError(text)
+    return int(text) if text.lstrip("+-").isdecimal() else number
+
+
+def natural(text: str) -> int:
+    """A whole number, at least 0.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def tolerance(text: str) -> float:
+    """A number, at least 0.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return number
+
+
+def duration(text: str, unit: float = 1.0) -> float:
+    """A number of units, each of some seconds, that ends.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    number = tolerance(text)
+    try:
+        seconds()(repr(text), number * unit)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return number
+
+
+def milliseconds(text: str) -> float:
+    """A number of milliseconds; the errors are those of ``duration``."""
+    return duration(text, 1e-3)
+
+
+def listed_in(known: Sequence[str]) -> Any:
+    """A function that splits a text at commas and checks that all parts are known."""
+
+    def split(text: str) -> list[str]:
+        words = text.split(",")
+        for each in words:
+            if each not in known:
+                raise argparse.ArgumentTypeError(f"{each!r} is none of {', '.join(known)}")
+        return words
+
+    return split

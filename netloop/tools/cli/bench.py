@@ -1,0 +1,107 @@
+"""``netloop bench``: how long a model runs, in turns with other runtimes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import netloop as trt
+from netloop.tools.cli import arguments, models, on_demand
+from netloop.tools.cli.progress import status
+
+EXAMPLES = (
+    "netloop bench model.onnx --shapes x:2x3 --iterations 20 --duration 0.2 --against onnxruntime",
+    "netloop bench model.onnx --shapes x:2x3 --duration 0.2 --tune --timingCacheFile times",
+)
+PEERS = ("onnxruntime", "openvino")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a command line."""
+    more = (
+        "Flags that trtexec has mean what they mean there. A time is that of a call from arrays of numpy to arrays of "
+        "numpy. With other runtimes, each turn measures one call of each, so that what else the machine does meets all."
+    )
+    parser = arguments.add_command(commands, "bench", EXAMPLES, more)
+    model = parser.add_mutually_exclusive_group(required=True)
+    model.add_argument("model", nargs="?", type=arguments.model_path, metavar="MODEL", help=arguments.MODEL)
+    says = "the model, as trtexec takes it"
+    model.add_argument("--onnx", "--loadEngine", dest="file", type=arguments.model_path, metavar="FILE", help=says)
+    arguments.add_inputs(parser)
+    parser.add_argument(
+        "--iterations", type=arguments.natural, default=10, metavar="N", help="the fewest calls (%(default)s)"
+    )
+    parser.add_argument("--duration", type=arguments.duration, default=3.0, metavar="S",
+                        help="the fewest seconds of all calls of a runtime (%(default)s)")  # fmt: skip
+    parser.add_argument("--warmUp", type=arguments.milliseconds, default=200.0, metavar="MS",
+                        help="the milliseconds of calls before the first that counts (%(default)s)")  # fmt: skip
+    parser.add_argument("--percentile", type=_percentiles, default=[90.0, 95.0, 99.0], metavar="P,...",
+                        help="the percentiles of the times to print (90,95,99)")  # fmt: skip
+    says = "measure these too, and compare: onnxruntime, openvino"
+    parser.add_argument("--against", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
+    says = "choose the forms of passes by timing them here with these inputs, and print what was timed"
+    parser.add_argument("--tune", action="store_true", help=says)
+    says = "the forms that were fastest in earlier runs, which are not timed again; --tune adds to it"
+    parser.add_argument("--timingCacheFile", type=Path, metavar="FILE", help=says)
+    parser.add_argument("--exportTimes", type=Path, metavar="FILE", help="write the time of each call as JSON")
+    parser.add_argument("--exportProfile", type=Path, metavar="FILE",
+                        help="write the times of the model, and of the phases of its compilation, as JSON")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def _percentiles(text: str) -> list[float]:
+    numbers = [arguments.tolerance(each) for each in text.split(",")]
+    if not all(each <= 100 for each in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} has a number above 100")
+    return numbers
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command; 1 if another runtime fails."""
+    given.model = given.model or given.file
+    for name in given.against:
+        trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
+    network = models.load(given.model)
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+    loops = on_demand.iterations.made(network, arrays, given.max_trips)
+    engine = models.engine(given.model, network, tune=given.tune and arrays, timing_cache=given.timingCacheFile)
+    for each in engine.trials:
+        print(f"timed {each}")
+    calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}
+    for name in given.against:
+        call = _call(name, given.model, network, arrays)
+        calls |= {} if call is None else {name: call}
+    timing = on_demand.timing
+    with status(f"measuring {', '.join(calls)}"):
+        times = timing.in_turns(calls, given.iterations, given.duration, given.warmUp / 1e3)
+    print(*on_demand.iterations.lines_of(loops), *timing.lines_of(times, given.percentile), sep="\n")
+    if given.exportTimes is not None:
+        _write(given.exportTimes, timing.as_records(times))
+    if given.exportProfile is not None:
+        _write(given.exportProfile, _profile(network, times["netloop"], engine.profile(arrays), loops))
+    return 0 if len(calls) == 1 + len(set(given.against)) else 1
+
+
+def _profile(network: trt.INetworkDefinition, times: Any, phases: Any, loops: Any) -> list[dict[str, Any]]:
+    first, *others = on_demand.timing.profile(network.name, times, phases)
+    return [{**first, "loops": on_demand.iterations.records_of(loops)}, *others]
+
+
+def _call(name: str, model: Path, network: trt.INetworkDefinition, arrays: Any) -> Any:
+    """A call of another runtime; None, with the reason on stderr, if it cannot run the model."""
+    try:
+        with status(f"loading {model} in {name}"):
+            peer = trt.peers.peer(name, network, model)
+            peer(arrays)
+    except (trt.ExecutionError, trt.NetworkError) as error:
+        print(error, file=sys.stderr)
+        return None
+    return lambda: peer(arrays)
+
+
+def _write(path: Path, document: Any) -> None:
+    import_module("netloop.process.atomic_write").write_whole(path, [json.dumps(document, indent=1).encode()])

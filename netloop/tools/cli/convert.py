@@ -1,0 +1,58 @@
+"""``netloop convert``: a model in another format."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import netloop as trt
+from netloop.tools.cli import arguments, models, on_demand
+from netloop.tools.cli.progress import status
+
+EXAMPLES = (
+    "netloop convert model.onnx model.plan",
+    "netloop convert model.onnx model.mlir --shapes x:2x3",
+    "netloop convert function.py:step model.onnx --shapes x:2x3",
+)
+DEPLOYED = (".mlir", ".stablehlo", ".savedmodel", ".tflite", ".vmfb")
+"""The suffixes that ``netloop.deploy`` writes; listed here, as importing it takes longer than printing the help."""
+TARGETS = (*arguments.SUFFIXES, *DEPLOYED)
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a command line."""
+    more = (
+        "The suffixes name the formats: ONNX (.onnx), OpenVINO (.xml), plans (.plan), scripts with a function build() "
+        "(.py); and as a target, StableHLO as text (.mlir), or as jax.export serializes it (.stablehlo), a folder for "
+        "TensorFlow (.savedmodel), a model of LiteRT (.tflite), and a module of IREE (.vmfb). A source "
+        "file.py:FUNCTION is a JAX function; its arguments have the shapes of --shapes, or are like those in the "
+        "variable examples of the file, a tuple, and the variable weights names those that become weights."
+    )
+    parser = arguments.add_command(commands, "convert", EXAMPLES, more)
+    parser.add_argument("source", type=arguments.model_path, metavar="SOURCE", help=arguments.MODEL)
+    parser.add_argument("target", type=_target, metavar="TARGET", help="the file to write")
+    arguments.add_shapes(parser)
+    of_scripts = "the module that a script imports; for tensorrt it uses nothing that TensorRT lacks (netloop)"
+    parser.add_argument("--import", dest="module", choices=["netloop", "tensorrt"], default="netloop", help=of_scripts)
+    parser.set_defaults(run=run)
+
+
+def _target(text: str) -> Path:
+    path = Path(text)
+    if path.suffix.lower() not in TARGETS:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(TARGETS)}")
+    return path
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command."""
+    network, suffix = models.load(given.source, given.shapes), given.target.suffix.lower()
+    with status(f"writing {given.target}"):
+        if suffix in DEPLOYED:
+            trt.export(network, given.target, shapes=on_demand.inputs.shapes_for(network, given.shapes))
+        else:
+            options = {"module": given.module} if suffix == ".py" else {}
+            models.module_of(given.target).save(network, given.target, **options)
+    print(f"{given.target}: {models.counted(network.num_layers, 'layer')}")
+    return 0

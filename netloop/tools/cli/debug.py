@@ -1,0 +1,101 @@
+"""``netloop debug``: where an engine and another runtime part."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import netloop as trt
+from netloop.tools.cli import arguments, models, on_demand
+from netloop.tools.cli.progress import status
+
+EXAMPLES = ("netloop debug model.onnx --shapes x:2x3", "netloop debug model.onnx --against onnxruntime")
+PEERS = ("onnxruntime", "openvino", "reference")
+MOST = 12
+"""The most layers that are listed."""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a command line."""
+    more = (
+        "The first tensor is that in running order, with its layer, line, iteration and index. The smallest part ends "
+        "with it; --output writes the part as a model, with its inputs next to it. The exit status is 1 if there is a "
+        "difference."
+    )
+    parser = arguments.add_command(commands, "debug", EXAMPLES, more)
+    arguments.add_model(parser)
+    arguments.add_inputs(parser)
+    says = "the other runtime: onnxruntime, openvino or the reference, which is the default"
+    parser.add_argument("--against", choices=PEERS, default="reference", help=says)
+    arguments.add_tolerances(parser)
+    says = "write the smallest part that shows the difference: a model, of any format, and FILE.npz with its inputs"
+    parser.add_argument("--output", type=arguments.model_path, metavar="FILE", help=says)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command; 1 if there is a difference."""
+    kind = trt.peers.kind_of(given.against)  # before JAX runs: importing OpenVINO forks
+    network = models.load(given.model)
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+    loops = on_demand.iterations.made(network, arrays, given.max_trips)
+    with status(f"comparing with {given.against}"):
+        tensor, text = _difference(given, network, arrays)
+    print(text, *on_demand.iterations.lines_of(loops), sep="\n")
+    if tensor is None:
+        return 0 if _outputs_agree(given, network, arrays) else 1
+    with status("looking for the smallest part"):
+        part = trt.peers.smallest_failure(kind, network, arrays, tensor, rtol=given.rtol, atol=given.atol)
+    _tell(given, part)
+    return 1
+
+
+def _difference(given: argparse.Namespace, network: Any, arrays: Any) -> tuple[Any, str]:
+    """The tensor that differs first, or None, and what to say about it."""
+    tolerances = {"rtol": given.rtol, "atol": given.atol}
+    if given.against == "reference":
+        engine = models.engine(given.model, network)
+        found = trt.compare(network, arrays, engine, **tolerances)
+        difference, text = found.difference, str(found)
+    else:
+        kind = trt.peers.kind_of(given.against)
+        difference = trt.peers.difference_from(kind, network, arrays, model=given.model, **tolerances)
+        text = str(difference or f"no tensor differs from {given.against}")
+    if difference is None:
+        return None, text
+    named = (each for layer in network.layers for each in layer.outputs if each.name == difference.tensor)
+    return next(named), text
+
+
+def _outputs_agree(given: argparse.Namespace, network: Any, arrays: Any) -> bool:
+    """Whether the outputs agree of a run in which no other tensors are outputs."""
+    engine = models.engine(given.model, network)
+    expected = trt.peers.peer(given.against, network, given.model)(arrays)
+    found = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, given.rtol, given.atol)
+    for each in found:
+        if each.caution:
+            print(each)
+        if not each.agrees:
+            print(f"{each}, when no other tensors are outputs: what they fuse makes the difference")
+    return all(each.agrees for each in found)
+
+
+def _tell(given: argparse.Namespace, part: Any) -> None:
+    if part is None:
+        print("no part of the network differs by itself")
+        return
+    layers = [each for each in part.network.layers if not isinstance(each, trt.IConstantLayer)]
+    print(f"\nthe smallest part that differs has {models.counted(len(layers), 'layer')}, constants left out:")
+    print(*(f"  {each.where}" for each in layers[:MOST]), sep="\n")
+    if len(layers) > MOST:
+        print(f"  ... and {len(layers) - MOST} more")
+    print(*(f"  {each}" for each in part.found), sep="\n")
+    if given.output is None:
+        print("--output part.onnx would write it, and its inputs", file=sys.stderr)
+        return
+    models.module_of(given.output).save(part.network, given.output)
+    arrays_file = Path(f"{given.output}.npz")
+    on_demand.outputs.save(part.inputs, arrays_file)
+    print(f"{given.output}, {arrays_file}: the part and its inputs")

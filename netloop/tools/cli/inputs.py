@@ -1,0 +1,228 @@
+"""Arrays for the inputs of a model: from files, written out, or random."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import netloop as trt
+from netloop.compiler.tuning import trip_inputs
+from netloop.process.file_reading import open_regular
+from netloop.tools.cli.failures import Misuse
+from netloop.tools.cli.literals import array, is_floating, is_integer
+from netloop.values.diagnostics import did_you_mean
+
+OPEN = 1
+"""The length of an axis that the model leaves open and no argument gives, as in trtexec."""
+
+Ranges = Iterable[tuple[str, tuple[float, float]]]
+"""The least and the largest random number, by the name of the input; without a name, those of all others."""
+
+
+def arrays_for(
+    network: trt.INetworkDefinition,
+    given: Sequence[str],
+    shapes: Mapping[str, Sequence[int]],
+    seed: int,
+    ranges: Ranges = (),
+) -> dict[str, Any]:
+    """An array for each input of a network.
+
+    Those that ``given`` does not name are random: floats from 0 to 1, and 0 or 1 for integers and bools, which as
+    indices and masks are valid nearly everywhere; inputs that decide trip counts let loops run. An .npz file has all
+    inputs, so that one that it lacks is an error of the run.
+
+    Raises:
+        Misuse: an input is unknown, or a file, a value, a shape or a range does not fit.
+    """
+    limits, named = dict(ranges), {each.name: each for each in network.inputs}
+    for argument, names in (("--shapes", shapes), ("--range", limits)):
+        for name in names:
+            _input(named, name, argument) if name else None
+    found = _given(named, given, shapes)
+    if any(found.is_whole or name in found.of_files for name in shapes):
+        raise Misuse("--shapes are for random inputs, and --inputs has arrays with shapes")
+    if any(found.is_whole or name in found.arrays for name in limits):
+        raise Misuse("--range is for random inputs, and --inputs has their numbers")
+    missing = [] if found.is_whole else [each for each in network.inputs if each.name not in found.arrays]
+    if found.arrays and missing:
+        says = ", ".join(repr(each.name) for each in missing)
+        print(f"note: random inputs: {says}; --inputs {missing[0].name}=... gives one", file=sys.stderr)
+    return found.arrays | _random(network, missing, shapes, limits, seed)
+
+
+def _input(named: Mapping[str, trt.ITensor], name: str, argument: str) -> trt.ITensor:
+    """The input of a name that an argument has."""
+    if name not in named:
+        hint = did_you_mean(name, named)
+        known = f"the model has {', '.join(map(repr, named)) or 'none'}"
+        raise Misuse(f"{argument} has {name!r}, which is no input; {known}" + (hint and f"; {hint}"))
+    return named[name]
+
+
+# ---------------------------------------------------------------------------- files and values
+
+
+class Given(NamedTuple):
+    """What ``--inputs`` has.
+
+    Attributes:
+        arrays: the arrays by name.
+        of_files: the names of those that are from files.
+        is_whole: whether a file has them all.
+    """
+
+    arrays: dict[str, Any]
+    of_files: set[str]
+    is_whole: bool
+
+
+def _given(named: Mapping[str, trt.ITensor], given: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> Given:
+    written, files, is_whole = dict[str, Any](), dict[str, Any](), False
+    # trtexec has commas between files
+    for each in (part for text in given for part in ([text] if Path(text).exists() else _parts(text))):
+        name, equals, value = each.partition("=")
+        if each.endswith(".npz"):
+            files |= _read(Path(each))
+            is_whole = True
+        elif not equals or Path(each).exists():
+            files |= _of_file(named, each)
+        else:
+            tensor = _input(named, name.strip("'\""), "--inputs")
+            if value.endswith(".npy"):
+                files[tensor.name] = _read(Path(value))
+            else:
+                written[tensor.name] = array(tensor, value, _fixed(tensor, value, shapes))
+    return Given(files | written, {*files}, is_whole)
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a text between commas outside of brackets and quotes."""
+    parts, depth, is_quoted = [""], 0, False
+    for character in text:
+        is_quoted ^= character == '"'
+        depth += 0 if is_quoted else (character == "[") - (character == "]")
+        if character == "," and not (depth or is_quoted):
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _fixed(tensor: trt.ITensor, value: str, shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
+    """The shape that a single number fills."""
+    if tensor.name in shapes and value.startswith("["):
+        raise Misuse(f"--shapes has {tensor.name!r}, and --inputs has a list for it, which has a shape")
+    return shape_of(tensor, shapes.get(tensor.name))
+
+
+def _of_file(named: Mapping[str, trt.ITensor], text: str) -> dict[str, Any]:
+    """The array of ``NAME:FILE`` by its name, or of ``FILE`` for the only input."""
+    name, colon, file = text.rpartition(":")
+    if not colon and len(named) != 1:
+        known = ", ".join(map(repr, named))
+        raise Misuse(f"{text!r} is for the only input, and the model has {known}; write NAME:{text}")
+    return {name or next(iter(named)): _read(Path(file))}
+
+
+def _read(file: Path) -> Any:
+    """The array of an .npy file, or the dict of arrays of an .npz file."""
+    if file.suffix not in (".npy", ".npz"):
+        raise Misuse(f"{str(file)!r} is neither an .npz nor an .npy file")
+    try:
+        # opened here, because numpy leaves a file open that it cannot read
+        opened, _ = open_regular(file)
+        with opened:
+            found: Any = np.load(opened)
+            return {name: found[name] for name in found.files} if file.suffix == ".npz" else np.asarray(found)
+    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError):
+        raise Misuse(f"{str(file)!r} is not an {file.suffix} file, or holds objects of Python") from None
+
+
+# ---------------------------------------------------------------------------- random numbers
+
+
+def _random(
+    network: trt.INetworkDefinition,
+    tensors: Sequence[trt.ITensor],
+    shapes: Mapping[str, Sequence[int]],
+    limits: Mapping[str, tuple[float, float]],
+    seed: int,
+) -> dict[str, Any]:
+    """Random arrays for some inputs, and notes about what is chosen for the user."""
+    generator, made, drawn = np.random.default_rng(seed), dict[str, Any](), _shapes(tensors, shapes)
+    for tensor, shape in drawn.items():
+        if tensor.name in limits and tensor.type.is_string:
+            raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --range has numbers for it")
+        made[tensor.name] = _numbers(tensor, shape, generator, limits.get(tensor.name, limits.get("")))
+    for tensor, trips in trip_inputs(network, drawn).items():
+        if tensor.name not in limits and "" not in limits:
+            made[tensor.name] = trips
+            said = f"{tensor.name}={str(trips.flat[0]).lower()}" if trips.size else tensor.name
+            how = f"--inputs {tensor.name}=... gives another number"
+            print(f"note: {said} decides how often a loop runs; {how}", file=sys.stderr)
+    return made
+
+
+def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+    """The shape of each input in a run, by name.
+
+    Raises:
+        Misuse: an input is unknown or no tensor, or a shape does not fit.
+    """
+    named = {each.name: each for each in network.inputs}
+    for name in shapes:
+        _input(named, name, "--shapes")
+    return {tensor.name: shape for tensor, shape in _shapes(network.inputs, shapes).items()}
+
+
+def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Sequence[int]]) -> dict[trt.ITensor, tuple[int, ...]]:
+    """The shapes of some inputs, with a note about lengths that nobody chose."""
+    found = {each: shape_of(each, shapes.get(each.name)) for each in tensors}
+    chosen = [
+        f"{tensor.name}:{'x'.join(map(str, shape))}"
+        for tensor, shape in found.items()
+        if tensor.name not in shapes and -1 in tensor.shape
+    ]
+    if chosen:
+        print(f"note: the model leaves lengths open, and they are {OPEN}: --shapes {','.join(chosen)}", file=sys.stderr)
+    return found
+
+
+def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ...]:
+    """The shape of an input in a run: as wanted, or with 1 for each open length.
+
+    Raises:
+        Misuse: the input is no tensor, or has another rank or other lengths.
+    """
+    if not tensor.type.is_tensor:
+        raise Misuse(f"input {tensor.name!r} is {tensor.type}, for which there are no random values")
+    declared = tuple(tensor.shape)
+    if wanted is None:
+        return tuple(OPEN if length == -1 else length for length in declared)
+    fits = len(wanted) == len(declared) and all(
+        length in (-1, given) for length, given in zip(declared, wanted, strict=True)
+    )
+    if not fits:
+        given = "x".join(map(str, wanted)) or "scalar"
+        raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --shapes has {given} for it")
+    return tuple(wanted)
+
+
+def _numbers(
+    tensor: trt.ITensor, shape: Sequence[int], generator: np.random.Generator, limits: tuple[float, float] | None
+) -> Any:
+    if tensor.type.is_string:
+        return generator.choice(["a", "b"], shape)
+    low, high = limits or (0, 1)
+    if is_floating(tensor.type.dtype):
+        return np.asarray(low + (high - low) * generator.random(shape)).astype(tensor.type.dtype)
+    fits = {low, high} <= {0, 1} if tensor.type.is_bool else all(is_integer(tensor.type.dtype, x) for x in (low, high))
+    if not fits:
+        raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --range has {low}:{high} for it")
+    return np.asarray(generator.integers(int(low), int(high), shape, endpoint=True)).astype(tensor.type.dtype)

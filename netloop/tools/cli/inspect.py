@@ -1,0 +1,89 @@
+"""``netloop inspect``: what is in a model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from netloop.tools.cli import arguments, models, on_demand
+from netloop.tools.cli.models import counted
+
+EXAMPLES = (
+    "netloop inspect model.onnx",
+    "netloop inspect model.onnx --layers --passes --shapes x:2x3",
+    "netloop inspect model.plan --json",
+)
+LARGEST = 5
+"""How many weights are listed."""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a command line."""
+    parser = arguments.add_command(commands, "inspect", EXAMPLES)
+    arguments.add_model(parser)
+    parser.add_argument("--layers", action="store_true", help="list all layers, by loops and branches")
+    says = "compile the model too, and print the form of each loop and what the passes changed"
+    parser.add_argument("--passes", action="store_true", help=says)
+    arguments.add_inputs(parser)
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, with all layers and weights")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command."""
+    network = models.load(given.model)
+    contents = on_demand.contents
+    found = contents.of_network(network)
+    if given.passes:
+        arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+        on_demand.iterations.made(network, arrays, given.max_trips)
+        engine = models.engine(given.model, network)
+        engine(arrays)
+        found |= contents.of_engine(engine)
+    print(json.dumps(found, indent=2) if given.json else "\n".join(_lines(str(given.model), found)))
+    if given.layers and not given.json:
+        print("", network, sep="\n")
+    return 0
+
+
+def _lines(model: str, found: dict[str, Any]) -> Iterator[str]:
+    sizes = f"{found['elements']:,} numbers in {counted(len(found['weights']), 'array')}, {found['bytes']:,} bytes"
+    yield f"{model}: {found['name']!r}, {counted(len(found['layers']), 'layer')}; weights: {sizes}"
+    for side in ("inputs", "outputs"):
+        yield f"{side}:"
+        yield from (f"  {each['name']}: {each['type']}" for each in found[side])
+    kinds = Counter(each["kind"] for each in found["layers"])
+    yield "layers by kind:"
+    yield "  " + ", ".join(
+        f"{number} {kind}" for kind, number in sorted(kinds.items(), key=lambda each: (-each[1], each[0]))
+    )
+    if found["loops"]:
+        yield "loops:"
+        yield from (_loop(each) for each in found["loops"])
+    if found["conditionals"]:
+        yield f"conditionals: {', '.join(map(repr, found['conditionals']))}"
+    largest = sorted(found["weights"], key=lambda each: -each["bytes"])[:LARGEST]
+    if largest:
+        yield "largest weights:"
+        yield from (f"  {each['name']}: {each['type']}, {each['bytes']:,} bytes" for each in largest)
+    yield from _engine_lines(found)
+
+
+def _loop(loop: dict[str, Any]) -> str:
+    parts = [counted(loop[part], part[:-1].replace("_", " ")) for part in ("recurrences", "iterators", "loop_outputs")]
+    inside = f" in {loop['inside']!r}" if loop["inside"] else ""
+    limits = " and ".join(loop["limits"]) or "no trip limit"
+    return f"  {loop['name']!r}{inside}: {limits}, {', '.join(parts)}, {counted(loop['layers'], 'layer')} inside"
+
+
+def _engine_lines(found: dict[str, Any]) -> Iterator[str]:
+    if "strategies" not in found:
+        return
+    for each in found["strategies"]:
+        yield f"loop {each['name']!r} runs as {each['strategy']}: {each['why']}"
+    yield "what passes changed:" if found["passes"] else "no pass changed anything"
+    for each in found["passes"]:
+        yield f"  {each['name']}: {each['done']}"

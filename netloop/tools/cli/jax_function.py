@@ -1,0 +1,70 @@
+"""The network of a JAX function in a Python file: ``file.py:function``, with example arguments of the file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import netloop as trt
+from netloop.tools.cli.failures import Misuse
+from netloop.tools.cli.python_file import names_in, running
+
+EXAMPLES, WEIGHTS = "examples", "weights"
+"""The variables of the file: a tuple of arguments, and the names of those that become weights."""
+
+
+def network_of(file: Path, name: str, shapes: Mapping[str, Sequence[int]]) -> trt.INetworkDefinition:
+    """Return the network of a function of a file.
+
+    Its arguments are like those in the variable ``examples`` of the file, a tuple; ``shapes`` gives other shapes to
+    arguments by the names of parameters, and float32 arrays to a file without examples. The variable ``weights`` of
+    the file names the arguments that become weights.
+
+    Raises:
+        Misuse: there is no such function, or an argument has no example.
+        ModelError: the function has primitives that networks do not have.
+    """
+    names = names_in(file)
+    function = names.get(name)
+    if not callable(function):
+        raise Misuse(f"{file} has no function {name}()")
+    arguments = _arguments(file, function, names.get(EXAMPLES), shapes)
+    with running(file, f"tracing {name}()"):
+        return trt.from_jax(function, *arguments, weights=names.get(WEIGHTS, ()))
+
+
+def _arguments(
+    file: Path, function: Callable[..., Any], examples: Any, shapes: Mapping[str, Sequence[int]]
+) -> list[Any]:
+    parameters = [*inspect.signature(function).parameters]
+    unknown = [each for each in shapes if each not in parameters]
+    if unknown:
+        raise Misuse(f"{function.__name__}() of {file} has no parameter {', '.join(unknown)}")
+    given = list(examples) if isinstance(examples, tuple | list) else [examples]
+    if examples is None or (len(given) != len(parameters) and shapes.keys() >= {*parameters}):
+        missing = [each for each in parameters if each not in shapes]
+        if missing:
+            advice = f"write {EXAMPLES} = (...) in the file, or give --shapes {missing[0]}:2x3"
+            raise Misuse(f"{file} has no example of {', '.join(missing)}; {advice}")
+        return [jax.ShapeDtypeStruct(tuple(shapes[each]), np.float32) for each in parameters]
+    _require_fitting(file, function, given)
+    for number, (parameter, example) in enumerate(zip(parameters, given, strict=False)):
+        if parameter in shapes:
+            given[number] = jax.ShapeDtypeStruct(tuple(shapes[parameter]), getattr(example, "dtype", np.float32))
+    return given
+
+
+def _require_fitting(file: Path, function: Callable[..., Any], examples: list[Any]) -> None:
+    """Check that a function takes as many arguments as there are examples, which may be those of another one."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*examples)
+    except TypeError as error:
+        shapes = ",".join(f"{each}:2x3" for each in signature.parameters)
+        takes = f"{EXAMPLES} of {file} has {len(examples)}, and {function.__name__}{signature} {error}"
+        raise Misuse(f"{takes}; give the shapes of all its arguments: --shapes {shapes}") from None

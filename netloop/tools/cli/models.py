@@ -1,0 +1,53 @@
+"""Models as networks, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import netloop as trt
+from netloop.tools.cli import on_demand
+from netloop.tools.cli.arguments import SUFFIXES, file_and_function
+from netloop.tools.cli.failures import Misuse
+from netloop.tools.cli.progress import compiled, status
+from netloop.tools.cli.python_file import network_of
+
+
+def load(path: Path, shapes: Mapping[str, Sequence[int]] | None = None) -> trt.INetworkDefinition:
+    """The network of a model; ``shapes`` are those of the arguments of a JAX function, ``file.py:function``.
+
+    Raises:
+        Misuse: there is no such file, or it builds no network.
+        NetloopError: the model is invalid.
+        ModuleNotFoundError: the package for the format is missing.
+    """
+    file, function = file_and_function(path)
+    if not file.is_file():
+        raise Misuse(f"there is no file {str(file)!r}")
+    with status(f"importing {path}"):
+        if function:
+            return on_demand.jax_function.network_of(file, function, shapes or {})
+        return network_of(path) if path.suffix.lower() == ".py" else module_of(path).load(path)
+
+
+def engine(path: Path, network: trt.INetworkDefinition, **options: Any) -> trt.ICudaEngine:
+    """The engine of a model: that of a plan as it was built, and otherwise a new one by options of ``netloop.compile``.
+
+    Raises:
+        NetloopError: the network is invalid, or the plan damaged.
+    """
+    if path.suffix.lower() == ".plan" and not any(options.values()):
+        with status(f"loading {path}"):
+            return trt.load(path)
+    return compiled(network, str(path), **options)
+
+
+def module_of(path: Path) -> Any:
+    """The module of netloop for the format of a file."""
+    return getattr(trt, SUFFIXES[path.suffix.lower()])
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun: ``2 layers``."""
+    return f"{number} {what}" + ("s" if number != 1 else "")

@@ -1,0 +1,22 @@
+"""``netloop passes``: the table of passes."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any
+
+from netloop.tools.cli import arguments
+
+EXAMPLES = ("netloop passes",)
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a command line."""
+    arguments.add_command(commands, "passes", EXAMPLES).set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command."""
+    print(import_module("netloop.compiler.passes").table(), end="")
+    return 0

@@ -1,0 +1,23 @@
+"""``netloop rules``: the page of all codes."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any
+
+from netloop.tools.cli import arguments
+
+EXAMPLES = ("netloop rules > rules.md",)
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a command line."""
+    arguments.add_command(commands, "rules", EXAMPLES).set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command."""
+    import_module("netloop.model.check")  # its rules have codes too
+    print(import_module("netloop.values.diagnostics.explain").rules_page(), end="")
+    return 0

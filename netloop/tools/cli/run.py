@@ -1,0 +1,72 @@
+"""``netloop run``: a model once, and its outputs compared with those of other runtimes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import netloop as trt
+from netloop.tools.cli import arguments, models, on_demand
+from netloop.tools.cli.progress import status
+
+EXAMPLES = (
+    "netloop run model.onnx --shapes x:2x3 --compare onnxruntime,reference",
+    "netloop run model.onnx --inputs inputs.npz --output outputs.npz",
+    "netloop run model.onnx --inputs x=[[1,2,3]] --json",
+)
+PEERS = ("onnxruntime", "openvino", "reference")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a command line."""
+    parser = arguments.add_command(commands, "run", EXAMPLES, "The exit status is 1 if the outputs differ.")
+    arguments.add_model(parser)
+    arguments.add_inputs(parser)
+    says = "run the model there too, and compare the outputs: onnxruntime, openvino, reference"
+    parser.add_argument("--compare", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
+    arguments.add_tolerances(parser)
+    says = "print the outputs, the iterations of loops and the comparisons as JSON"
+    parser.add_argument("--json", action="store_true", help=says)
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the outputs to this .npz file")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command; 1 if outputs differ, or another runtime fails."""
+    for name in given.compare:
+        trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
+    network = models.load(given.model)
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+    loops = on_demand.iterations.made(network, arrays, given.max_trips)
+    engine = models.engine(given.model, network)
+    with status(f"running {given.model}"):
+        found = on_demand.outputs.as_numpy(engine(arrays))
+    if not given.json:
+        print(*on_demand.outputs.lines_of(found), *on_demand.iterations.lines_of(loops), sep="\n")
+    if given.output is not None:
+        on_demand.outputs.save(found, given.output)
+    comparisons = {each: _compared(each, given, network, arrays, found) for each in given.compare}
+    if given.json:
+        records = {
+            name: None if each is None else [one.as_json() for one in each] for name, each in comparisons.items()
+        }
+        outputs, counts = on_demand.outputs.records_of(found), on_demand.iterations.records_of(loops)
+        print(json.dumps({"outputs": outputs, "loops": counts, "comparisons": records}, indent=2))
+    return 0 if all(each is not None and all(one.agrees for one in each) for each in comparisons.values()) else 1
+
+
+def _compared(name: str, given: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any, found: Any) -> Any:
+    """How well each output agrees with another runtime's; None, with the reason on stderr, if that fails."""
+    try:
+        with status(f"running {given.model} in {name}"):
+            expected = trt.peers.peer(name, network, given.model)(arrays)
+    except (trt.ExecutionError, trt.NetworkError) as error:
+        print(error, file=sys.stderr)
+        return None
+    agreements = trt.peers.agreements(found, on_demand.outputs.as_numpy(expected), given.rtol, given.atol)
+    if not given.json:
+        print(f"\nnetloop and {name}:", *(f"  {each}" for each in agreements), sep="\n")
+    return agreements

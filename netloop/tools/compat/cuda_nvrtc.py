@@ -1,0 +1,22 @@
+"""``cuda.bindings.nvrtc`` of CUDA's Python package: its statuses, and no compiler."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import partial
+
+from netloop.tools.compat.device import unavailable
+
+__getattr__ = partial(unavailable, "cuda.bindings.nvrtc")
+
+
+class nvrtcResult(IntEnum):
+    """The statuses of CUDA's compiler."""
+
+    NVRTC_SUCCESS = 0
+    NVRTC_ERROR_COMPILATION = 6
+
+
+def nvrtcGetErrorString(result: nvrtcResult) -> tuple[nvrtcResult, bytes]:
+    """The name of a status."""
+    return nvrtcResult.NVRTC_SUCCESS, nvrtcResult(result).name.encode()

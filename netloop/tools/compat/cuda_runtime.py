@@ -1,0 +1,313 @@
+"""``cuda.bindings.runtime`` of CUDA's Python package, on host memory.
+
+Each function returns a status and its results, as CUDA's do. Copies to and from device memory must be within what was
+allocated, as a device would demand.
+
+Source: https://nvidia.github.io/cuda-python/cuda-bindings/latest/module/runtime.html
+"""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum
+from functools import partial
+from typing import Any
+
+from netloop.tools.compat.device import ATTRIBUTES, check_device, free_and_total, unavailable
+from netloop.tools.compat.handles import EVENTS, STREAMS
+from netloop.tools.compat.memory import DEVICE, PINNED, copy
+from netloop.tools.compat.status import cudaError_t, reason_of, returning
+
+__getattr__ = partial(unavailable, "cuda.bindings.runtime")
+
+cudaStreamDefault, cudaStreamNonBlocking = 0, 1
+cudaHostAllocDefault = cudaEventDefault = 0
+
+
+class cudaMemcpyKind(IntEnum):
+    """The direction of a copy."""
+
+    cudaMemcpyHostToHost = 0
+    cudaMemcpyHostToDevice = 1
+    cudaMemcpyDeviceToHost = 2
+    cudaMemcpyDeviceToDevice = 3
+    cudaMemcpyDefault = 4
+
+
+class cudaDeviceAttr(IntEnum):
+    """Some attributes of devices."""
+
+    cudaDevAttrMaxThreadsPerBlock = 1
+    cudaDevAttrMaxSharedMemoryPerBlock = 8
+    cudaDevAttrWarpSize = 10
+    cudaDevAttrClockRate = 13
+    cudaDevAttrMultiProcessorCount = 16
+    cudaDevAttrComputeCapabilityMajor = 75
+    cudaDevAttrComputeCapabilityMinor = 76
+    cudaDevAttrMemoryPoolsSupported = 115
+
+
+class cudaStream_t(int):
+    """A stream."""
+
+
+class cudaEvent_t(int):
+    """An event."""
+
+
+class cudaDeviceProp:
+    """The properties of the device."""
+
+    name = b"host memory, by netloop"
+    major, minor = (ATTRIBUTES[each] for each in (75, 76))
+    multiProcessorCount = ATTRIBUTES[16]
+    totalGlobalMem = free_and_total()[1]
+
+
+_status = partial(returning, cudaError_t)
+
+# ---------------------------------------------------------------------------- memory
+
+
+@_status(1)
+def cudaMalloc(size: int) -> int:
+    """Allocate device memory."""
+    return DEVICE.allocate(size)
+
+
+@_status(1)
+def cudaMallocAsync(size: int, hStream: Any) -> int:
+    """Allocate device memory."""
+    STREAMS.check(hStream)
+    return DEVICE.allocate(size)
+
+
+@_status(1)
+def cudaMallocHost(size: int) -> int:
+    """Allocate host memory."""
+    return PINNED.allocate(size)
+
+
+@_status(1)
+def cudaHostAlloc(size: int, flags: int) -> int:
+    """Allocate host memory."""
+    return PINNED.allocate(size)
+
+
+@_status(1)
+def cudaMallocManaged(size: int, flags: int = 1) -> int:
+    """Allocate memory of the device that is memory of the host too."""
+    return DEVICE.allocate(size)
+
+
+@_status()
+def cudaFree(devPtr: Any) -> None:
+    """Free device memory."""
+    DEVICE.release(int(devPtr))
+
+
+@_status()
+def cudaFreeAsync(devPtr: Any, hStream: Any) -> None:
+    """Free device memory."""
+    STREAMS.check(hStream)
+    DEVICE.release(int(devPtr))
+
+
+@_status()
+def cudaFreeHost(ptr: Any) -> None:
+    """Free host memory that was allocated here."""
+    PINNED.release(int(ptr))
+
+
+def _copy(dst: Any, src: Any, size: int, kind: int) -> None:
+    copy(dst, src, size, to_device=int(kind) in (1, 3), from_device=int(kind) in (2, 3))
+
+
+@_status()
+def cudaMemcpy(dst: Any, src: Any, count: int, kind: int) -> None:
+    """Copy memory."""
+    _copy(dst, src, count, kind)
+
+
+@_status()
+def cudaMemcpyAsync(dst: Any, src: Any, count: int, kind: int, stream: Any) -> None:
+    """Copy memory."""
+    STREAMS.check(stream)
+    _copy(dst, src, count, kind)
+
+
+def _fill(address: Any, value: int, size: int) -> None:
+    DEVICE.check(int(address), size)
+    ctypes.memset(int(address), value, size)
+
+
+@_status()
+def cudaMemset(devPtr: Any, value: int, count: int) -> None:
+    """Set each byte of device memory."""
+    _fill(devPtr, value, count)
+
+
+@_status()
+def cudaMemsetAsync(devPtr: Any, value: int, count: int, stream: Any) -> None:
+    """Set each byte of device memory."""
+    STREAMS.check(stream)
+    _fill(devPtr, value, count)
+
+
+@_status(2)
+def cudaMemGetInfo() -> tuple[int, int]:
+    """The free and the total memory in bytes: those of the host."""
+    return free_and_total()
+
+
+# ---------------------------------------------------------------------------- streams and events
+
+
+@_status(1)
+def cudaStreamCreate() -> cudaStream_t:
+    """Create a stream."""
+    return cudaStream_t(STREAMS.create())
+
+
+@_status(1)
+def cudaStreamCreateWithFlags(flags: int) -> cudaStream_t:
+    """Create a stream."""
+    return cudaStream_t(STREAMS.create())
+
+
+@_status()
+def cudaStreamDestroy(stream: Any) -> None:
+    """Destroy a stream."""
+    STREAMS.destroy(stream)
+
+
+@_status()
+def cudaStreamSynchronize(stream: Any) -> None:
+    """Wait for a stream."""
+    STREAMS.check(stream)
+
+
+@_status()
+def cudaStreamQuery(stream: Any) -> None:
+    """Whether all work of a stream is done, which it is."""
+    STREAMS.check(stream)
+
+
+@_status()
+def cudaStreamWaitEvent(stream: Any, event: Any, flags: int = 0) -> None:
+    """Let a stream wait for an event."""
+    STREAMS.check(stream)
+    EVENTS.check(event)
+
+
+@_status(1)
+def cudaEventCreate() -> cudaEvent_t:
+    """Create an event."""
+    return cudaEvent_t(EVENTS.create())
+
+
+@_status(1)
+def cudaEventCreateWithFlags(flags: int) -> cudaEvent_t:
+    """Create an event."""
+    return cudaEvent_t(EVENTS.create())
+
+
+@_status()
+def cudaEventRecord(event: Any, stream: Any) -> None:
+    """Record the time of an event."""
+    STREAMS.check(stream)
+    EVENTS.record(event)
+
+
+@_status()
+def cudaEventSynchronize(event: Any) -> None:
+    """Wait for an event."""
+    EVENTS.check(event)
+
+
+@_status(1)
+def cudaEventElapsedTime(start: Any, end: Any) -> float:
+    """The milliseconds between two events."""
+    EVENTS.check(start)
+    EVENTS.check(end)
+    return 1000 * (EVENTS.times[int(end)] - EVENTS.times[int(start)])
+
+
+@_status()
+def cudaEventDestroy(event: Any) -> None:
+    """Destroy an event."""
+    EVENTS.destroy(event)
+
+
+# ---------------------------------------------------------------------------- devices and errors
+
+
+@_status(1)
+def cudaGetDeviceCount() -> int:
+    """The number of devices: 1."""
+    return 1
+
+
+@_status(1)
+def cudaGetDevice() -> int:
+    """The number of the present device: 0."""
+    return 0
+
+
+@_status()
+def cudaSetDevice(device: int) -> None:
+    """Choose a device; there is number 0 only."""
+    check_device(device)
+
+
+@_status()
+def cudaDeviceSynchronize() -> None:
+    """Wait for the device."""
+
+
+@_status()
+def cudaDeviceReset() -> None:
+    """Reset the device; memory stays."""
+
+
+@_status(1)
+def cudaDeviceGetAttribute(attr: int, device: int) -> int:
+    """An attribute of a device; 0 for one that the host does not have."""
+    check_device(device)
+    return ATTRIBUTES.get(int(attr), 0)
+
+
+@_status(1)
+def cudaGetDeviceProperties(device: int) -> cudaDeviceProp:
+    """The properties of a device."""
+    check_device(device)
+    return cudaDeviceProp()
+
+
+@_status(1)
+def cudaRuntimeGetVersion() -> int:
+    """The version of the runtime: 13.0."""
+    return 13000
+
+
+@_status(1)
+def cudaDriverGetVersion() -> int:
+    """The version of the driver: 13.0."""
+    return 13000
+
+
+@_status()
+def cudaGetLastError() -> None:
+    """The last error: none, because each call returns its own."""
+
+
+@_status(1)
+def cudaGetErrorName(error: cudaError_t) -> bytes:
+    """The name of a status."""
+    return cudaError_t(error).name.encode()
+
+
+@_status(1)
+def cudaGetErrorString(error: cudaError_t) -> bytes:
+    """What a status means, with the message of the last error that had it."""
+    return reason_of(cudaError_t(error)).encode()

@@ -1,0 +1,38 @@
+"""The device that there is not: its number, its attributes and its memory."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+from netloop.tools.compat.status import InvalidDevice
+
+ATTRIBUTES = {1: 1024, 8: 49152, 10: 32, 13: 1_000_000, 16: 1, 75: 9, 76: 0, 115: 1}
+"""Attributes by their numbers in CUDA. With a compute capability of 9.0, scripts use all element types."""
+
+
+def check_device(number: int) -> None:
+    """Check the number of a device.
+
+    Raises:
+        InvalidDevice: it is not 0.
+    """
+    if int(number):
+        raise InvalidDevice(f"there is no device {int(number)}, only device 0")
+
+
+def free_and_total() -> tuple[int, int]:
+    """The free and the total memory of the host in bytes; a gigabyte each where the system does not say."""
+    try:
+        page = os.sysconf("SC_PAGE_SIZE")
+        return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 30, 1 << 30
+
+
+def unavailable(module: str, name: str) -> NoReturn:
+    """Say that a name of a module of CUDA is not there; it becomes the module's ``__getattr__``."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    what = f"netloop's stand-in for {module} has no {name}"
+    raise AttributeError(f"{what}: it has memory, streams and events on the host, and runs no kernels", name=name)

@@ -1,0 +1,102 @@
+"""Memory of a device that there is not: blocks of host memory, with the checks that a device would make."""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from netloop.values.types import Array
+
+
+class InvalidAddress(Exception):
+    """An address outside of what was allocated, or that was freed."""
+
+
+class Blocks:
+    """Blocks of zeros, by their addresses; each is released once."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, Array] = {}
+
+    def allocate(self, size: int) -> int:
+        """Return the address of a new block.
+
+        Raises:
+            MemoryError: there is not that much memory.
+            ValueError: the size is negative.
+        """
+        if size < 0:
+            raise ValueError(f"a block cannot have {size} bytes")
+        memory = np.zeros(max(size, 1), np.uint8)
+        self._blocks[memory.ctypes.data] = memory
+        return memory.ctypes.data
+
+    def release(self, address: int) -> None:
+        """Free a block; address 0 is none.
+
+        Raises:
+            InvalidAddress: no block begins there.
+        """
+        if address and self._blocks.pop(address, None) is None:
+            raise InvalidAddress(f"nothing was allocated at {address:#x}, or it was freed")
+
+    def check(self, address: int, size: int) -> None:
+        """Check that a range lies in one block.
+
+        Raises:
+            InvalidAddress: it does not.
+        """
+        begins = sorted(self._blocks)
+        place = bisect_right(begins, address) - 1
+        if size < 0 or place < 0 or address + size > begins[place] + self._blocks[begins[place]].size:
+            raise InvalidAddress(f"{size} bytes at {address:#x} are not within one block of device memory")
+
+    def bytes_at(self, address: int, size: int) -> Array:
+        """A range of bytes as an array of uint8, without a copy.
+
+        Raises:
+            InvalidAddress: it is not in one block.
+        """
+        self.check(address, size)
+        begin = max(each for each in self._blocks if each <= address)
+        return self._blocks[begin][address - begin : address - begin + size]
+
+
+DEVICE, PINNED = Blocks(), Blocks()
+"""The memory of the device, and the host memory that was allocated with it."""
+
+
+def address_of(place: Any) -> int:
+    """The address that an argument stands for: a number, a pointer, or an array.
+
+    Raises:
+        TypeError: it is none of these.
+    """
+    if isinstance(place, np.ndarray):
+        return place.ctypes.data
+    if isinstance(place, ctypes.c_void_p):
+        return place.value or 0
+    if isinstance(place, bytes | bytearray | memoryview):
+        return np.frombuffer(place, np.uint8).ctypes.data
+    try:
+        return int(place)
+    except (TypeError, ValueError):
+        raise TypeError(f"an address is a number, a pointer or an array, not {type(place).__name__}") from None
+
+
+def copy(target: Any, source: Any, size: int, *, to_device: bool, from_device: bool) -> None:
+    """Copy bytes to and from device memory, or memory of any kind.
+
+    Raises:
+        InvalidAddress: device memory is meant, and the range is not in one block of it; or an address is 0.
+    """
+    places = [(address_of(target), to_device), (address_of(source), from_device)]
+    for address, is_device in places:
+        if is_device:
+            DEVICE.check(address, size)
+        elif size < 0 or (size and not address):
+            raise InvalidAddress(f"there are no {size} bytes at {address:#x}")
+    ctypes.memmove(places[0][0], places[1][0], size)

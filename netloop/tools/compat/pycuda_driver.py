@@ -1,0 +1,215 @@
+"""``pycuda.driver`` on host memory: devices, contexts, memory, streams and events.
+
+Source: https://documen.tician.de/pycuda/driver.html
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from netloop.tools.compat.device import ATTRIBUTES, check_device, free_and_total, unavailable
+from netloop.tools.compat.handles import EVENTS, STREAMS
+from netloop.tools.compat.memory import DEVICE, copy
+from netloop.values.types import Array
+
+__getattr__ = partial(unavailable, "pycuda.driver")
+
+
+class DeviceAllocation:
+    """Device memory, which is freed with the object; ``int`` gives its address."""
+
+    def __init__(self, size: int) -> None:
+        self._address = DEVICE.allocate(size)
+        self._release = weakref.finalize(self, DEVICE.release, self._address)
+
+    def __int__(self) -> int:
+        return self._address
+
+    __index__ = __int__
+
+    def free(self) -> None:
+        """Free the memory now."""
+        self._release()
+
+    def as_buffer(self, size: int, offset: int = 0) -> memoryview:
+        """The bytes of the memory."""
+        return DEVICE.bytes_at(self._address + offset, size).data
+
+
+class Context:
+    """A context, which is the only one."""
+
+    @staticmethod
+    def pop() -> None:
+        """Choose the context before; there is none."""
+
+    def push(self) -> None:
+        """Choose the context."""
+
+    def detach(self) -> None:
+        """Release the context."""
+
+    @staticmethod
+    def synchronize() -> None:
+        """Wait for the device."""
+
+
+class Device:
+    """The device with a number, which is 0."""
+
+    def __init__(self, number: int = 0) -> None:
+        check_device(number)
+
+    @staticmethod
+    def count() -> int:
+        """The number of devices: 1."""
+        return 1
+
+    def name(self) -> str:
+        """The name of the device."""
+        return "host memory, by netloop"
+
+    def compute_capability(self) -> tuple[int, int]:
+        """The compute capability."""
+        return ATTRIBUTES[75], ATTRIBUTES[76]
+
+    def total_memory(self) -> int:
+        """The memory in bytes."""
+        return free_and_total()[1]
+
+    def make_context(self, flags: int = 0) -> Context:
+        """A context of the device."""
+        return Context()
+
+    retain_primary_context = make_context
+
+
+class Stream:
+    """A stream."""
+
+    def __init__(self, flags: int = 0) -> None:
+        self.handle = STREAMS.create()
+        weakref.finalize(self, STREAMS.destroy, self.handle)
+
+    def synchronize(self) -> None:
+        """Wait for the stream."""
+
+    def is_done(self) -> bool:
+        """Whether all work is done: True."""
+        return True
+
+    def wait_for_event(self, event: Event) -> None:
+        """Let the stream wait for an event."""
+
+
+class Event:
+    """An event."""
+
+    def __init__(self, flags: int = 0) -> None:
+        self.handle = EVENTS.create()
+        weakref.finalize(self, EVENTS.destroy, self.handle)
+
+    def record(self, stream: Stream | None = None) -> Event:
+        """Record the present time."""
+        EVENTS.record(self.handle)
+        return self
+
+    def synchronize(self) -> Event:
+        """Wait for the event."""
+        return self
+
+    def time_since(self, event: Event) -> float:
+        """The milliseconds since another event."""
+        return 1000 * (EVENTS.times[self.handle] - EVENTS.times[event.handle])
+
+    def time_till(self, event: Event) -> float:
+        """The milliseconds until another event."""
+        return event.time_since(self)
+
+
+def init(flags: int = 0) -> None:
+    """Initialize the driver."""
+
+
+def get_driver_version() -> int:
+    """The version of the driver: 13.0."""
+    return 13000
+
+
+def mem_alloc(size: int) -> DeviceAllocation:
+    """Allocate device memory."""
+    return DeviceAllocation(int(size))
+
+
+def mem_alloc_like(array: Array) -> DeviceAllocation:
+    """Allocate device memory for an array."""
+    return DeviceAllocation(array.nbytes)
+
+
+def mem_get_info() -> tuple[int, int]:
+    """The free and the total memory in bytes: those of the host."""
+    return free_and_total()
+
+
+def to_device(array: Array) -> DeviceAllocation:
+    """Copy an array to new device memory."""
+    made = DeviceAllocation(array.nbytes)
+    memcpy_htod(made, array)
+    return made
+
+
+def from_device(devptr: Any, shape: Any, dtype: Any, order: Any = "C") -> Array:
+    """Copy device memory to a new array."""
+    made = np.empty(shape, dtype, order)
+    memcpy_dtoh(made, devptr)
+    return made
+
+
+def pagelocked_empty(shape: Any, dtype: Any, order: Any = "C", mem_flags: int = 0) -> Array:
+    """An array in host memory."""
+    return np.zeros(shape, dtype, order)
+
+
+pagelocked_zeros = pagelocked_empty
+
+
+def memcpy_htod(dest: Any, src: Any) -> None:
+    """Copy an array to device memory."""
+    source = np.ascontiguousarray(src) if isinstance(src, np.ndarray) else np.frombuffer(src, np.uint8)
+    copy(dest, source, source.nbytes, to_device=True, from_device=False)
+
+
+def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
+    """Copy an array to device memory."""
+    memcpy_htod(dest, src)
+
+
+def memcpy_dtoh(dest: Array, src: Any) -> None:
+    """Copy device memory to an array, which is contiguous."""
+    if not dest.flags.forc:
+        raise ValueError("ndarray is not contiguous")
+    copy(dest, src, dest.nbytes, to_device=False, from_device=True)
+
+
+def memcpy_dtoh_async(dest: Array, src: Any, stream: Stream | None = None) -> None:
+    """Copy device memory to an array."""
+    memcpy_dtoh(dest, src)
+
+
+def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
+    """Copy within device memory."""
+    copy(dest, src, size, to_device=True, from_device=True)
+
+
+def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
+    """Copy within device memory."""
+    memcpy_dtod(dest, src, size)
+
+
+def memset_d8(dest: Any, data: int, size: int) -> None:
+    """Set each byte of device memory."""
+    DEVICE.bytes_at(int(dest), size)[:] = data

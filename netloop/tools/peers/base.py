@@ -1,0 +1,79 @@
+"""What all peers are: functions from inputs to outputs."""
+
+from __future__ import annotations
+
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from netloop.model.network import INetworkDefinition
+from netloop.values.diagnostics import ExecutionError, Finding, NetloopError, reason
+
+LONGEST = 500
+"""The most characters of another runtime's message."""
+
+
+class Peer(ABC):
+    """Another runtime with a network loaded.
+
+    Args:
+        network: the network.
+        model: the file that the network was loaded from, or None.
+
+    Attributes:
+        name: the name of the runtime.
+    """
+
+    name: ClassVar[str]
+    reads: ClassVar[tuple[str, ...]] = ()
+    """The suffixes of the files that the runtime reads; the first is what netloop exports for it."""
+
+    def __init__(self, network: INetworkDefinition, model: Path | None = None) -> None:
+        self._outputs = [each.name for each in network.outputs]
+        with self._failures("refuses the model"):
+            if model is not None and model.suffix.lower() in self.reads:
+                self._load(network, model)
+            elif self.reads:
+                # the runtimes read files of more than 2 GB from paths only
+                with tempfile.TemporaryDirectory(prefix="netloop-") as folder:
+                    file = Path(folder) / f"model{self.reads[0]}"
+                    self._export(network, file)
+                    self._load(network, file)
+            else:
+                self._load(network, Path())
+
+    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs for some inputs, by name.
+
+        Raises:
+            ExecutionError: the runtime fails.
+        """
+        with self._failures("fails"):
+            return dict(zip(self._outputs, self._run(inputs), strict=True))
+
+    @abstractmethod
+    def _load(self, network: INetworkDefinition, file: Path) -> None:
+        """Load a file."""
+
+    def _export(self, network: INetworkDefinition, file: Path) -> None:
+        """Write a network in the format of the runtime."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def _run(self, inputs: Mapping[str, Any]) -> list[Any]:
+        """The outputs, in the order of the network's."""
+
+    @contextmanager
+    def _failures(self, what: str) -> Generator[None]:
+        try:
+            yield
+        except (NetloopError, KeyboardInterrupt, MemoryError, ModuleNotFoundError):
+            raise
+        except Exception as error:  # runtimes raise RuntimeError and kinds of their own
+            message = " ".join(str(error).split())
+            shown = message if len(message) <= LONGEST else message[:LONGEST] + " ..."
+            found = Finding("NL613", f"{self.name} {what}: {shown}", why=reason("NL613"))
+            raise ExecutionError(found) from error

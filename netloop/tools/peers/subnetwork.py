@@ -1,0 +1,162 @@
+"""The smallest part of a network in which an engine and a peer differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netloop.api.engine import compile
+from netloop.formats.shared.pruning import keep
+from netloop.model.check import require_valid
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.nest import Block, layers_of
+from netloop.model.network import INetworkDefinition
+from netloop.tools.peers.agreement import Agreement, agreements
+from netloop.tools.peers.base import Peer
+from netloop.tools.peers.differences import values_of
+from netloop.values.types import Array, data_type
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A part of a network in which an engine and a peer differ.
+
+    Attributes:
+        network: the part, as a network of its own; its inputs are inputs of the network, and tensors inside it.
+        inputs: their arrays: those of the peer.
+        found: what differs.
+    """
+
+    network: INetworkDefinition
+    inputs: dict[str, Array]
+    found: list[Agreement]
+
+
+def smallest_failure(
+    kind: type[Peer],
+    network: INetworkDefinition,
+    inputs: Mapping[str, Any],
+    tensor: ITensor,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Failure | None:
+    """The smallest part of a network that ends with a tensor, and in which engine and peer differ.
+
+    It starts with the layer or the whole loop or conditional that computes the tensor, and adds what comes before until
+    the two differ: what one layer alone does not show may follow from several, fused to one kernel.
+
+    Args:
+        kind: the class of the peer.
+        network: the network.
+        inputs: an array for each input, by name.
+        tensor: the tensor, usually the first that differs.
+        rtol: the relative tolerance of floating-point numbers, as of ``compare``.
+        atol: the absolute tolerance, added to the relative one.
+
+    Returns:
+        The part; None if none differs, as when only the whole network with its own outputs does.
+    """
+    parts = _Parts(kind, network, inputs, tensor, rtol, atol)
+    last, size, smaller = parts.position + 1, 1, 0
+    while (found := parts.failure(size)) is None:
+        if size == last:
+            return None
+        smaller, size = size, min(2 * size, last)
+    while size - smaller > 1:
+        middle = (size + smaller) // 2
+        tried = parts.failure(middle)
+        found, size, smaller = (tried, middle, smaller) if tried else (found, size, middle)
+    return found
+
+
+class _Parts:
+    """The parts of a network that end with the step that computes a tensor.
+
+    Attributes:
+        position: the number of this step.
+    """
+
+    def __init__(
+        self,
+        kind: type[Peer],
+        network: INetworkDefinition,
+        inputs: Mapping[str, Any],
+        tensor: ITensor,
+        rtol: float | None,
+        atol: float | None,
+    ) -> None:
+        self._kind, self._network, self._rtol, self._atol = kind, network, rtol, atol
+        self._steps = require_valid(network).block.steps
+        self.position = next(
+            number for number, step in enumerate(self._steps) if tensor.producer in set(layers_of(step))
+        )
+        step = self._steps[self.position]
+        self._ends = [tensor] if tensor in step.writes else [each for each in step.writes if each.type.is_tensor]
+        self._values = values_of(kind, network, inputs)
+        self._values.update((each, np.asarray(inputs[each.name])) for each in network.inputs if each.type.is_tensor)
+
+    def failure(self, size: int) -> Failure | None:
+        """What differs in the part of the last ``size`` steps; None if nothing does."""
+        steps = Block(self._steps[self.position + 1 - size : self.position + 1]).needed(self._ends)
+        part, inputs = self._part([layer for step in steps for layer in layers_of(step)])
+        got = {name: _array(value) for name, value in compile(part)(inputs).items()}
+        found = agreements(got, self._kind(part)(inputs), self._rtol, self._atol)
+        return None if all(each.agrees for each in found) else Failure(part, inputs, found)
+
+    def _part(self, layers: Sequence[ILayer]) -> tuple[INetworkDefinition, dict[str, Array]]:
+        """Some layers as a network, and arrays for its inputs."""
+        inside = {tensor for layer in layers for tensor in layer.outputs}
+        read = {each: None for layer in layers for each in layer.inputs if each is not None and each not in inside}
+        copy = self._network.copy(shares_weights=True)
+        vars(copy)["builder"] = None  # which has logged the warnings about the network
+        for tensor in list(copy.outputs):
+            copy.unmark_output(tensor)
+        for tensor in self._ends:
+            copy.mark_output(_copied(tensor, copy))
+        kept, arrays = {copy.layers[each.index] for each in layers}, dict[str, Array]()
+        for tensor in read:
+            if isinstance(tensor.producer, IConstantLayer):
+                kept.add(copy.layers[tensor.producer.index])
+            elif tensor.is_network_input:
+                arrays[tensor.name] = self._values[tensor]
+            else:
+                _cut(copy, _copied(tensor, copy), self._values[tensor], arrays, kept)
+        keep(copy, kept)
+        for tensor in [each for each in copy.inputs if each.name not in arrays]:
+            copy.remove_tensor(tensor)
+        return copy, arrays
+
+
+def _cut(
+    network: INetworkDefinition, tensor: ITensor, value: Array, arrays: dict[str, Array], kept: set[ILayer]
+) -> None:
+    """Replace a tensor by an input of the same type, or by a constant if it may decide shapes."""
+    if tensor.type.is_float or tensor.type.is_string:
+        name = tensor.name
+        while any(each.name == name for each in network.inputs):
+            name += "'"
+        made = network.add_input(name, data_type(value.dtype), value.shape)
+        arrays[name] = value
+    else:
+        layer = network.add_constant(value.shape, value)
+        kept.add(layer)
+        made = layer.outputs[0]
+    for layer, position in list(tensor.uses):
+        if layer in kept:
+            layer.set_input(position, made)
+
+
+def _copied(tensor: ITensor, network: INetworkDefinition) -> ITensor:
+    if tensor.producer is None:
+        return network.inputs[tensor.position]
+    return network.layers[tensor.producer.index].outputs[tensor.position]
+
+
+def _array(value: Any) -> Any:
+    return value if value is None or isinstance(value, list | dict) else np.asarray(value)

@@ -1,0 +1,66 @@
+"""Comparison of an engine with other runtimes, as rows of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from netloop.api.compare import Difference, compare
+from netloop.api.engine import ICudaEngine
+from netloop.tools import peers
+from netloop.tools.report.graph import Graph, text
+from netloop.values.diagnostics import NetloopError
+
+Peer = str | Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""What an engine is compared with: the name of a runtime, or a function from inputs to outputs by name."""
+REFERENCE = "reference"
+
+
+def check_peer(peer: Any) -> None:
+    """Raise for what an engine cannot be compared with.
+
+    Raises:
+        TypeError: it is neither a name nor callable.
+        ValueError: there is no runtime of this name.
+        ModuleNotFoundError: the package of the runtime is not installed.
+    """
+    if isinstance(peer, str):
+        peers.kind_of(peer)
+    elif not callable(peer):
+        raise TypeError(f"a peer is the name of a runtime or a function from inputs to outputs, not {peer!r}")
+
+
+def compared(engine: ICudaEngine, inputs: Mapping[str, Any], peer: Peer, graph: Graph) -> dict[str, Any]:
+    """The rows of a table of differences, and the node of the first tensor that differs, -1 if there is none."""
+    name = peer if isinstance(peer, str) else getattr(peer, "__name__", type(peer).__name__)
+    try:
+        rows, first = _rows(engine, inputs, peer)
+    except NetloopError as error:
+        rows, first = [_row("outputs", False, str(error))], None
+    return {"peer": text(name), "rows": rows, "node": -1 if first is None else _node(graph, first)}
+
+
+def _rows(engine: ICudaEngine, inputs: Mapping[str, Any], peer: Peer) -> tuple[list[dict[str, Any]], Difference | None]:
+    if peer == REFERENCE:
+        found = compare(engine.network, inputs, engine)
+        return [_row("every tensor", found.agrees, str(found))], found.difference
+    if not isinstance(peer, str):
+        return _outputs(engine(inputs), peer(inputs)), None
+    rows = _outputs(engine(inputs), peers.peer(peer, engine.network)(inputs))
+    first = peers.difference_from(peers.kind_of(peer), engine.network, inputs)
+    return [*rows, _row("every tensor", first is None, str(first or "no tensor differs"))], first
+
+
+def _outputs(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    missing = [_row(name, False, "missing") for name in ours if name not in theirs]
+    got, expected = ({name: each[name] for name in ours if name in theirs} for each in (ours, theirs))
+    return missing + [_row(each.name, each.agrees, str(each)) for each in peers.agreements(got, expected)]
+
+
+def _row(output: str, agrees: bool, what: str) -> dict[str, Any]:
+    return {"output": text(output), "agrees": agrees, "what": text(what.removeprefix(f"{output}: "), 2000)}
+
+
+def _node(graph: Graph, difference: Difference) -> int:
+    named = (node for layer, node in graph.of_layer.items() for each in layer.outputs if each.name == difference.tensor)
+    return next(named, -1)

@@ -1,0 +1,92 @@
+"""The values of a run by iteration, and where NaN first appears."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from netloop.compiler.execution.probes import moment, slots
+from netloop.model.check import require_valid
+from netloop.model.graph.tensor import ITensor
+from netloop.model.network import INetworkDefinition
+from netloop.model.reference import Trace
+from netloop.tools.report.graph import Graph, text
+from netloop.values.diagnostics import ExecutionError
+from netloop.values.types import Array
+
+MOST_ITERATIONS = 128
+"""The most elements of a tensor that the page shows."""
+MOST_CELLS = 32
+"""The most numbers of an element in a heat map."""
+MOST_LISTED = 8
+"""The most numbers of a single value that are listed."""
+
+
+def number(value: Any) -> float | str | None:
+    """A number as JSON has it; NaN and infinities as text."""
+    found = float(value)
+    return float(f"{found:.6g}") if math.isfinite(found) else str(found)
+
+
+def run_values(network: INetworkDefinition, trace: Trace, graph: Graph) -> dict[str, Any]:
+    """The values of each layer by the index of its node, and the first in running order that is not finite."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    scopes, block = require_valid(network)
+    places = dict(slots(block))
+    first: tuple[tuple[float, ...], dict[str, Any]] | None = None
+    for layer in network.layers:
+        shown: list[dict[str, Any]] = []
+        for tensor in layer.outputs:
+            elements = _elements(trace, tensor)
+            if not elements:
+                continue
+            shown.append(_summary(tensor, trace[tensor].loops, elements))
+            at = next((at for at, each in elements.items() if not _is_finite(each)), None)
+            if at is None or tensor not in places:
+                continue
+            when = moment(places[tensor], dict(zip(scopes.chain_of(tensor), at, strict=True)))
+            if first is None or when < first[0]:
+                place = {"node": graph.of_layer[layer], "tensor": text(tensor.name), "trips": list(at)}
+                first = when, place
+        if shown:
+            found[graph.of_layer[layer]] = shown
+    error = text(str(trace.error), 2000) if trace.error else ""
+    return {"nodes": found, "not_finite": first[1] if first else None, "error": error}
+
+
+def _elements(trace: Trace, tensor: ITensor) -> dict[tuple[int, ...], Array]:
+    """The first elements that the outputs needed, if they are arrays of numbers."""
+    sequence = trace[tensor]
+    sequence.computed = sequence.computed[:MOST_ITERATIONS]
+    try:
+        found = sequence.needed()
+    except ExecutionError:
+        return {}
+    return {at: each for at, each in found.items() if isinstance(each, np.ndarray) and each.dtype.kind not in "OUST"}
+
+
+def _wide(value: Array) -> Array:
+    return value.astype(np.float64).ravel()
+
+
+def _is_finite(value: Array) -> bool:
+    return bool(np.isfinite(_wide(value)).all())
+
+
+def _summary(tensor: ITensor, loops: Sequence[str], elements: Mapping[tuple[int, ...], Array]) -> dict[str, Any]:
+    rows = [_wide(each) for each in elements.values()]
+    parts = [row[np.isfinite(row)] for row in rows]
+    return {
+        "tensor": text(tensor.name),
+        "loops": [text(each) for each in loops],
+        "trips": [list(at) for at in elements],
+        "min": [number(each.min()) if each.size else None for each in parts],
+        "mean": [number(each.mean()) if each.size else None for each in parts],
+        "max": [number(each.max()) if each.size else None for each in parts],
+        "nan": [int(row.size - part.size) for row, part in zip(rows, parts, strict=True)],
+        "cells": [[number(each) for each in row[:MOST_CELLS]] for row in rows],
+        "size": rows[0].size,
+    }

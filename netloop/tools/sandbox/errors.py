@@ -1,0 +1,84 @@
+"""Errors of a sandboxed model: those of its process, and those of netloop as JSON, which the caller raises again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from netloop.tools.sandbox.frames import ProtocolError
+from netloop.values.diagnostics import (
+    ExecutionError,
+    FileFormatError,
+    Finding,
+    InputError,
+    ModelError,
+    NetloopError,
+    NetworkError,
+    Severity,
+)
+
+
+class SandboxError(NetloopError):
+    """The process of a sandboxed model exceeded a limit, ended, or broke the protocol.
+
+    Attributes:
+        ended_by: what ended the process: the name of a signal, ``"exit code 3"``, ``"memory"`` or ``"seconds"``; empty
+            if nothing but the caller did.
+        stderr: the last lines that the process wrote to stderr.
+    """
+
+    def __init__(self, *findings: Finding, ended_by: str = "", stderr: str = "") -> None:
+        super().__init__(*findings)
+        self.ended_by, self.stderr = ended_by, stderr
+
+
+TYPED = {each.__name__: each for each in (NetworkError, InputError, ExecutionError, FileFormatError, ModelError)}
+FILE_ERRORS = {each.__name__: each for each in (FileNotFoundError, IsADirectoryError, PermissionError)}
+MOST_FINDINGS = 5000
+TEXTS = ("code", "what", "where", "why", "fix")
+
+
+def error_as_json(error: BaseException) -> dict[str, Any]:
+    """An error of the child as JSON."""
+    found: dict[str, Any] = {"class": type(error).__name__, "text": str(error)[:10_000]}
+    if isinstance(error, NetloopError):
+        found["findings"] = [
+            {**{name: getattr(each, name) for name in TEXTS}, "severity": each.severity.value}
+            for each in error.findings[:MOST_FINDINGS]
+        ]
+    return found
+
+
+def error_from_json(given: Any, others: Mapping[str, type[Exception]]) -> Exception:
+    """The error that ``error_as_json`` described: of the same class, with the same findings; a MemoryError, or a
+    RuntimeError for an error of any other class.
+
+    Args:
+        given: the description.
+        others: classes by name that may be raised too, and are none of netloop's.
+
+    Raises:
+        ProtocolError: it describes no error.
+    """
+    if not isinstance(given, dict) or not isinstance(given.get("class"), str) or not isinstance(given.get("text"), str):
+        raise ProtocolError("with an error without a class")
+    name, text = given["class"], given["text"]
+    if name in TYPED:
+        return TYPED[name](*map(_finding, _some(given.get("findings"))))
+    if name in others:
+        return others[name](text)
+    return MemoryError(text) if name.endswith("MemoryError") else RuntimeError(f"{name}: {text}")
+
+
+def _some(findings: Any) -> list[Any]:
+    if not isinstance(findings, list) or not findings:
+        raise ProtocolError("with an error without findings")
+    return findings
+
+
+def _finding(given: Any) -> Finding:
+    texts: list[Any] = [given.get(name) for name in TEXTS] if isinstance(given, dict) else [None]
+    if not all(isinstance(each, str) for each in texts):
+        raise ProtocolError("with a finding without texts")
+    try:
+        return Finding(*texts, severity=Severity(given.get("severity")))
+    except ValueError as error:
+        raise ProtocolError("with a finding without a severity") from error

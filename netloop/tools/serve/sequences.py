@@ -1,0 +1,420 @@
+"""Steps of many sequences at once, each with a state of its own on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from itertools import count, takewhile
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.api.engine import ICudaEngine
+from netloop.api.step_states import Shapes, require_type
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.passes import Note
+from netloop.model.call_inputs import check_values
+from netloop.model.graph.attributes import check_bool, check_instance
+from netloop.model.network import INetworkDefinition
+from netloop.process.forked import require_jax
+from netloop.tools.serve.answer import Outputs
+from netloop.tools.serve.errors import not_run, overloaded, unknown_sequence
+from netloop.tools.serve.service import CLOCK, BatchService, Clock, Errors, Request, answer_all, limit
+from netloop.tools.serve.step import StepProgram
+from netloop.values.checked_attributes import whole
+from netloop.values.diagnostics import ExecutionError, Finding, NetworkError, reason
+from netloop.values.types import Array, TensorType
+
+
+class Step(NamedTuple):
+    """A step of a sequence.
+
+    Attributes:
+        key: the correlation id of the sequence, of any hashable type.
+        inputs: an array for each input that is no state, by name.
+        start: whether it is the first step, before which the state is the initial one.
+        end: whether it is the last step, after which there is no state.
+    """
+
+    key: Hashable
+    inputs: Mapping[str, Any]
+    start: bool = False
+    end: bool = False
+
+
+@dataclass(eq=False)
+class Live:
+    """A sequence that has a state.
+
+    Attributes:
+        key: its correlation id.
+        slot: the place of its state.
+        used: the time of its latest step.
+        restarts: whether the next step begins it, even if it does not say so.
+        ended: whether its last step is in the queue.
+        lost: whether a failure of the device has taken its state.
+        pending: the number of its steps in the queue, and in the call in progress.
+    """
+
+    key: Hashable
+    slot: int
+    used: float
+    restarts: bool = True
+    ended: bool = False
+    lost: bool = False
+    pending: int = 0
+
+
+@dataclass(eq=False, kw_only=True)
+class StepRequest(Request):
+    """A step in the queue.
+
+    Attributes:
+        sequence: its sequence.
+        start: whether it begins it.
+        number: its place in the order of arrival.
+    """
+
+    sequence: Live
+    start: bool
+    number: int
+
+
+class Sequences(BatchService[StepRequest]):
+    """Steps of many sequences, run as batched calls; the state of each stays on the device between its steps.
+
+    ``sequences.step(7, {"x": x}, start=True)`` begins sequence 7 and returns the outputs of its first step; steps of
+    other sequences that wait at the same time are in the same call. All methods may be called from any thread. The
+    steps of a sequence run in the order in which they arrive, and never two in one call.
+
+    A step that fails, or is not run in time, leaves the state as it was; the steps of its sequence that are in the
+    queue behind it fail with ``NotRun``, up to the next with ``start``. A last step removes its sequence in any case.
+
+    Args:
+        network: the network of one step, or its engine. Open lengths are 1, unless ``shapes`` says otherwise: a first
+            axis for the batch is the one row of a sequence.
+        states: for each input that is a state, the output that is its next value: ``{"h0": "h0n"}``.
+        slots: the largest number of sequences with a state; a start of one more raises Overloaded.
+        shapes: the shapes of inputs in one step of one sequence, by name.
+        initial: the states before the first step, by the name of the input; zeros for those that are not given.
+        sizes: the numbers of steps in a call for which programs are compiled; other numbers are padded to the next of
+            them. By default powers of four, up to 256 and to ``slots``.
+        queue: the largest number of steps that wait; one more raises Overloaded.
+        timeout: the seconds after which a step is not run any more; None or infinity for no limit.
+        idle: the seconds after its latest step in which a sequence loses its state; None or infinity for never.
+        delay: the seconds that a call waits for more steps after the first.
+        clock: returns the time in seconds.
+
+    Raises:
+        TypeError, ValueError: an argument is not of its range, or names no input or output.
+        NetworkError: the network is invalid, its shapes are data-dependent, or states do not fit their next values.
+        InputError: an initial state does not fit.
+    """
+
+    def __init__(
+        self,
+        network: INetworkDefinition | ICudaEngine,
+        states: Mapping[str, str],
+        *,
+        slots: int = 1024,
+        shapes: Shapes | None = None,
+        initial: Mapping[str, Any] | None = None,
+        sizes: Iterable[int] | None = None,
+        queue: int = 4096,
+        timeout: float | None = None,
+        idle: float | None = None,
+        delay: float = 0.0,
+        clock: Clock = CLOCK,
+    ) -> None:
+        super().__init__(queue, timeout, delay, clock)
+        self.slots, self._idle, self._shapes = whole(1)("slots", slots), limit("idle", idle), dict(shapes or {})
+        self._program = StepProgram(_engine(network), states, self._shapes)
+        self._sizes = _sizes(sizes, self.slots)
+        self._first = self._initial(initial or {})
+        self._states = self._empty()
+        self._free = [*reversed(range(self.slots))]
+        self._live: dict[Hashable, Live] = {}
+        self._numbers = count()
+        self._begin()
+
+    def _empty(self) -> dict[str, jax.Array]:
+        """States of all slots, and of one more for padding."""
+        with pinned_settings():
+            types = self._program.state_types
+            return {name: jnp.zeros((self.slots + 1, *of.shape), of.dtype) for name, of in types.items()}
+
+    def _initial(self, given: Mapping[str, Any]) -> dict[str, Array]:
+        unknown = [each for each in given if each not in self._program.state_types]
+        if unknown:
+            raise ValueError(f"there is no state {unknown[0]!r} to give an initial value")
+        first = {name: np.zeros(of.shape, of.dtype) for name, of in self._program.state_types.items()}
+        for name, value in given.items():
+            require_type(name, np.asarray(value), self._program.state_types[name])
+            first[name] = np.array(value)
+        return first
+
+    # ------------------------------------------------------------------ callers
+
+    def step(
+        self,
+        key: Hashable,
+        inputs: Mapping[str, Any],
+        *,
+        start: bool = False,
+        end: bool = False,
+        timeout: float | None = None,
+    ) -> Outputs:
+        """Run a step of a sequence; return its outputs that are no states, by name, as numpy arrays.
+
+        Args:
+            key: the correlation id of the sequence.
+            inputs: an array for each input that is no state, by name.
+            start: whether the sequence begins, or begins anew.
+            end: whether it ends with this step.
+            timeout: the seconds to wait, if fewer than those of the service.
+
+        Raises:
+            InputError: inputs are missing, unknown, or of another element type or shape.
+            ExecutionError: the computation of this sequence failed.
+            ServeError: the step was refused (Overloaded, Closed), has no sequence (UnknownSequence), was not run
+                (NotRun), or has no result in time (TimedOut); a step that is running then runs to its end.
+        """
+        return self._wait(self.submit(key, inputs, start=start, end=end, timeout=timeout), timeout)
+
+    def submit(
+        self,
+        key: Hashable,
+        inputs: Mapping[str, Any],
+        *,
+        start: bool = False,
+        end: bool = False,
+        timeout: float | None = None,
+    ) -> Future[Outputs]:
+        """Put a step into the queue; return the future of its outputs. Arguments and errors are those of ``step``."""
+        return self._submit(Step(key, inputs, start, end), timeout)
+
+    def step_all(self, steps: Iterable[Step]) -> list[Outputs | Exception]:
+        """Run steps of several sequences; return the outputs, or the error, of each."""
+        return self._all([partial(self._submit, each, None) for each in steps])
+
+    def _submit(self, step: Step, timeout: float | None) -> Future[Outputs]:
+        step = step._replace(start=check_bool("start", step.start), end=check_bool("end", step.end))
+        arrays = self._checked(step.inputs)
+        withdrawn: Errors[StepRequest] = []
+        try:
+            with self._entered():
+                now, deadline = self._deadline(timeout)
+                sequence = self._sequence(step, now)
+                withdrawn += self._withdrawn(sequence)
+                start = step.start or sequence.restarts
+                request = StepRequest(arrays, now, deadline, sequence=sequence, start=start, number=next(self._numbers))
+                (future,) = self._put([request])
+                self._enter(sequence, now, step.end)
+                return future
+        finally:
+            answer_all(withdrawn)
+
+    def _enter(self, sequence: Live, now: float, ends: bool) -> None:
+        """Note that a step of a sequence is in the queue."""
+        # to the end, as sequences are in the order of their latest steps
+        self._live.pop(sequence.key, None)
+        self._live[sequence.key] = sequence
+        sequence.restarts, sequence.used = False, now
+        sequence.pending += 1
+        if sequence.slot == NO_SLOT:
+            sequence.slot = self._free.pop()
+        if ends:
+            # the same id may begin anew from now on, in another slot
+            sequence.ended = True
+            del self._live[sequence.key]
+
+    def _withdrawn(self, sequence: Live) -> Errors[StepRequest]:
+        """Remove the cancelled steps of a sequence from the queue: who sends a step after them knows of them."""
+        errors: Errors[StepRequest] = []
+        while sequence.pending:
+            cancelled = (each for each in self._queue if each.sequence is sequence and each.future.cancelled())
+            found = next(cancelled, None)
+            if found is None:
+                break
+            self._queue.remove(found)
+            errors += self._drop(found, "cancelled")
+        return errors
+
+    def _sequence(self, step: Step, now: float) -> Live:
+        """The sequence of a step, or a new one, which has no slot yet."""
+        self._expire(now)
+        found = self._live.get(step.key)
+        if found is not None:
+            return found
+        if not step.start:
+            raise unknown_sequence(step.key)
+        if not self._free:
+            self._recorder.add("refused")
+            what = f"all {self.slots} slots have a sequence"
+            raise overloaded(what, "start the sequence later, end others, or give the service more slots")
+        return Live(step.key, NO_SLOT, now)
+
+    def _expire(self, now: float) -> None:
+        """Remove the sequences that were idle for too long."""
+        idle = self._idle
+        if idle is None:
+            return
+        # in the order of their latest steps, so that this looks at few of many
+        for each in [*takewhile(lambda each: now - each.used > idle, self._live.values())]:
+            if not each.pending:
+                del self._live[each.key]
+                self._free.append(each.slot)
+
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """The arrays of a step, of exactly the shapes of the program."""
+        network = self._program.engine.network
+        tensors = [each for each in network.inputs if each.name in self._program.inputs]
+        arrays = {each.name: np.asarray(value) for each, value in check_values(tensors, inputs).items()}
+        for name, of in self._program.inputs.items():
+            require_type(name, arrays[name], of)
+        return arrays
+
+    # ------------------------------------------------------------------ programs
+
+    def input_types(self) -> dict[str, TensorType]:
+        """The types of the inputs of a step that are no states, by name."""
+        return dict(self._program.inputs)
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes that the passes made for its programs."""
+        return self._program.notes
+
+    def compile(self) -> None:
+        """Compile the programs of all sizes, which are otherwise compiled when they are first needed."""
+        for size in self._sizes:
+            self._program.compile(size, self.slots + 1)
+
+    def reload(self, engine: ICudaEngine | INetworkDefinition | None = None) -> None:
+        """Use a refitted or another engine from the next call on; sequences keep their states.
+
+        Programs are compiled here, while calls go on with the old ones; an engine whose constants alone were refitted
+        needs none.
+
+        Args:
+            engine: the engine; None for the same one with the weights that it has now.
+
+        Raises:
+            ValueError, NetworkError: its inputs, states or outputs are of other names or types; the old one stays.
+        """
+        require_jax()
+        old = self._program
+        made = old if engine is None or engine is old.engine else None
+        if made is not None and made.refitted():
+            return
+        new = StepProgram(_engine(engine or old.engine), old.states, self._shapes)
+        for what in ("inputs", "state_types", "output_types"):
+            if getattr(new, what) != getattr(old, what):
+                fix = "make a new service for it"
+                which = what.replace("_", " ")
+                raise NetworkError(Finding("NL646", f"{which} of the new engine are others", "", reason("NL646"), fix))
+        for size in old.sizes:
+            new.compile(size, self.slots + 1)
+        self._program = new
+
+    # ------------------------------------------------------------------ the thread
+
+    def _most(self) -> int:
+        return self._sizes[-1]
+
+    def _sequence_count(self) -> int:
+        self._expire(self._clock())
+        return self.slots - len(self._free)
+
+    def _admission(self) -> Callable[[StepRequest], bool]:
+        taken: set[Live] = set()
+
+        def joins(request: StepRequest) -> bool:
+            if request.sequence in taken:
+                return False
+            taken.add(request.sequence)
+            return True
+
+        return joins
+
+    def _run(self, batch: list[StepRequest]) -> Sequence[Outputs | Exception]:
+        count = len(batch)
+        size = next(each for each in self._sizes if each >= count)
+        # padding repeats the first row, which takes no more iterations than the row itself
+        rows = [*batch, *[batch[0]] * (size - count)]
+        read = np.array([each.sequence.slot for each in rows], np.int32)
+        write = np.where(np.arange(size) < count, read, self.slots).astype(np.int32)
+        starts = np.array([each.start for each in rows])
+        program = self._program
+        inputs = {name: np.stack([each.inputs[name] for each in rows]) for name in program.inputs}
+        try:
+            made = program(self._states, self._first, read, write, starts, inputs)
+        except BaseException:
+            self._restore()
+            raise
+        self._states = made.states
+        return [
+            ExecutionError(program.finding(int(flag))) if flag else {name: of[row] for name, of in made.outputs.items()}
+            for row, flag in enumerate(made.flags[:count].tolist())
+        ]
+
+    def _restore(self) -> None:
+        """After a failure of the device, which may have taken the memory of the states: all sequences end then."""
+        if not any(each.is_deleted() for each in self._states.values()):
+            return
+        self._states = self._empty()
+        with self._changed:
+            for each in [*self._live.values()]:
+                each.ended = each.lost = True
+                if not each.pending:
+                    self._free.append(each.slot)
+            self._live.clear()
+            for each in self._queue:
+                each.sequence.ended = each.sequence.lost = True
+
+    def _dependents(self, request: StepRequest) -> list[StepRequest]:
+        """The steps behind one that is not run, up to the next start."""
+        if request.sequence.lost:
+            return [each for each in self._queue if each.sequence.lost]
+        lost: list[StepRequest] = []
+        for each in self._queue:
+            if each.sequence is request.sequence and each.number > request.number:
+                if each.start:
+                    return lost
+                lost.append(each)
+        request.sequence.restarts |= request.start
+        return lost
+
+    def _left(self, request: StepRequest) -> None:
+        sequence = request.sequence
+        sequence.pending -= 1
+        if sequence.ended and not sequence.pending:
+            self._free.append(sequence.slot)
+
+    def _not_run(self, request: StepRequest) -> Exception:
+        return not_run(request.sequence.key)
+
+
+NO_SLOT = -1
+MOST_ROWS = 256
+
+
+def _engine(given: INetworkDefinition | ICudaEngine) -> ICudaEngine:
+    if isinstance(given, ICudaEngine):
+        return given
+    return ICudaEngine(check_instance("network", given, INetworkDefinition))
+
+
+def _sizes(given: Iterable[int] | None, slots: int) -> tuple[int, ...]:
+    """The sizes of batches, in order."""
+    if given is None:
+        most = min(slots, MOST_ROWS)
+        given = [each for each in (1, 4, 16, 64) if each < most] + [most]
+    sizes = tuple(sorted({whole(1)("a batch size", each) for each in given}))
+    if not sizes:
+        raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
+    return sizes

@@ -1,0 +1,179 @@
+"""Requests without states, run as batched calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from netloop.api.batches import Batches
+from netloop.api.engine import ICudaEngine
+from netloop.model.call_inputs import check_values
+from netloop.model.graph.attributes import check_instance
+from netloop.process.forked import require_jax
+from netloop.tools.serve.answer import Outputs
+from netloop.tools.serve.service import CLOCK, BatchService, Clock, Request, require_same_tensors
+from netloop.values.diagnostics import ExecutionError, Finding, InputError, reason
+from netloop.values.types import Array
+
+
+@dataclass(eq=False, kw_only=True)
+class RowsRequest(Request):
+    """Some rows in the queue.
+
+    Attributes:
+        rows: their number.
+        types: the shapes of their rows, and the element types.
+    """
+
+    rows: int
+    types: tuple[Any, ...]
+
+
+class Server(BatchService[RowsRequest]):
+    """An engine whose callers, in many threads, share batched calls.
+
+    ``server(x=rows)`` returns what ``engine(x=rows)`` does, as numpy arrays. Requests that wait at the same time are
+    one call, padded to one of a few sizes as :class:`netloop.Batches` does; where that call fails, each of its requests
+    runs by itself, so that an error reaches its own caller only. A refit of the engine takes effect in the next call.
+
+    Args:
+        engine: the engine; all inputs and outputs have rows, on a first axis of open length, and row i of the outputs
+            depends on row i of the inputs alone.
+        sizes: the numbers of rows for which programs are compiled; the largest is the most that share a call.
+        queue: the largest number of requests that wait; one more raises Overloaded.
+        timeout: the seconds after which a request is not run any more; None or infinity for no limit.
+        delay: the seconds that a call waits for more requests after the first.
+        clock: returns the time in seconds.
+
+    Raises:
+        TypeError, ValueError: an argument is not of its range.
+        NetworkError: an input or output has no rows.
+    """
+
+    def __init__(
+        self,
+        engine: ICudaEngine,
+        sizes: Iterable[int] = (1, 4, 16, 64),
+        *,
+        queue: int = 1024,
+        timeout: float | None = None,
+        delay: float = 0.0,
+        clock: Clock = CLOCK,
+    ) -> None:
+        super().__init__(queue, timeout, delay, clock)
+        self._batches = Batches(engine, sizes)
+        self._latest: dict[str, Array] | None = None
+        self._begin()
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> Outputs:
+        """Run some rows; return the outputs by name, with as many rows.
+
+        Args:
+            inputs: an array for each input, by name; all have the same number of rows, at least one.
+            named: the arrays as arguments, in place of the dict.
+
+        Raises:
+            TypeError: there are both a dict and named arrays.
+            InputError: inputs do not fit, or have different numbers of rows.
+            NetworkError: rows depend on each other, or the network is invalid for these shapes.
+            ExecutionError: a computation failed in one of the rows.
+            ServeError: the request was refused (Overloaded, Closed), or has no result in time (TimedOut).
+        """
+        if inputs is not None and named:
+            raise TypeError("a server takes a dict of arrays, or the arrays by name, and not both")
+        return self._wait(self.submit(named if inputs is None else inputs), None)
+
+    def call_all(self, requests: Iterable[Mapping[str, Any]]) -> list[Outputs | Exception]:
+        """Run several requests together; return the outputs, or the error, of each."""
+        return self._all([partial(self.submit, each) for each in requests])
+
+    def submit(self, inputs: Mapping[str, Any], *, timeout: float | None = None) -> Future[Outputs]:
+        """Put some rows into the queue; return the future of their outputs. Errors are those of a call.
+
+        Args:
+            inputs: an array for each input, by name.
+            timeout: the seconds after which the request is not run any more, if fewer than those of the server.
+        """
+        network = self._batches.engine.network
+        arrays = {each.name: np.asarray(value) for each, value in check_values(network.inputs, inputs).items()}
+        rows = {name: len(each) for name, each in arrays.items()}
+        if len({*rows.values()}) != 1 or 0 in rows.values():
+            what = ", ".join(f"{name!r} has {count}" for name, count in rows.items())
+            fix = "pass the same number of rows in each input, and at least one"
+            raise InputError(Finding("NL615", f"the rows of a request: {what}", "", reason("NL615"), fix))
+        types = tuple((each.shape[1:], each.dtype) for each in arrays.values())
+        count = next(iter(rows.values()))
+        with self._entered():
+            now, deadline = self._deadline(timeout)
+            return self._put([RowsRequest(arrays, now, deadline, rows=count, types=types)])[0]
+
+    def compile(self, inputs: Mapping[str, Any]) -> None:
+        """Compile the programs of all sizes, for rows of the shapes of some inputs; their values do not matter."""
+        self._batches.compile(inputs)
+
+    def reload(self, engine: ICudaEngine) -> None:
+        """Use another engine from the next call on.
+
+        Programs for rows of the shapes of the latest request are compiled here, while calls go on with the old engine.
+
+        Raises:
+            NetworkError: an input or output is of another name or type; the old one stays.
+        """
+        require_jax()
+        require_same_tensors(check_instance("engine", engine, ICudaEngine).network, self._batches.engine.network)
+        new = Batches(engine, self._batches.sizes)
+        latest = self._latest
+        if latest is not None:
+            new.compile(latest)
+        self._batches = new
+
+    # ------------------------------------------------------------------ the thread
+
+    def _most(self) -> int:
+        return self._batches.sizes[-1]
+
+    def _admission(self) -> Callable[[RowsRequest], bool]:
+        joined: list[RowsRequest] = []
+        most = self._most()
+
+        def joins(request: RowsRequest) -> bool:
+            rows = sum(each.rows for each in joined) + request.rows
+            # a request of more rows than the largest size has a call of its own
+            if joined and (rows > most or request.types != joined[0].types):
+                return False
+            joined.append(request)
+            return True
+
+        return joins
+
+    def _run(self, batch: list[RowsRequest]) -> Sequence[Outputs | Exception]:
+        batches = self._batches
+        self._latest = batch[0].inputs
+        try:
+            return _run_together(batches, batch)
+        except ExecutionError as error:
+            return [error] if len(batch) == 1 else [_run_alone(batches, each) for each in batch]
+
+
+def _run_together(batches: Batches, batch: list[RowsRequest]) -> list[Outputs]:
+    names = batch[0].inputs
+    made = batches({name: np.concatenate([each.inputs[name] for each in batch]) for name in names})
+    results: list[Outputs] = []
+    begin = 0
+    for each in batch:
+        # copies: a view would keep the rows of the others alive
+        results.append({name: of[begin : begin + each.rows].copy() for name, of in made.items()})
+        begin += each.rows
+    return results
+
+
+def _run_alone(batches: Batches, request: RowsRequest) -> Outputs | Exception:
+    try:
+        return _run_together(batches, [request])[0]
+    except ExecutionError as error:
+        return error

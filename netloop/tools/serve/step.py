@@ -1,0 +1,184 @@
+"""The program of one step of many sequences, whose states are in slots on the device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.api.engine import ICudaEngine
+from netloop.api.refitter import ATTRIBUTES
+from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_weights
+from netloop.compiler.execution.compiled_program import compiler_options
+from netloop.compiler.execution.weight_loading import WeightLoader
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.lower import Program
+from netloop.compiler.lower.recursion_limit import raised_recursion_limit
+from netloop.compiler.passes import Note, improve, of_platform
+from netloop.compiler.xla_compilation import compile_lowered
+from netloop.model.check import require_valid
+from netloop.model.graph.infer import TypeTable
+from netloop.process.forked import require_jax
+from netloop.values.diagnostics import Finding
+from netloop.values.types import Array, TensorType
+
+PARTS = tuple(ATTRIBUTES)
+"""The layers whose weights are compiled into programs."""
+
+
+class Made(NamedTuple):
+    """What a call of the program returns.
+
+    Attributes:
+        states: the states of all slots, by the name of the input.
+        outputs: the outputs of each row, by name.
+        flags: the error flag of each row; 0 where nothing failed.
+    """
+
+    states: dict[str, jax.Array]
+    outputs: dict[str, Array]
+    flags: Array
+
+
+class StepProgram:
+    """The network of an engine for one sequence, vectorized over the rows of a batch.
+
+    Lengths that the network leaves open are 1 unless ``shapes`` says otherwise, so that a network whose first axis is
+    the batch has one row for each sequence. Rows cannot influence each other: an error belongs to one row, whose state
+    stays as it was.
+
+    Attributes:
+        states: for each input that is a state, the output that is its next value.
+        inputs: the types of the other inputs, by name.
+        state_types: the types of the states, by the name of the input.
+        outputs: the names of the outputs that are no states.
+        output_types: their types.
+
+    Raises:
+        ValueError: a name of a state or shape is not one of the network.
+        NetworkError: the network is invalid for these shapes or has data-dependent ones, or a next state is of another
+            type than the state.
+    """
+
+    def __init__(self, engine: ICudaEngine, states: Mapping[str, str], shapes: Shapes) -> None:
+        network = engine.network
+        require_weights(engine)
+        require_names(engine, states, shapes)
+        self.engine, self.states = engine, dict(states)
+        given = {each: fixed_type(each, shapes) for each in network.inputs}
+        table = TypeTable(given)
+        validated = require_valid(network, table)
+        require_pairs(network.inputs, network.outputs, self.states, table)
+        with pinned_settings():
+            passes = of_platform(engine.passes, jax.default_backend())
+            source = improve(network, table, validated, passes, engine.forms)
+            facts = source.network, source.types, source.validated
+            self._program = Program.of(*facts, engine.max_trips, passes, engine.forms)
+            self._loader = WeightLoader(self._program, source.network, engine.constants)
+        self._rewritten = source.notes
+        self._tensors = {each.name: each for each in source.network.inputs}
+        self._names = [each.name for each in network.outputs]
+        types = {each.name: type for each, type in given.items()}
+        self.inputs = {name: type for name, type in types.items() if name not in states}
+        self.state_types = {name: types[name] for name in states}
+        self.output_types = {
+            each.name: TensorType(table[each].dtype, table[each].shape)
+            for each in network.outputs
+            if each.name not in states.values()
+        }
+        self.outputs = [*self.output_types]
+        self._compiled: dict[int, Any] = {}
+        self._lock = threading.Lock()
+        self.weights: Any = engine.weights
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of rows for which a program is compiled."""
+        return sorted(self._compiled)
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes of the passes; those of forms of lowering are there once a program is compiled."""
+        return [*self._rewritten, *self._program.notes]
+
+    def refitted(self) -> bool:
+        """Take the weights that the engine has now; False if its programs hold weights that a refit can replace."""
+        if any(isinstance(each, PARTS) for each in self.engine.network):
+            return False
+        self.weights = self.engine.weights
+        return True
+
+    def compile(self, size: int, slots: int) -> None:
+        """Compile the program of a number of rows, unless there is one."""
+        require_jax()
+        with self._lock:
+            if size not in self._compiled:
+                self._compiled[size] = self._compile(size, slots)
+
+    def _compile(self, size: int, slots: int) -> Any:
+        row = jax.ShapeDtypeStruct((size,), np.int32)
+        states = {name: jax.ShapeDtypeStruct((slots, *of.shape), of.dtype) for name, of in self.state_types.items()}
+        inputs = {name: jax.ShapeDtypeStruct((size, *of.shape), of.dtype) for name, of in self.inputs.items()}
+        first = {name: jax.ShapeDtypeStruct(of.shape, of.dtype) for name, of in self.state_types.items()}
+        flags = jax.ShapeDtypeStruct((size,), np.bool_)
+        with pinned_settings(), raised_recursion_limit(self._program.depth):
+            jitted = jax.jit(self._step, donate_argnums=1)
+            lowered = jitted.lower(self._loader(self.weights), states, first, row, row, flags, inputs)
+            return compile_lowered(lowered, compiler_options(self._program))
+
+    def __call__(
+        self,
+        states: dict[str, jax.Array],
+        first: Mapping[str, Any],
+        read: Array,
+        write: Array,
+        starts: Array,
+        inputs: Mapping[str, Array],
+    ) -> Made:
+        """Run a step of some rows.
+
+        Args:
+            states: the states of all slots, whose memory is reused.
+            first: the state before the first step.
+            read: the slot of each row.
+            write: the slot for its next state.
+            starts: whether it is the first step of its sequence.
+            inputs: the arrays of the other inputs, a row for each.
+
+        Raises:
+            NetworkError, ExecutionError: the program cannot be compiled, or the device failed.
+        """
+        slots = len(next(iter(states.values()))) if states else 0
+        self.compile(len(read), slots)
+        with pinned_settings():
+            arguments = self._loader(self.weights), states, dict(first), read, write, starts, dict(inputs)
+            made, outputs, flags = self._compiled[len(read)](*arguments)
+            return Made(made, {name: np.asarray(each) for name, each in outputs.items()}, np.asarray(flags))
+
+    def finding(self, flag: int) -> Finding:
+        """The finding behind an error flag."""
+        return self._program.errors.finding(flag)
+
+    def _step(
+        self, loaded: Any, states: Any, first: Any, read: Any, write: Any, starts: Any, inputs: Any
+    ) -> tuple[Any, Any, Any]:
+        before = {name: _where(starts, first[name], each[read]) for name, each in states.items()}
+        outputs, flags = jax.vmap(lambda row: self._row(loaded, row))({**before, **inputs})
+        after = {name: _where(flags != 0, before[name], outputs[new]) for name, new in self.states.items()}
+        kept = {name: each.at[write].set(after[name]) for name, each in states.items()}
+        return kept, {name: outputs[name] for name in self.outputs}, flags
+
+    def _row(self, loaded: Any, given: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+        """The outputs of one row, and its error flag."""
+        tensors = {self._tensors[name]: each for name, each in given.items()}
+        outcome = self._program({**self._loader.values(loaded), **tensors})
+        verdict = outcome.verdict()
+        return dict(zip(self._names, outcome.values, strict=True)), jnp.int32(0 if verdict is None else verdict)
+
+
+def _where(rows: Any, chosen: Any, other: Any) -> Any:
+    return jnp.where(rows.reshape(-1, *[1] * (other.ndim - 1)), chosen, other)

@@ -1,0 +1,193 @@
+"""Model repositories for NVIDIA's Triton Inference Server, whose python backend runs netloop."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netloop.api.batches import Batches
+from netloop.api.engine import ICudaEngine
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.tensor import ITensor
+from netloop.process.atomic_write import write_whole
+from netloop.tools.serve.step import Shapes, StepProgram
+from netloop.values.checked_attributes import seconds, whole
+from netloop.values.diagnostics import Finding, NetworkError, reason
+from netloop.values.types import UNKNOWN, TensorType
+
+Types = dict[str, TensorType]
+
+TYPES = {
+    "bool": "TYPE_BOOL",
+    "uint8": "TYPE_UINT8",
+    "int8": "TYPE_INT8",
+    "int32": "TYPE_INT32",
+    "int64": "TYPE_INT64",
+    "float16": "TYPE_FP16",
+    "float32": "TYPE_FP32",
+    "float64": "TYPE_FP64",
+}
+"""Triton's element types that numpy has too, by numpy's names."""
+
+OPTIONS = "netloop"
+"""The key of the parameter of a model's configuration that has the options as JSON."""
+
+PLAN, SCRIPT, CONFIG = "model.plan", "model.py", "config.pbtxt"
+
+MODEL = '''"""A model for Triton's python backend, written by netloop. The backend's Python needs netloop."""
+
+import triton_python_backend_utils
+
+from netloop.tools.serve.triton_model import TritonModel
+
+
+class TritonPythonModel(TritonModel):
+    """The plan next to this file."""
+
+    utils = triton_python_backend_utils
+'''
+
+
+def write_repository(
+    engine: ICudaEngine,
+    path: str | os.PathLike[str],
+    name: str = "model",
+    *,
+    states: Mapping[str, str] | None = None,
+    shapes: Shapes | None = None,
+    sizes: Iterable[int] = (1, 4, 16, 64),
+    slots: int = 1024,
+    idle: float = 60.0,
+    delay: float = 0.0,
+    version: int = 1,
+) -> Path:
+    """Write an engine as a model of a Triton model repository; return the folder of the model.
+
+    The folder has ``config.pbtxt``, and ``1/model.py`` with ``1/model.plan`` for Triton's python backend, in whose
+    environment netloop must be installed. Without states, Triton's dynamic batcher joins requests, along the first axis
+    of each input and output. With states, its sequence batcher does: they stay in the server, and a request has a
+    correlation id, a start flag and an end flag; its inputs are those of :class:`Sequences`.
+
+    Args:
+        engine: the engine.
+        path: the repository, a folder that may exist.
+        name: the name of the model.
+        states: for each input that is a state, the output that is its next value.
+        shapes: with states, the shapes of inputs in one step of one sequence, by name.
+        sizes: the numbers of rows, or of steps, for which programs are compiled; the largest is Triton's
+            ``max_batch_size``.
+        slots: the largest number of sequences with a state.
+        idle: the seconds after which a sequence without requests loses its state.
+        delay: the seconds that Triton waits for more requests.
+        version: the number of the version folder.
+
+    Raises:
+        TypeError, ValueError: an argument is not of its range, or names no input or output.
+        NetworkError: an input or output has an element type that Triton's python backend has not, or, without states,
+            no rows; or states do not fit their next values.
+        OSError: a file cannot be written.
+    """
+    check_instance("engine", engine, ICudaEngine)
+    if Path(name).name != name or name in ("", ".", ".."):
+        raise ValueError(f"{name!r} cannot be the name of a folder: a model has a name such as 'generator'")
+    rows = sorted({whole(1)("a batch size", each) for each in sizes})
+    if not rows:
+        raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
+    given = {"slots": whole(1)("slots", slots), "idle": seconds()("idle", idle), "delay": seconds()("delay", delay)}
+    fixed = {key: list(each) for key, each in (shapes or {}).items()}
+    options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **given}
+    inputs, outputs = _steps(engine, states, shapes or {}) if states else _rows(engine, rows)
+    text = config(name, inputs, outputs, options)
+    folder = Path(path) / name
+    within = folder / str(whole(1)("version", version))
+    within.mkdir(parents=True, exist_ok=True)
+    engine.save(within / PLAN)
+    write_whole(within / SCRIPT, [MODEL.encode()])
+    # the last one: a server that polls the repository loads a model once it has a configuration
+    write_whole(folder / CONFIG, [text.encode()])
+    return folder
+
+
+def config(
+    name: str, inputs: Mapping[str, TensorType], outputs: Mapping[str, TensorType], options: Mapping[str, Any]
+) -> str:
+    """The text of ``config.pbtxt`` for inputs and outputs by name, of which each type is without the axis of rows."""
+    lines = [f"name: {_quoted(name)}", 'backend: "python"', f"max_batch_size: {options['sizes'][-1]}"]
+    lines += [_tensors("input", inputs), _tensors("output", outputs)]
+    lines += ["# one process, which computes on JAX's device", "instance_group [ { count: 1 kind: KIND_CPU } ]"]
+    delay = f"max_queue_delay_microseconds: {_microseconds(options['delay'])}"
+    if options["states"]:
+        lines += [
+            "sequence_batching {",
+            f"  max_sequence_idle_microseconds: {_microseconds(options['idle'])}",
+            f"  oldest {{ max_candidate_sequences: {options['slots']} {delay} }}",
+            "}",
+        ]
+    else:
+        lines += [f"dynamic_batching {{ {delay} }}"]
+    value = _quoted(json.dumps(options, sort_keys=True))
+    lines += [f"parameters {{ key: {_quoted(OPTIONS)} value {{ string_value: {value} }} }}"]
+    return "\n".join(lines) + "\n"
+
+
+def _steps(engine: ICudaEngine, states: Mapping[str, str], shapes: Shapes) -> tuple[Types, Types]:
+    """The types of one step of one sequence; an axis of rows, which has the length 1, is Triton's own."""
+    program = StepProgram(engine, states, shapes)
+    open_ones = {each.name for each in (*engine.network.inputs, *engine.network.outputs) if _has_rows(each)}
+
+    def bare(name: str, of: TensorType) -> TensorType:
+        is_row = name in open_ones and of.shape[0] == 1
+        return TensorType(of.dtype, of.shape[1:] if is_row else of.shape)
+
+    inputs, outputs = program.inputs, program.output_types
+    return {name: bare(name, inputs[name]) for name in inputs}, {name: bare(name, outputs[name]) for name in outputs}
+
+
+def _rows(engine: ICudaEngine, sizes: Sequence[int]) -> tuple[Types, Types]:
+    """The types of rows."""
+    Batches(engine, sizes)  # which refuses tensors without rows
+    inputs, outputs = engine.network.inputs, engine.network.outputs
+    return {each.name: _of_a_row(each) for each in inputs}, {each.name: _of_a_row(each) for each in outputs}
+
+
+def _of_a_row(tensor: ITensor) -> TensorType:
+    return TensorType(tensor.type.dtype, tensor.type.shape[1:])
+
+
+def _has_rows(tensor: ITensor) -> bool:
+    return isinstance(tensor.type, TensorType) and tensor.type.shape[:1] == (UNKNOWN,)
+
+
+def _tensors(kind: str, types: Mapping[str, TensorType]) -> str:
+    return "\n".join(
+        f"{kind} {{ name: {_quoted(name)} data_type: {_type(name, of)} dims: [ {_dims(of)} ] }}"
+        for name, of in types.items()
+    )
+
+
+def _dims(of: TensorType) -> str:
+    """The lengths of a row; Triton has no tensors without axes, so a number is one of one element."""
+    return ", ".join(str(-1 if each == UNKNOWN else each) for each in of.shape) or "1"
+
+
+def _type(name: str, of: TensorType) -> str:
+    known = TYPES.get("" if of.is_string else np.dtype(of.dtype).name)
+    if known is None:
+        what = f"{name!r} is {of}, an element type that Triton's python backend has not as a numpy array"
+        fix = f"cast it to one of {', '.join(TYPES)}"
+        raise NetworkError(Finding("NL647", what, "", reason("NL647"), fix))
+    return known
+
+
+def _microseconds(given: float) -> int:
+    return round(given * 1e6)
+
+
+def _quoted(text: str) -> str:
+    """A string as text of protocol buffers has it."""
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,130 @@
+"""The model that Triton's python backend runs, for the folders that ``write_repository`` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from netloop.api.engine import ICudaEngine, load
+from netloop.tools.serve.answer import Outputs
+from netloop.tools.serve.sequences import Sequences, Step
+from netloop.tools.serve.server import Server
+from netloop.tools.serve.triton import OPTIONS, PLAN
+from netloop.values.types import UNKNOWN, Array, TensorType
+
+
+class TritonModel:
+    """The base class of ``TritonPythonModel`` in a ``model.py``, with the methods that the python backend calls.
+
+    A request that fails has a response with the text of its error; the others of its call are answered.
+
+    Attributes:
+        utils: the module ``triton_python_backend_utils``, which only the python backend has.
+    """
+
+    utils: ClassVar[Any]
+
+    def initialize(self, args: Mapping[str, str]) -> None:
+        """Load the plan and compile its programs.
+
+        Args:
+            args: ``model_config``, the configuration as JSON, ``model_repository``, the folder of the model, and
+                ``model_version``, the name of the folder of the version.
+
+        Raises:
+            FileFormatError: the plan is damaged, or of a newer version.
+            NetworkError: the network does not fit the configuration.
+            OSError: the plan cannot be read.
+        """
+        options = json.loads(json.loads(args["model_config"])["parameters"][OPTIONS]["string_value"])
+        engine = load(Path(args["model_repository"]) / args["model_version"] / PLAN)
+        self._model = _Sequences(engine, options) if options["states"] else _Rows(engine, options)
+
+    def execute(self, requests: list[Any]) -> list[Any]:
+        """Answer requests: a response for each, with its outputs or its error."""
+        found = self._model.answer([self._inputs(each) for each in requests], requests, self.utils)
+        return [self._response(*each) for each in zip(requests, found, strict=True)]
+
+    def finalize(self) -> None:
+        """End the service."""
+        self._model.service.close()
+
+    def _inputs(self, request: Any) -> dict[str, Array]:
+        tensors = {name: self.utils.get_input_tensor_by_name(request, name) for name in self._model.names}
+        return {name: each.as_numpy() for name, each in tensors.items() if each is not None}
+
+    def _response(self, request: Any, found: Outputs | Exception) -> Any:
+        if isinstance(found, Exception):
+            return self.utils.InferenceResponse(output_tensors=[], error=self.utils.TritonError(str(found)))
+        wanted = set(request.requested_output_names())
+        tensors = [self.utils.Tensor(name, _with_axis(each)) for name, each in found.items() if name in wanted]
+        return self.utils.InferenceResponse(output_tensors=tensors)
+
+
+class _Rows:
+    """Requests of rows."""
+
+    def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:
+        # Triton's own queue is the bounded one
+        self.service = Server(engine, options["sizes"], queue=MOST_REQUESTS)
+        self._types = {each.name: each.type for each in engine.network.inputs}
+        self.names = [*self._types]
+        if all(UNKNOWN not in each.shape[1:] for each in self._types.values()):
+            self.service.compile({name: np.zeros((1, *of.shape[1:]), of.dtype) for name, of in self._types.items()})
+
+    def answer(self, inputs: list[dict[str, Array]], requests: list[Any], utils: Any) -> list[Outputs | Exception]:
+        """The outputs, or the error, of each request."""
+        return self.service.call_all(
+            {name: each.reshape(len(each)) if self._types[name].rank == 1 else each for name, each in arrays.items()}
+            for arrays in inputs
+        )
+
+
+class _Sequences:
+    """Requests that are steps of sequences."""
+
+    def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:
+        shapes = {name: tuple(each) for name, each in options["shapes"].items()}
+        common = {"slots": options["slots"], "sizes": options["sizes"], "idle": options["idle"]}
+        self.service = Sequences(engine, options["states"], shapes=shapes, queue=MOST_REQUESTS, **common)
+        self.service.compile()
+        self._types = self.service.input_types()
+        self.names = [*self._types]
+        self._rows = {each.name for each in engine.network.outputs if each.type.shape[:1] == (UNKNOWN,)}
+
+    def answer(self, inputs: list[dict[str, Array]], requests: list[Any], utils: Any) -> list[Outputs | Exception]:
+        """The outputs, or the error, of each request."""
+        start, end = utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_START, utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_END
+        steps = [
+            Step(each.correlation_id(), self._step(arrays), bool(each.flags() & start), bool(each.flags() & end))
+            for each, arrays in zip(requests, inputs, strict=True)
+        ]
+        found = self.service.step_all(steps)
+        return [each if isinstance(each, Exception) else self._with_rows(each) for each in found]
+
+    def _step(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Arrays with the axis of rows of a network, where it has one, and without Triton's."""
+        return {name: _reshaped(each, self._types[name]) for name, each in arrays.items()}
+
+    def _with_rows(self, outputs: Outputs) -> Outputs:
+        return {
+            name: each if name in self._rows and each.shape[0] == 1 else each[None] for name, each in outputs.items()
+        }
+
+
+MOST_REQUESTS = 1 << 20
+
+
+def _reshaped(array: Array, wanted: TensorType) -> Array:
+    """An array in the shape of one step; one that does not fit as it is, so that its error names its own shape."""
+    fits = array.shape[:1] == (1,) and array.size == np.prod(wanted.shape, dtype=np.int64)
+    return array.reshape(wanted.shape) if fits else array
+
+
+def _with_axis(rows: Array) -> Array:
+    """Rows as Triton has them: a number is an array of one element."""
+    return rows.reshape(-1, 1) if rows.ndim == 1 else rows

@@ -1,0 +1,329 @@
+"""TensorRT's types for shapes, permutations and weights."""
+
+import ctypes
+import math
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, NoReturn, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from netloop.values.enums import DataType
+from netloop.values.string_arrays import KINDS_OF_TEXT, string_array, type_name
+from netloop.values.types import data_type, numpy_type
+
+UNORDERED = (str, bytes, bytearray, set, frozenset, dict)
+"""Iterables that are not sequences of numbers."""
+
+
+def check_word(name: str, value: int) -> int:
+    """Return ``value``, which must fit into 64 bits.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{name} is a number of {value.bit_length()} bits, and may have a sign and 63 bits")
+    return value
+
+
+class Dims(tuple[int, ...]):
+    """The lengths of the axes of a tensor, at most eight; -1 is an unknown length.
+
+    A length can be set in place, ``shape[0] = 4``, as in TensorRT, which changes this object and nothing else: what a
+    property or method returns is a copy. It is a tuple in all else, and can be the key of a dict: from the first
+    ``hash`` on it is fixed, and so are the dims that an attribute of a layer holds.
+    """
+
+    MAX_DIMS = 8
+    NAMES: tuple[str, ...] = ()
+    """The names of the lengths, where their number is fixed."""
+
+    def __new__(cls, *args: Any, **named: Any) -> "Dims":
+        shape = cls._given(*args, **named)
+        if isinstance(shape, UNORDERED) or not isinstance(shape, Iterable):
+            raise TypeError(f"{cls.__name__} takes a sequence of ints, not {shape!r}")
+        lengths = tuple(check_word("a length", operator.index(length)) for length in shape)
+        if len(lengths) > cls.MAX_DIMS:
+            raise ValueError(f"a shape has at most {cls.MAX_DIMS} axes, not {len(lengths)}")
+        if cls.NAMES and len(lengths) != len(cls.NAMES):
+            raise ValueError(f"{cls.__name__} has {len(cls.NAMES)} numbers, not {len(lengths)}")
+        return super().__new__(cls, lengths)
+
+    @classmethod
+    def _given(cls, *args: Any, **named: Any) -> Any:
+        """The lengths as a sequence, given as one, as an argument each, or not at all, which means zeros."""
+        if not args and not named:
+            return (0,) * len(cls.NAMES)
+        if len(args) + len(named) == 1 and (args or "shape" in named):
+            return args[0] if args else named["shape"]
+        rest = cls.NAMES[len(args) :]
+        if len(args) > len(cls.NAMES) or set(rest) != set(named):
+            wanted = ", ".join(cls.NAMES) or "a sequence of ints"
+            raise TypeError(f"{cls.__name__} takes {wanted}, not {len(args)} arguments and {sorted(named)}")
+        return (*args, *(named[name] for name in rest))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple | list) and self._now() == tuple(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.fixed()))
+
+    def fixed(self) -> Self:
+        """Return this object, which cannot be changed in place from here on."""
+        vars(self)["_is_fixed"] = True
+        return self
+
+    def __setitem__(self, index: int | slice, value: Any) -> None:
+        if vars(self).get("_is_fixed"):
+            what = "these dims are the key of a dict, or in an attribute of a layer, and cannot be changed in place"
+            raise TypeError(f"{what}; change list(dims), and pass that")
+        numbers = list(self)
+        numbers[index] = value
+        if len(numbers) != len(self):
+            raise ValueError(f"a slice of {len(self)} dims is set to {value!r}, which would make them {len(numbers)}")
+        vars(self)["_changed"] = tuple(type(self)(numbers))
+
+    # ------------------------------------------------------------------ what a tuple does, with the changed lengths
+
+    def _now(self) -> tuple[int, ...]:
+        return vars(self).get("_changed") or tuple.__getitem__(self, slice(None))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._now())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._now()[index]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._now()
+
+    def __add__(self, other: Any) -> Any:
+        return self._now() + tuple(other)
+
+    def __radd__(self, other: Any) -> Any:
+        return tuple(other) + self._now()
+
+    def __mul__(self, count: Any) -> Any:
+        return self._now() * count
+
+    __rmul__ = __mul__
+
+    def __lt__(self, other: Any) -> bool:
+        return self._now() < tuple(other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._now() <= tuple(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._now() > tuple(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._now() >= tuple(other)
+
+    def index(self, *args: Any) -> int:
+        """The index of the first length that equals a number."""
+        return self._now().index(*args)
+
+    def count(self, value: Any) -> int:
+        """How many lengths equal a number."""
+        return self._now().count(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._now(),)
+
+    def __repr__(self) -> str:
+        return str(self._now())
+
+
+class Dims2(Dims):
+    """Two lengths."""
+
+    NAMES = ("dim0", "dim1")
+
+
+class DimsHW(Dims2):
+    """A height and a width."""
+
+    NAMES = ("h", "w")
+
+    @property
+    def h(self) -> int:
+        """The height."""
+        return self[0]
+
+    @h.setter
+    def h(self, height: int) -> None:
+        self[0] = height
+
+    @property
+    def w(self) -> int:
+        """The width."""
+        return self[1]
+
+    @w.setter
+    def w(self, width: int) -> None:
+        self[1] = width
+
+
+class Dims3(Dims):
+    """Three lengths."""
+
+    NAMES = ("dim0", "dim1", "dim2")
+
+
+class Dims4(Dims):
+    """Four lengths."""
+
+    NAMES = ("dim0", "dim1", "dim2", "dim3")
+
+
+def volume(iterable: Iterable[int]) -> int:
+    """The product of lengths, the number of elements of a shape; 1 if there are none."""
+    return math.prod(iterable)
+
+
+class Permutation(tuple[int, ...]):
+    """An order of axes: element ``i`` is the axis of the input that becomes axis ``i`` of the output."""
+
+    def __new__(cls, order: Iterable[int] = ()) -> "Permutation":
+        return super().__new__(cls, (operator.index(axis) for axis in order))
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError("an order is a tuple, which cannot be changed in place; change list(order), and pass that")
+
+
+def check_dims(name: str, value: Any) -> Dims:
+    """Return ``value`` as Dims that do not change.
+
+    Raises:
+        TypeError: it is not a sequence of ints.
+        ValueError: it has too many, or one that does not fit into 64 bits.
+    """
+    try:
+        return Dims(value).fixed()
+    except TypeError:
+        hint = f": write ({value},) for one axis, ({value}, {value}) for two" if type(value) is int else ""
+        raise TypeError(f"{name} must be a sequence of ints, not {value!r}{hint}") from None
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be {value!r}: {error}") from None
+
+
+def check_order(name: str, value: Any) -> Permutation:
+    """Return ``value`` as a Permutation.
+
+    Raises:
+        TypeError: it is not a sequence of ints.
+        ValueError: it has one that does not fit into 64 bits.
+    """
+    try:
+        if isinstance(value, UNORDERED):
+            raise TypeError
+        return Permutation(check_word(name, operator.index(each)) for each in value)
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence of ints, not {value!r}") from None
+
+
+DimsLike = Annotated[Sequence[int], Dims]
+"""The annotation of attributes that take any sequence of ints, and keep Dims."""
+
+PermutationLike = Annotated[Sequence[int], Permutation]
+"""The annotation of attributes that take any sequence of ints, and keep a Permutation."""
+
+
+class Weights:
+    """A flat, typed array of numbers.
+
+    ``Weights(type)`` is empty, ``Weights(array)`` keeps ``array`` without a copy, and ``Weights(type, ptr, count)``
+    reads ``count`` elements at the host address ``ptr``; elements of less than a byte are packed there, the first in
+    the lowest bits, and are copied.
+    """
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        array = named.pop("a", None)
+        if args and isinstance(args[0], np.ndarray):
+            array, args = args[0], args[1:]
+        if array is not None:
+            if args or named:
+                raise TypeError("Weights(array) takes no other arguments")
+            self._array: npt.NDArray[Any] = weights_array(array)
+        else:
+            self._array = _from_address(*args, **named)
+
+    def __repr__(self) -> str:
+        return f"<Weights {type_name(self._array.dtype)}[{self._array.size}]>"
+
+    @property
+    def dtype(self) -> DataType:
+        """The element type."""
+        return data_type(self._array.dtype)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self._array.nbytes
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The elements, flat, without a copy."""
+        return self._array.reshape(-1)
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0) -> npt.NDArray[Any]:
+    if not isinstance(type, DataType):
+        raise TypeError(f"weights must be an array, or a DataType with an address and a count, not {type!r}")
+    dtype = numpy_type(type)
+    if not count:
+        return np.empty(0, dtype)
+    if type is DataType.STRING:
+        raise TypeError("strings have no address: give Weights an array of them")
+    bits = int(8 * type.itemsize)
+    memory = (ctypes.c_char * -(-count * bits // 8)).from_address(ptr)
+    if bits >= 8:
+        return np.frombuffer(memoryview(memory), dtype)
+    return _unpacked(np.frombuffer(memoryview(memory), np.uint8), bits, dtype)[:count]
+
+
+def _unpacked(packed: npt.NDArray[np.uint8], bits: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Unpack elements of less than a byte, the first of which is in the lowest bits of a byte."""
+    codes = (packed[:, None] >> np.arange(0, 8, bits).astype(np.uint8) & (2**bits - 1)).reshape(-1)
+    if dtype == numpy_type(DataType.FP4):
+        return codes.view(dtype)
+    half = 2 ** (bits - 1) if dtype.type(-1) < 0 else 0
+    return ((codes ^ half).astype(np.int8) - half).astype(dtype)
+
+
+def weights_array(given: Any, name: str = "weights") -> npt.NDArray[Any]:
+    """Return ``given`` as an array that a layer may keep: C-contiguous, of a type that networks have.
+
+    Arrays of str objects and of texts of fixed length become arrays of strings.
+
+    Raises:
+        TypeError: it is neither an array nor ``Weights``.
+        ValueError: it is not C-contiguous, or networks do not have its element type.
+    """
+    if isinstance(given, Weights):
+        return given.numpy()
+    if not isinstance(given, np.ndarray | np.generic):
+        hint = f": write np.array({name}, np.float32)" if isinstance(given, list | tuple | int | float) else ""
+        raise TypeError(f"{name} must be a numpy array or Weights, not {type(given).__name__}{hint}")
+    array = np.asarray(given)
+    try:
+        array = string_array(array) if array.dtype.kind in KINDS_OF_TEXT else array
+        data_type(array.dtype)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be of {array.dtype}: {error}") from None
+    if not array.flags.c_contiguous:
+        raise ValueError(f"{name} must be C-contiguous; pass np.ascontiguousarray(...)")
+    return array

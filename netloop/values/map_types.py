@@ -1,0 +1,79 @@
+"""Maps from integers or strings to values: their types and their values."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netloop.values.enums import DataType
+from netloop.values.string_arrays import STRING, type_name
+from netloop.values.types import UNKNOWN, Array, Shape, TensorType, numpy_type
+
+MAP_KEYS = (np.dtype(np.int64), STRING)
+"""The types of the keys of a map."""
+MAP_VALUES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64), STRING)
+"""The types of the values of a map."""
+
+
+@dataclass(frozen=True)
+class MapType(TensorType):
+    """The type of a map from keys of one type to values of one type, or of a sequence of such maps.
+
+    Attributes:
+        dtype: the type of the values.
+        shape: ``(-1,)``: the number of keys is data-dependent.
+        key: the type of the keys.
+        is_sequence: whether it is a sequence of maps.
+    """
+
+    shape: Shape = (UNKNOWN,)
+    key: np.dtype[Any] = MAP_KEYS[0]
+    is_sequence: bool = False
+
+    @property
+    def is_tensor(self) -> bool:
+        return False
+
+    @property
+    def held_shape(self) -> Shape | None:
+        return None
+
+    def __str__(self) -> str:
+        one = f"map from {type_name(self.key)} to {type_name(self.dtype)}"
+        return f"sequence of {one}" if self.is_sequence else one
+
+
+def map_type(key: DataType, dtype: DataType) -> MapType:
+    """Return the type of a map.
+
+    Raises:
+        ValueError: no map has keys or values of this type.
+    """
+    made = MapType(numpy_type(dtype), key=numpy_type(key))
+    if made.key not in MAP_KEYS or made.dtype not in MAP_VALUES:
+        raise ValueError(f"there is no {made}: keys are int64 or strings; values float32, float64, int64 or strings")
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """The value of a map.
+
+    Attributes:
+        keys: the keys in ascending order, 1-D; strings in the order of their code points.
+        values: the value of each key.
+    """
+
+    keys: Array
+    values: Array
+
+    @staticmethod
+    def of(keys: Array, values: Array) -> "Map":
+        """Return the map from some keys to values; of equal keys the last one counts."""
+        places = {key: place for place, key in enumerate(keys.tolist())}
+        order = [place for _, place in sorted(places.items())]
+        return Map(keys[order], values[order])
+
+    def as_dict(self) -> dict[int | str, Any]:
+        """Return the map as a dict of Python's numbers and strings."""
+        return dict(zip(self.keys.tolist(), self.values.tolist(), strict=True))

@@ -1,0 +1,192 @@
+"""Layers that host execution computes by numpy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import netloop as trt
+from netloop.compiler.host.frame import HostFrame
+from netloop.model.layers.gather import IGatherLayer
+from netloop.model.layers.numpy_forms import take, take_positions
+from netloop.model.layers.reduce import ICumulativeLayer, ITopKLayer
+from netloop.model.layers.slice import ISliceLayer
+from netloop.values.diagnostics import LayerError
+from tests.support.examples import examples
+from tests.support.networks import Op, combine, constant, mark
+
+X = np.float32([3, -1, 4, -1, 5, -9, 2, 6])
+
+
+def chosen(network, x):
+    """Those elements of a vector that are larger than 0, twice as large."""
+    found = network.add_non_zero(combine(network, x, constant(network, [0], np.float32), Op.GREATER)).get_output(0)
+    indices = network.add_squeeze(found, constant(network, [0], np.int64)).get_output(0)
+    taken = network.add_gather(x, indices, 0).get_output(0)
+    return combine(network, taken, taken)
+
+
+def the_largest(network, x, most):
+    """The largest of the elements that are larger than 0, at most so many."""
+    found = chosen(network, x)
+    length = network.add_shape(found).get_output(0)
+    size = combine(network, length, constant(network, [most], np.int64), Op.MIN)
+    count = network.add_shuffle(size)
+    count.reshape_dims = ()
+    top = network.add_topk(found, trt.TopKOperation.MAX, 1, 1)
+    top.set_input(1, count.get_output(0))
+    return top.get_output(0)
+
+
+def test_new_lengths_compile_nothing(network, compiled):
+    mark(network, y=the_largest(network, network.add_input("x", trt.float32, (8,)), 3))
+    engine = trt.compile(network)
+
+    assert engine({"x": X})["y"].tolist() == [12, 10, 8]
+    del compiled[:]
+    assert engine({"x": -X})["y"].tolist() == [18, 2, 2]
+    assert engine({"x": np.minimum(X, 3) - 2})["y"].tolist() == [2, 2, 2]
+    assert engine({"x": np.zeros(8, np.float32)})["y"].tolist() == []
+    assert compiled == []
+
+
+def test_known_types_are_not_inferred_again(network, monkeypatch):
+    mark(network, y=the_largest(network, network.add_input("x", trt.float32, (8,)), 3))
+    engine = trt.compile(network)
+    engine({"x": X})
+
+    monkeypatch.setattr(HostFrame, "type_table", lambda frame: pytest.fail("types were inferred"))
+    assert engine({"x": X + 1})["y"].tolist() == [14, 12, 10]
+
+
+def test_layers_of_known_shapes_are_one_piece_before_the_others(network, compiled):
+    x = network.add_input("x", trt.float32, (8,))
+    first, second = chosen(network, x), chosen(network, combine(network, x, x, Op.PROD))
+    mark(network, first=first, second=second)
+
+    made = trt.compile(network)({"x": X})
+    assert made["first"].tolist() == [6, 8, 10, 4, 12]
+    assert made["second"].tolist() == [18, 2, 32, 2, 50, 162, 8, 72]
+    assert len(compiled) == 1
+
+
+def test_large_layers_are_compiled(network, compiled, monkeypatch):
+    monkeypatch.setattr("netloop.compiler.host.numpy_layers.MOST_BYTES", 16)
+    mark(network, y=chosen(network, network.add_input("x", trt.float32, (8,))))
+
+    assert trt.compile(network)({"x": X})["y"].tolist() == [6, 8, 10, 4, 12]
+    assert len(compiled) > 1
+
+
+def test_index_out_of_range_reads_0_as_in_a_program(network):
+    x, data = network.add_input("x", trt.int32, (4,)), network.add_input("data", trt.float32, (3,))
+    found = network.add_non_zero(x).get_output(0)
+    mark(network, y=network.add_gather(data, found, 0).get_output(0))
+    given = {"x": np.int32([1, 0, 1, 1]), "data": np.float32([5, 6, 7])}
+
+    assert trt.compile(network)(given)["y"].tolist() == [[5, 7, 0]]
+    with pytest.raises(trt.ExecutionError, match="out of range"):
+        trt.evaluate(network, given)
+
+
+def test_outputs_do_not_share_memory_with_inputs(network):
+    x, flags = network.add_input("x", trt.float32, (1, 64)), network.add_input("flags", trt.int32, (4,))
+    found = network.add_non_zero(flags).get_output(0)
+    size = network.add_gather(network.add_shape(found).get_output(0), constant(network, [1], np.int64), 0).get_output(0)
+    part = network.add_slice(network.add_squeeze(x, constant(network, [0], np.int64)).get_output(0), (0,), (1,), (1,))
+    part.set_input(2, size)
+    mark(network, y=part.get_output(0))
+    given = {"x": np.ones((1, 64), np.float32), "flags": np.ones(4, np.int32)}
+    made = trt.compile(network)(given)["y"]
+
+    given["x"][:] = 7
+    assert made.tolist() == [1, 1, 1, 1]
+
+
+SMALL = st.integers(0, 2**32)
+
+
+@examples(60)
+@given(seed=SMALL, axis=st.integers(-3, 2), mode=st.sampled_from(["DEFAULT", "ND"]), depth=st.integers(1, 3))
+def test_gather_by_numpy_is_that_of_the_reference(seed, axis, mode, depth):
+    chance = np.random.default_rng(seed)
+    data = chance.integers(0, 99, (2, 3, 4)).astype(np.int32)
+    layer, shape = IGatherLayer(mode=trt.GatherMode[mode], axis=axis), (2, depth) if mode == "ND" else (depth, 2)
+    indices = chance.integers(-2, 2, shape).astype(np.int64)
+
+    np.testing.assert_array_equal(layer.host_value(data, indices), layer.evaluate(data, indices))
+
+
+@examples(60)
+@given(
+    seed=SMALL,
+    dtype=st.sampled_from([np.float32, np.float16, np.int32, np.uint8]),
+    op=st.sampled_from(list(trt.TopKOperation)),
+    shape=st.sampled_from([(40,), (3, 7), (1, 1), (2, 20)]),
+    share=st.sampled_from([0.1, 0.5, 1]),
+    has_nan=st.booleans(),
+)
+def test_top_k_by_numpy_is_that_of_the_reference(seed, dtype, op, shape, share, has_nan):
+    x = np.random.default_rng(seed).integers(0, 9, shape).astype(dtype)
+    if has_nan and np.issubdtype(dtype, np.floating):
+        x.flat[:: max(1, x.size // 3)] = np.nan
+    layer = ITopKLayer(op=op, k=int(share * shape[-1]), axes=1 << (len(shape) - 1))
+
+    for wanted, made in zip(layer.evaluate(x), layer.host_value(x), strict=True):
+        np.testing.assert_array_equal(made, wanted)
+        assert made.dtype == wanted.dtype
+
+
+@examples(60)
+@given(
+    places=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(-2, 3)), min_size=2, max_size=2),
+)
+def test_slice_by_numpy_is_that_of_the_reference(places):
+    x = np.arange(36, dtype=np.int32).reshape(6, 6)
+    starts, sizes, strides = (tuple(each) for each in zip(*places, strict=True))
+    layer = ISliceLayer(start=starts, shape=sizes, stride=strides)
+    ends = [start + (size - 1) * stride for start, size, stride in places]
+
+    if 0 not in sizes and not all(0 <= end < 6 for end in ends):
+        with pytest.raises(LayerError):
+            layer.host_value(x)
+    else:
+        np.testing.assert_array_equal(layer.host_value(x), layer.evaluate(x))
+
+
+@examples(60)
+@given(
+    op=st.sampled_from(list(trt.CumulativeOperation)),
+    axis=st.integers(-2, 1),
+    exclusive=st.booleans(),
+    reverse=st.booleans(),
+    shape=st.sampled_from([(3, 4), (0, 2), (1, 1)]),
+)
+def test_running_sum_by_numpy_is_that_of_the_reference(op, axis, exclusive, reverse, shape):
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(np.int32)
+    layer = ICumulativeLayer(op=op, exclusive=exclusive, reverse=reverse)
+
+    made, wanted = layer.host_value(x, np.int64(axis)), layer.evaluate(x, np.int64(axis))
+    np.testing.assert_array_equal(made, wanted)
+    assert made.dtype == wanted.dtype
+
+
+def test_layer_of_which_numpy_finds_a_failure_is_an_error_of_the_run(network):
+    x = network.add_input("x", trt.float32, (8,))
+    length = network.add_shape(chosen(network, x)).get_output(0)
+    cut = network.add_slice(x, (0,), (1,), (1,))
+    cut.set_input(2, combine(network, length, constant(network, [4], np.int64)))
+    mark(network, y=cut.get_output(0))
+    engine = trt.compile(network)
+
+    assert engine({"x": -X})["y"].tolist() == (-X)[:7].tolist()
+    with pytest.raises(trt.ExecutionError, match="NL601: axis 0 is read from 0 to 8"):
+        engine({"x": X})
+
+
+@pytest.mark.parametrize(("index", "expected"), [(2, 9), (-3, 7), (3, 0), (-4, 0)])
+def test_single_element_that_does_not_exist_is_zero(index, expected):
+    data = np.float32([7, 8, 9])
+
+    assert take(data, np.array(index), 0).tolist() == expected
+    assert take_positions(data, np.array([index])).tolist() == expected

@@ -1,0 +1,175 @@
+"""Weight folding: layers that are computed once, at load time."""
+
+import jax
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.compiler.lower.weight_folding import SMALLEST, find_weight_folding
+from netloop.model.nest import Scopes, nest
+from tests.support.networks import combine, constant, mark
+
+LENGTH = SMALLEST // 4
+
+
+@pytest.fixture
+def weights(network):
+    return constant(network, np.ones(LENGTH, np.float32))
+
+
+def folding(network):
+    return find_weight_folding(nest(network, Scopes(network)), network.outputs, network.types)
+
+
+def repeated(network, tensor, times):
+    layer = network.add_slice(tensor, (0,), (times * LENGTH,), (1,))
+    layer.mode = trt.SampleMode.WRAP
+    return layer.get_output(0)
+
+
+def test_output_that_depends_on_weights_only_is_folded(network, weights):
+    y = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
+    mark(network, y=y)
+
+    assert folding(network).tensors == [y]
+
+
+def test_only_tensors_that_the_rest_reads_are_kept(network, weights):
+    x = network.add_input("x", trt.float32, (LENGTH,))
+    once = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
+    twice = network.add_unary(once, trt.UnaryOperation.ABS).get_output(0)
+    mark(network, y=combine(network, x, twice))
+
+    assert folding(network).tensors == [twice]
+
+
+@pytest.mark.parametrize(("times", "is_folded"), [(4, True), (5, False)])
+def test_result_of_more_than_four_times_its_inputs_is_left_to_the_call(network, weights, times, is_folded):
+    y = repeated(network, weights, times)
+    mark(network, y=y)
+
+    assert folding(network).tensors == [y] * is_folded
+
+
+def test_small_weights_are_left_to_the_call(network):
+    y = network.add_unary(constant(network, np.ones(LENGTH - 1, np.float32)), trt.UnaryOperation.NEG).get_output(0)
+    mark(network, y=y)
+
+    assert folding(network).steps == []
+
+
+def put_together(network, weights):
+    """Two rows of weights, concatenated and transposed."""
+    rows = network.add_concatenation([weights, weights])
+    shuffled = network.add_shuffle(rows.get_output(0))
+    shuffled.reshape_dims = (2, LENGTH)
+    shuffled.second_transpose = trt.Permutation([1, 0])
+    return shuffled.get_output(0)
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_moves_of_weights_are_computed_by_numpy(network, weights, computes):
+    y = put_together(network, weights)
+    y = combine(network, y, y) if computes else y
+    mark(network, y=y)
+
+    assert not folding(network).others
+    assert trt.compile(network)({})["y"].tolist() == trt.evaluate(network, {})["y"].tolist()
+
+
+def test_numpy_converts_and_dequantizes_weights(network):
+    small = network.add_cast(constant(network, np.arange(LENGTH, dtype=np.int32) % 100), trt.int8).get_output(0)
+    large = network.add_dequantize(small, constant(network, np.float32(0.5)), trt.float32).get_output(0)
+    mark(network, y=large)
+
+    assert not folding(network).others
+    assert trt.compile(network)({})["y"].tolist() == [each % 100 / 2 for each in range(LENGTH)]
+
+
+@pytest.mark.parametrize("row", [-1, 1, 2, -3])
+def test_numpy_gathers_rows_and_zeros_where_there_is_none(network, row):
+    table = constant(network, np.arange(2 * LENGTH, dtype=np.float32).reshape(2, LENGTH))
+    mark(network, y=network.add_gather(table, constant(network, np.array([0, row])), 0).get_output(0))
+    (first, found) = trt.compile(network)({})["y"].tolist()
+
+    assert not folding(network).others
+    assert first == [*range(LENGTH)]
+    assert found == ([*range(LENGTH, 2 * LENGTH)] if row in (-1, 1) else [0] * LENGTH)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("mode", [trt.GatherMode.DEFAULT, trt.GatherMode.ELEMENT])
+@pytest.mark.parametrize("length", [3, 0])
+def test_gather_by_numpy_is_that_of_a_program(network, axis, mode, length):
+    data = np.arange(length * 4 * 5, dtype=np.float32).reshape(length, 4, 5)
+    indices = np.random.default_rng(0).integers(-7, 7, (length, 3, 2))
+    layer = network.add_gather(constant(network, data), constant(network, indices), axis)
+    layer.mode = mode
+    made = layer.zero_filled(data, indices)
+
+    assert made.dtype == data.dtype
+    assert made.tolist() == layer.lower(data, indices).tolist()
+
+
+@pytest.mark.parametrize(("index", "expected"), [(2, 2), (-1, LENGTH - 1), (LENGTH, 0), (-LENGTH - 1, 0)])
+def test_numpy_gathers_single_elements_of_weights(network, index, expected):
+    numbers = constant(network, np.arange(LENGTH, dtype=np.int32))
+    place = constant(network, np.array(index, np.int32))
+    mark(network, y=network.add_gather(numbers, place, 0).get_output(0))
+
+    assert not folding(network).others
+    assert trt.compile(network)({})["y"].tolist() == expected
+
+
+def test_results_of_rank_0_that_numpy_folds_are_arrays(network, weights):
+    number = network.add_gather(weights, constant(network, np.array(0)), 0).get_output(0)
+    for op in (trt.UnaryOperation.NEG, trt.UnaryOperation.EXP):
+        number = network.add_unary(number, op).get_output(0)
+    mark(network, y=network.add_cast(number, trt.int32).get_output(0))
+    folded = folding(network).by_numpy({weights: np.ones(LENGTH, np.float32)}, network.types)
+
+    assert {type(value) for value in folded.values()} == {np.ndarray}
+
+
+def test_gather_by_other_than_one_axis_is_not_by_numpy(network, weights):
+    rows = constant(network, np.zeros((1, 1), np.int32))
+    mark(network, y=network.add_gather_v2(weights, rows, trt.GatherMode.ND).get_output(0))
+
+    assert folding(network).others
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_weights_are_folded_while_jax_is_tracing(network, weights, computes):
+    y = put_together(network, weights)
+    mark(network, y=combine(network, y, y) if computes else y)
+
+    assert jax.jit(lambda: trt.compile(network)({})["y"])().tolist() == trt.evaluate(network, {})["y"].tolist()
+
+
+def test_moves_of_weights_are_computed_anew_in_a_refit(network, weights):
+    weights.producer.name = "rows"
+    mark(network, y=put_together(network, weights))
+    engine = trt.compile(network)
+    refitter = trt.Refitter(engine, trt.Logger(trt.Logger.ERROR))
+    refitter.set_named_weights("rows", np.arange(LENGTH, dtype=np.float32))
+    refitter.refit_cuda_engine()
+
+    assert engine({})["y"].tolist() == [[each, each] for each in range(LENGTH)]
+
+
+def test_steps_after_one_that_numpy_does_not_compute_are_part_of_the_program(network, weights):
+    vector = trt.MatrixOperation.VECTOR
+    total = network.add_matrix_multiply(weights, vector, put_together(network, weights), trt.MatrixOperation.NONE)
+    mark(network, y=network.add_unary(total.get_output(0), trt.UnaryOperation.NEG).get_output(0))
+    others = [type(each.layer) for each in folding(network).others]
+
+    assert others == [trt.IMatrixMultiplyLayer, trt.IUnaryLayer]
+    np.testing.assert_allclose(trt.compile(network)({})["y"], trt.evaluate(network, {})["y"], rtol=1e-6)
+
+
+def test_strings_are_no_weights_of_a_device(network):
+    numbers = constant(network, np.arange(LENGTH, dtype=np.int32))
+    mark(network, y=network.add_cast(numbers, trt.string).get_output(0))
+
+    assert not folding(network).steps
+    assert trt.compile(network)({})["y"].tolist() == [str(each) for each in range(LENGTH)]

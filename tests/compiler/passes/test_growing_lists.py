@@ -1,0 +1,211 @@
+"""What a loop appends to a list in each iteration becomes a stacked output."""
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.compiler.passes.growing_lists import MOST_ROWS
+from netloop.compiler.xla_compilation import InterruptibleJit
+from tests.support.networks import WHILE, Op, combine, constant, counted, counter, last, mark, stacked
+
+X = np.float32([[1, 2, 3], [4, 5, 6]])
+COUNTS = [-3, 0, 1, 2, 8, 9, 40]
+
+
+def doubled(network, loop):
+    """A state [2, 3] that is doubled in each iteration."""
+    state = loop.add_recurrence(network.add_input("x", trt.float32, (2, 3)))
+    state.set_input(1, combine(network, state.get_output(0), 2.0, Op.PROD))
+    return state.get_output(0)
+
+
+def appending(network, loop, tensor):
+    """A sequence to which each iteration appends a tensor."""
+    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+    listed.keeps_shape = False
+    listed.set_input(1, network.add_sequence_insert(listed.get_output(0), tensor).get_output(0))
+    return listed.get_output(0)
+
+
+def concatenating(network, loop, tensor, first, axis):
+    """A tensor to which each iteration concatenates another one."""
+    grown = loop.add_recurrence(first)
+    grown.keeps_shape = False
+    both = network.add_concatenation([grown.get_output(0), tensor])
+    both.axis = axis
+    grown.set_input(1, both.get_output(0))
+    return grown.get_output(0)
+
+
+def sequences(network):
+    """y: the states of a loop with a COUNT n, as a sequence; z: the number of them."""
+    loop = counted(network, network.add_input("n", trt.int32, ()))
+    found = last(loop, appending(network, loop, doubled(network, loop)))
+    return mark(network, y=found, z=network.add_sequence_length(found).get_output(0))
+
+
+def tensors(network, axis=0, rows=1):
+    """y: the first rows of ones, then the states of a loop with a COUNT n, along an axis."""
+    shape = tuple(rows if each == axis % 2 else length for each, length in enumerate((2, 3)))
+    loop = counted(network, network.add_input("n", trt.int32, ()))
+    first = constant(network, np.ones(shape, np.float32))
+    return mark(network, y=last(loop, concatenating(network, loop, doubled(network, loop), first, axis)))
+
+
+def notes(engine):
+    return [each for each in engine.notes if each.by == "growing_lists"]
+
+
+def same_as_the_reference(network, inputs, is_stacked=True):
+    """Compare an engine with the reference; return the engine."""
+    engine = trt.compile(network)
+    found, wanted = engine(inputs), trt.evaluate(network, inputs)
+    for name, each in wanted.items():
+        assert type(found[name]) is type(each) or not isinstance(each, list)
+        pairs = zip(found[name], each, strict=True) if isinstance(each, list) else [(found[name], each)]
+        for got, expected in pairs:
+            np.testing.assert_array_equal(np.asarray(got), expected)
+    assert bool(notes(engine)) == is_stacked
+    return engine
+
+
+@pytest.mark.parametrize("n", COUNTS)
+def test_sequence_has_an_element_for_each_iteration(network, n):
+    same_as_the_reference(sequences(network), {"x": X, "n": np.int32(n)})
+
+
+@pytest.mark.parametrize("n", COUNTS)
+@pytest.mark.parametrize(("axis", "rows"), [(0, 0), (0, 2), (1, 0), (1, 1), (-1, 1)])
+def test_tensor_grows_along_any_axis(network, n, axis, rows):
+    same_as_the_reference(tensors(network, axis, rows), {"x": X, "n": np.int32(n)})
+
+
+def test_loop_is_compiled_once_for_all_counts_up_to_a_power_of_two(network, monkeypatch):
+    engine, made = trt.compile(tensors(network)), []
+    compiled = InterruptibleJit.__init__
+    monkeypatch.setattr(InterruptibleJit, "__init__", lambda self, *given: made.append(given) or compiled(self, *given))
+    for n in (5, 3, 8, 1, 7):
+        engine({"x": X, "n": np.int32(n)})
+    few = len(made)
+    engine({"x": X, "n": np.int32(9)})
+
+    assert few == len(made) - 1
+    assert {each.kind.value for each in engine.loop_strategies.values()} == {"while"}
+
+
+@pytest.mark.parametrize("least", [0, 3, 100])
+def test_loop_that_a_while_ends_early_has_as_many_elements_as_iterations(network, least):
+    loop = counted(network, 20)
+    now = counter(network, loop)
+    loop.add_trip_limit(
+        network.add_elementwise(now, network.add_input("m", trt.int32, ()), Op.LESS).get_output(0), WHILE
+    )
+    state = doubled(network, loop)
+    mark(network, y=last(loop, appending(network, loop, state)))
+
+    engine = same_as_the_reference(network, {"x": X, "m": np.int32(least)})
+    assert len(engine({"x": X, "m": np.int32(least)})["y"]) == min(least, 20)
+
+
+def test_list_of_an_inner_loop_is_one_of_each_outer_iteration(network):
+    outer = counted(network, 3)
+    inner = counted(network, combine(network, counter(network, outer), 1))
+    grown = last(inner, concatenating(network, inner, doubled(network, inner), constant(network, X), 0))
+    total = network.add_reduce(grown, trt.ReduceOperation.SUM, 0b11, False).get_output(0)
+
+    same_as_the_reference(mark(network, y=stacked(outer, total, constant(network, 3, np.int32))), {"x": X})
+
+
+@pytest.mark.parametrize(("n", "fails"), [(3, False), (4, True)])
+def test_element_that_cannot_be_computed_fails_the_list(network, n, fails):
+    loop = counted(network, network.add_input("n", trt.int32, ()))
+    row = loop.add_iterator(network.add_input("rows", trt.float32, (3, 2))).get_output(0)
+    mark(network, y=last(loop, appending(network, loop, row)))
+    inputs = {"rows": np.ones((3, 2), np.float32), "n": np.int32(n)}
+
+    for run in (trt.compile(network), lambda given: trt.evaluate(network, given)):
+        if fails:
+            with pytest.raises(trt.ExecutionError, match="past the end of axis 0"):
+                run(inputs)
+        else:
+            assert len(run(inputs)["y"]) == 3
+
+
+def test_empty_list_has_no_concatenation(network):
+    loop = counted(network, network.add_input("n", trt.int32, ()))
+    found = last(loop, appending(network, loop, doubled(network, loop)))
+    mark(network, y=network.add_sequence_concatenation(found, 0).get_output(0))
+    engine = trt.compile(network)
+
+    assert np.asarray(engine({"x": X, "n": np.int32(2)})["y"]).shape == (4, 3)
+    with pytest.raises(trt.ExecutionError, match="the sequence is empty"):
+        engine({"x": X, "n": np.int32(0)})
+
+
+# ---------------------------------------------------------------------------- negative cases
+
+
+def read_in_the_loop(network):
+    loop = counted(network, 3)
+    listed = appending(network, loop, doubled(network, loop))
+    length = network.add_sequence_length(listed).get_output(0)
+    return mark(network, y=last(loop, listed), z=stacked(loop, length, constant(network, 3, np.int32)))
+
+
+def inserted_at_the_front(network):
+    loop = counted(network, 3)
+    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+    listed.keeps_shape = False
+    state, front = doubled(network, loop), constant(network, 0, np.int64)
+    listed.set_input(1, network.add_sequence_insert(listed.get_output(0), state, front).get_output(0))
+    return mark(network, y=last(loop, listed.get_output(0)))
+
+
+def begun_with_a_tensor(network):
+    loop, first = counted(network, 3), network.add_sequence([constant(network, X)])
+    listed = loop.add_recurrence(first.get_output(0))
+    state = doubled(network, loop)
+    listed.set_input(1, network.add_sequence_insert(listed.get_output(0), state).get_output(0))
+    return mark(network, y=last(loop, listed.get_output(0)))
+
+
+def concatenated_to_the_front(network):
+    loop = counted(network, 3)
+    grown = loop.add_recurrence(constant(network, X))
+    grown.keeps_shape = False
+    both = network.add_concatenation([doubled(network, loop), grown.get_output(0)])
+    grown.set_input(1, both.get_output(0))
+    return mark(network, y=last(loop, grown.get_output(0)))
+
+
+def ended_by_a_while_alone(network):
+    loop = network.add_loop()
+    now = counter(network, loop)
+    loop.add_trip_limit(combine(network, now, 4, Op.LESS), WHILE)
+    return mark(network, y=last(loop, appending(network, loop, doubled(network, loop))))
+
+
+def ended_long_before_its_count(network):
+    loop = counted(network, MOST_ROWS + 1)
+    now = counter(network, loop)
+    loop.add_trip_limit(combine(network, now, 4, Op.LESS), WHILE)
+    return mark(network, y=last(loop, appending(network, loop, doubled(network, loop))))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        read_in_the_loop, inserted_at_the_front, begun_with_a_tensor, concatenated_to_the_front, ended_by_a_while_alone,
+        ended_long_before_its_count,
+    ],
+)  # fmt: skip
+def test_other_lists_stay_as_they_are(network, make):
+    same_as_the_reference(make(network), {"x": X}, is_stacked=False)
+
+
+def test_pass_can_be_left_out(network):
+    engine = trt.compile(sequences(network), passes=set(trt.PASSES) - {"growing_lists"})
+    engine({"x": X, "n": np.int32(2)})
+
+    assert not notes(engine)
+    assert {each.kind.value for each in engine.loop_strategies.values()} == {"host"}

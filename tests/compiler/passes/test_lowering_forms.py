@@ -1,0 +1,106 @@
+"""What passes that are forms of lowering allow."""
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.compiler.lower import weight_folding
+from netloop.compiler.lower.loop import fission, unroll_heuristic
+from netloop.compiler.passes import PASSES, LoweringForm, LoweringPass
+from tests.support.cells import gru, lstm
+from tests.support.networks import conditional_in_loop, constant, last, mark, stacked
+from tests.support.pass_checks import assert_close, inputs_of
+
+pytestmark = pytest.mark.usefixtures("low_thresholds")
+
+
+RULES = {
+    LoweringForm.WEIGHT_FOLDING: [f"{weight_folding.SMALLEST >> 10} KiB", f"{weight_folding.MOST_GROWTH} times"],
+    LoweringForm.LOOP_FISSION: [f"{fission.CHUNK >> 20} MiB", f"{fission.CACHED >> 20} MiB"],
+    LoweringForm.LOOP_UNROLLING: [
+        f"{unroll_heuristic.FACTORS[0]} iterations",
+        f"{unroll_heuristic.MOST_WORK} elements",
+    ],
+}
+"""The thresholds of lowering, as rules say them."""
+
+
+def test_every_form_has_a_pass_of_its_name():
+    forms = {name: each for name, each in PASSES.items() if isinstance(each, LoweringPass)}
+
+    assert set(forms) == set(LoweringForm)
+
+
+@pytest.mark.parametrize("form", RULES)
+def test_rule_has_the_thresholds_of_lowering(form):
+    assert all(each in PASSES[form].rule for each in RULES[form])
+
+
+def test_input_is_multiplied_before_the_loop_and_the_output_after_it():
+    network = gru(trips=5)
+    engine = trt.compile(network)
+    moved = engine.batched_layers["(Unnamed Loop* 0)"]
+
+    assert sum(isinstance(each, trt.IMatrixMultiplyLayer) for each in moved) == 2
+
+
+def test_parts_of_a_product_are_cut_out_before_the_loop():
+    moved = trt.compile(gru(), passes=["horizontal_fusion", "loop_fission"]).batched_layers["(Unnamed Loop* 0)"]
+
+    # z, r and n each read a part of the product of the input
+    assert sum(isinstance(each, trt.ISliceLayer) for each in moved) == 3
+
+
+@pytest.fixture
+def four_iterations_at_once(monkeypatch):
+    for name, limit in {"SMALLEST_PRODUCT": 1, "CACHED": 1, "CHUNK": 4 * 3 * 12 * 4}.items():
+        monkeypatch.setattr(fission, name, limit)
+
+
+@pytest.mark.parametrize("trips", [4, 7, 8, 9])
+def test_chunks_of_iterations_give_the_same_results(trips, four_iterations_at_once):
+    network = gru(trips=trips)
+    (loop,) = network.loops
+    (state,) = loop.boundary(trt.IRecurrenceLayer)
+    mark(network, h=last(loop, state.get_output(0)))
+    inputs = inputs_of(network)
+    engine = trt.compile(network)
+
+    assert any("iterations at once" in str(each) for each in engine.notes)
+    assert_close(engine(inputs), trt.evaluate(network, inputs))
+
+
+def test_chunks_of_sub_byte_types_are_joined(four_iterations_at_once):
+    network, dtype = gru(trips=9), trt.types.NUMPY_TYPES[trt.DataType.INT2]
+    (loop,) = network.loops
+    before = loop.add_recurrence(constant(network, [1, 1], dtype))
+    before.set_input(1, loop.add_iterator(network.add_input("codes", trt.DataType.INT2, (9, 2))).get_output(0))
+    mark(network, before=stacked(loop, before.get_output(0), constant(network, 9, np.int32)))
+    codes = np.arange(18).reshape(9, 2).astype(dtype)
+
+    found = trt.compile(network)({"x": inputs_of(gru(trips=9))["x"], "codes": codes})
+    assert found["before"].astype(int).tolist() == [[1, 1], *codes[:-1].astype(int).tolist()]
+
+
+def test_conditional_with_small_branches_is_not_compiled_as_one():
+    programs = [trt.compile(conditional_in_loop(), passes=passes) for passes in (None, [])]
+    texts = [each._programs.latest.compiled.as_text() for each in programs]
+
+    assert ["conditional(" in each for each in texts] == [False, True]
+
+
+def test_refit_recomputes_folded_weights():
+    network = lstm()
+    engine = trt.compile(network)
+    refitter = trt.Refitter(engine, trt.Logger())
+    names = [each for each in refitter.get_all_weights() if refitter.get_weights_prototype(each).size == 12]
+    for name in names:
+        assert refitter.set_named_weights(name, np.zeros(12, np.float32))
+    constants = [each for each in network.layers if isinstance(each, trt.IConstantLayer)]
+    for each in constants:
+        if each.weights.size == 12:
+            each.weights = np.zeros(12, np.float32)
+    inputs = inputs_of(network)
+
+    assert refitter.refit_cuda_engine()
+    assert_close(engine(inputs), trt.evaluate(network, inputs))

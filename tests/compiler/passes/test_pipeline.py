@@ -1,0 +1,173 @@
+"""Passes change how a network is computed, and not what."""
+
+import json
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.compiler.passes import PASSES, table
+from netloop.compiler.passes.rewriter import Rewriter
+from tests.project import passes
+from tests.project.passes import PAGE
+from tests.support.cells import (
+    attention,
+    by_number,
+    embedded,
+    gru,
+    heads,
+    kept,
+    lstm,
+    noisy,
+    read_once_more,
+    remembered,
+    selective,
+    written,
+)
+from tests.support.pass_checks import REWRITES, assert_close, improved, inputs_of, wiring
+
+pytestmark = pytest.mark.usefixtures("low_thresholds")
+
+
+NETWORKS = {
+    "lstm": lstm,
+    "lstm of a batch": lambda: lstm(batch=3),
+    "lstm of a larger batch": lambda: lstm(batch=8),
+    "gru of a larger batch": lambda: gru(batch=9),
+    "gru": gru,
+    "gru whose input is read last": lambda: gru(inputs=2),
+    "heads": heads,
+    "at a counter": by_number,
+    "at a counter, with a COUNT below 0": lambda: by_number(trips=-1),
+    "read once more": read_once_more,
+    "read once more without an iteration": lambda: read_once_more(trips=-1),
+    "written": written,
+    "written in part": lambda: written(rows=4),
+    "written from the second row on": lambda: written(rows=4, start=1),
+    "written from the last row on": lambda: written(start=-1),
+    "written and read": lambda: written(reads=True),
+    "kept": kept,
+    "noisy": noisy,
+    "attention": attention,
+    "selective": selective,
+    "selective by einsum": lambda: selective(by_einsum=True),
+    "selective without an iteration": lambda: selective(trips=0),
+    "remembered": remembered,
+    "embedded": embedded,
+    "one embedded row": lambda: embedded(None),
+    "no iterations": lambda: lstm(trips=0),
+    "one iteration": lambda: gru(trips=1),
+}
+each_network = pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
+
+
+@each_network
+@pytest.mark.parametrize("name", REWRITES)
+def test_pass_says_whether_it_changed_the_network(make, name):
+    network = make()
+    rewriter = Rewriter(network, network.types)
+    before = wiring(rewriter.network)
+
+    assert PASSES[name].rewrite(rewriter) == (wiring(rewriter.network) != before)
+
+
+@each_network
+@pytest.mark.parametrize("passes", [*([each] for each in REWRITES), REWRITES], ids="+".join)
+def test_reference_stays_the_same(make, passes):
+    network = make()
+    inputs = inputs_of(network)
+
+    assert_close(trt.evaluate(improved(network, passes).network, inputs), trt.evaluate(network, inputs))
+
+
+@each_network
+@pytest.mark.parametrize("passes", [[], *([each] for each in PASSES), None], ids=lambda each: "+".join(each or ["all"]))
+def test_engine_gives_what_the_reference_gives(make, passes):
+    network = make()
+    inputs = inputs_of(network)
+
+    assert_close(trt.compile(network, passes=passes)(inputs), trt.evaluate(network, inputs))
+
+
+# ---------------------------------------------------------------------------- the choice of passes
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass_comes_after_those_that_it_must_follow(name):
+    order = list(PASSES)
+
+    assert all(order.index(each) < order.index(name) for each in PASSES[name].after)
+
+
+def test_page_has_the_table_of_passes_and_a_measured_gain_for_each():
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert page == passes.page(), "python -m tests.project.passes"
+    measured = page.partition(table())[2]
+    assert re.findall(r"^\| `(\w+)` \| [\d.; ]+ \| ", measured, re.MULTILINE) == list(PASSES)
+
+
+def test_unknown_pass_is_refused_with_the_nearest_name():
+    with pytest.raises(ValueError, match="there is no pass 'horizontal_fusio'; did you mean 'horizontal_fusion'"):
+        trt.compile(lstm(), passes=["horizontal_fusio"])
+
+
+def test_level_of_the_builder_chooses_passes():
+    builder = trt.Builder(trt.Logger())
+    config = builder.create_builder_config()
+    config.builder_optimization_level = 0
+    plan = builder.build_serialized_network(lstm(), config)
+
+    assert trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan).passes == frozenset()
+    assert trt.compile(lstm()).passes == frozenset(PASSES)
+
+
+def test_pass_for_cpus_is_used_on_cpus_only(monkeypatch):
+    def used():
+        return {each.by for each in trt.compile(lstm()).notes}
+
+    assert {"matmul_partitioning", "horizontal_fusion"} < used()
+    monkeypatch.setattr("jax.default_backend", lambda: "tpu")
+    assert "matmul_partitioning" not in used()
+
+
+def test_inspector_reports_what_passes_did():
+    engine = trt.compile(lstm())
+    report = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
+
+    assert [f"{each['Name']}: {each['Done']}" for each in report["Passes"]] == list(map(str, engine.notes))
+    assert {each["Name"] for each in report["Passes"]} == {
+        "horizontal_fusion",
+        "matmul_partitioning",
+        "gate_fusion",
+        "weight_folding",
+        "loop_fission",
+    }
+    assert all(each["Rule"] for each in report["Passes"])
+    assert len(report["Loops"][0]["BatchedLayers"]) == 1
+
+
+def test_profile_has_every_phase():
+    network = lstm()
+    phases = trt.compile(network).profile(inputs_of(network))
+
+    assert list(phases) == ["passes", "load", "trace", "compile", "call"]
+    assert all(each > 0 for each in phases.values())
+
+
+def test_donated_input_is_consumed_and_the_result_is_the_same():
+    network = kept()
+    x = jnp.asarray(inputs_of(network)["x"])
+    wanted = np.asarray(trt.compile(network)({"x": x})["a"])
+    got = trt.compile(network, donate=["x"])({"x": x})["a"]
+
+    assert x.is_deleted()
+    assert np.asarray(got).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("donate", "error"), [(["y"], ValueError), ("x", TypeError), ([1], TypeError)])
+def test_only_inputs_can_be_donated(donate, error):
+    with pytest.raises(error, match="donate"):
+        trt.compile(kept(), donate=donate)

@@ -1,0 +1,133 @@
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.formats.from_jax.rules.eigenvalues import eigh, svd
+from tests.support.jax_functions import check_same
+from tests.support.onnx_runtime import export, run
+
+DRAW = np.random.default_rng(0)
+TYPES = [np.float32, np.complex64]
+LOOSE = {"rtol": 1e-3, "atol": 1e-4}
+
+
+def adjoint(x):
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
+def normal(dtype, *shape):
+    made = DRAW.normal(size=(*shape, 2))
+    return (
+        (made[..., 0] + 1j * made[..., 1]).astype(dtype) if np.dtype(dtype).kind == "c" else made[..., 0].astype(dtype)
+    )
+
+
+def hard_cases(dtype, rows, columns):
+    """A batch: random, graded, with repeated values, without full rank, of zeros, of ones, tiny and huge matrices."""
+    some = normal(dtype, rows, columns)
+    left, _, right = np.linalg.svd(some, full_matrices=False)
+    size = min(rows, columns)
+    graded, repeated = np.logspace(0, -6, size), np.repeat([2, 1], [size - size // 2, size // 2])
+    parts = [left * each @ right for each in (graded, repeated, repeated - 1)]
+    plain = [np.zeros((rows, columns)), np.ones((rows, columns)), 1e-25 * some, 1e25 * some]
+    return np.stack([some, *parts, *plain]).astype(dtype)
+
+
+def assert_small(error, given, factor=100):
+    """An error, in units of the rounding of the largest element of each matrix."""
+    scale = np.abs(given).max((-1, -2), keepdims=True) * given.shape[-1]
+    unit = np.finfo(given.dtype).eps * np.where(scale == 0, 1, scale)
+    assert (np.abs(error) <= factor * unit).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_eigenvectors_and_eigenvalues(size, dtype):
+    given = hard_cases(dtype, size, size)
+    given = (given + adjoint(given)) / 2
+
+    vectors, values = map(np.asarray, jax.jit(partial(eigh, lower=True))(given))
+
+    assert_small(values[:, None] - np.linalg.eigvalsh(given.astype(np.complex128))[:, None], given)
+    assert_small(given @ vectors - vectors * values[:, None], given)
+    assert_small(adjoint(vectors) @ vectors - np.eye(size), np.ones_like(given))
+    assert (np.diff(values) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (4, 4)])
+def test_singular_values_and_vectors(shape, dtype):
+    given = hard_cases(dtype, *shape)
+
+    for full in (False, True):
+        values, left, right = map(np.asarray, jax.jit(partial(svd, full_matrices=full, compute_uv=True))(given))
+        size = values.shape[-1]
+
+        assert_small(values[:, None] - np.linalg.svd(given.astype(np.complex128), compute_uv=False)[:, None], given)
+        assert_small(left[..., :size] * values[:, None] @ right[:, :size] - given, given)
+        for each in (left, adjoint(right)):
+            assert_small(adjoint(each) @ each - np.eye(each.shape[-1]), np.ones((1, *shape), dtype))
+        assert (np.diff(values) <= 0).all()
+
+
+def symmetric(size):
+    made = normal(np.float32, size, size)
+    return made + made.T + np.diag(np.arange(size, dtype=np.float32) * 3)
+
+
+def test_network_of_eigenvalues():
+    def function(x):
+        values, vectors = jnp.linalg.eigh(x)
+        return values, (vectors * jnp.exp(-values)) @ vectors.T
+
+    check_same(function, symmetric(4), **LOOSE)
+
+
+def test_triangle_that_is_not_read_has_no_effect():
+    check_same(
+        lambda x: jax.lax.linalg.eigh(x, lower=False, symmetrize_input=False)[1], normal(np.float32, 3, 3), **LOOSE
+    )
+
+
+def test_network_of_eigenvalues_of_complex_numbers():
+    def function(a, b):
+        return jnp.linalg.eigvalsh(jax.lax.complex(a, b))
+
+    check_same(function, symmetric(3), normal(np.float32, 3, 3), **LOOSE)
+
+
+def test_what_numpy_makes_of_singular_values():
+    def function(x):
+        return jnp.linalg.pinv(x), jnp.linalg.cond(x), jnp.linalg.norm(x, 2), jnp.linalg.matrix_rank(x)
+
+    check_same(function, normal(np.float32, 4, 3), **LOOSE)
+
+
+def test_least_squares():
+    check_same(lambda a, b: jnp.linalg.lstsq(a, b)[0], normal(np.float32, 5, 2), normal(np.float32, 5), **LOOSE)
+
+
+def test_singular_values_of_matrices_without_elements():
+    check_same(lambda x: jnp.linalg.svd(x), np.zeros((3, 0), np.float32))
+
+
+def test_gradients_are_those_of_jax():
+    def function(x):
+        return jnp.linalg.eigvalsh(x)[-1] + jnp.sum(jnp.linalg.svd(x, compute_uv=False) ** 3)
+
+    check_same(jax.grad(function), symmetric(3), **LOOSE)
+
+
+def test_onnxruntime_computes_them():
+    def function(x):
+        return jnp.linalg.eigvalsh(x), jnp.linalg.svd(x, compute_uv=False)
+
+    given = symmetric(3)
+    found = run(export(trt.from_jax(function, given)), {"x": given})
+
+    for one, other in zip(found.values(), function(given), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)

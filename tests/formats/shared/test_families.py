@@ -1,0 +1,103 @@
+"""Operator families: one subject has one file name in every importer and exporter, and in ``netloop/model/layers/``."""
+
+from collections import defaultdict
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+import netloop.formats.onnx.importer.operators
+import netloop.formats.onnx.importer.operators.microsoft
+import netloop.formats.onnx_graph.layers
+import netloop.formats.openvino.exporter.operators
+import netloop.formats.openvino.importer.operators
+import netloop.model.layers
+from netloop.formats.onnx.importer.operator_table import TABLE as ONNX
+from netloop.formats.onnx_graph.exporter_table import EXPORTERS as LAYER_EXPORTERS
+from netloop.formats.openvino.exporter.operator_table import EXPORTERS as OPENVINO_EXPORTERS
+from netloop.formats.openvino.importer.operator_table import TABLE as OPENVINO
+from netloop.formats.shared.families import FAMILIES, LAYER_FAMILIES
+
+FOLDERS = [
+    netloop.formats.onnx.importer.operators,
+    netloop.formats.openvino.importer.operators,
+    netloop.formats.onnx_graph.layers,
+    netloop.formats.openvino.exporter.operators,
+    netloop.formats.onnx.importer.operators.microsoft,
+]
+
+
+def family(function):
+    return function.__module__.rpartition(".")[2]
+
+
+def families(table, key):
+    return {family(each) for each in table.versions(key).values()}
+
+
+def onnx_families():
+    """The families of ONNX's own operators, by name."""
+    return {name: families(ONNX, (domain, name)) for domain, name in ONNX if not domain}
+
+
+def headings(folder):
+    """The first line of each file."""
+    files = {each: import_module(f"{folder.__name__}.{each}") for each in names_in(folder)}
+    return {name: {file.__doc__.partition("\n")[0]} for name, file in files.items()}
+
+
+def names_in(folder):
+    """The names of the files of a folder."""
+    return {each.name for each in iter_modules(folder.__path__) if not each.ispkg}
+
+
+def differing(*tables):
+    """The operators that several tables know under one name and have in different families."""
+    found = defaultdict(list)
+    for table in tables:
+        for name, own in table.items():
+            found[name].append(own)
+    return {name: each for name, each in sorted(found.items()) if any(own != each[0] for own in each)}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda each: each.__name__)
+def test_files_are_named_after_families(folder):
+    assert sorted(names_in(folder) - FAMILIES) == []
+
+
+def test_layer_families_are_files_of_layers():
+    assert sorted(set(LAYER_FAMILIES) - names_in(netloop.model.layers)) == []
+
+
+def test_all_versions_of_an_operator_are_in_one_file():
+    own = {name: each for name, each in onnx_families().items() if len(each) > 1}
+    other = {name: families(OPENVINO, name) for name in OPENVINO if len(families(OPENVINO, name)) > 1}
+
+    assert (own, other) == ({}, {})
+
+
+def test_importers_have_an_operator_of_one_name_in_one_family():
+    onnx = {name.lower(): each for name, each in onnx_families().items()}
+
+    assert len(set(onnx) & set(OPENVINO)) > 30
+    assert differing(onnx, {name: families(OPENVINO, name) for name in OPENVINO}) == {}
+
+
+def test_importers_have_one_heading_for_a_family():
+    assert differing(*map(headings, FOLDERS[:2])) == {}
+
+
+def test_exporter_has_an_operator_in_the_family_of_the_importer():
+    known = {name: each for name, each in onnx_families().items() if name in OPENVINO_EXPORTERS}
+
+    assert differing(known, {name: families(OPENVINO_EXPORTERS, name) for name in known}) == {}
+
+
+def test_exporter_of_a_layer_kind_is_in_the_file_of_the_kind():
+    wrong = {
+        kind.__name__: (family(kind), families(LAYER_EXPORTERS, kind))
+        for kind in LAYER_EXPORTERS
+        if {family(kind)} != families(LAYER_EXPORTERS, kind)
+    }
+
+    assert wrong == {}

@@ -1,0 +1,56 @@
+"""A lack of memory is an error with a code, on every path."""
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.model.device_errors import completed, device_finding
+from netloop.model.layers.detection import INonZeroLayer
+
+
+def filled(network: trt.INetworkDefinition, length: int | None) -> trt.INetworkDefinition:
+    """A network that fills a vector of a length, or of the input ``n``."""
+    layer = network.add_fill((length or 0,), trt.FillOperation.LINSPACE)
+    layer.name = "culprit"
+    if length is None:
+        layer.set_input(0, network.add_input("n", trt.int64, (1,)))
+    network.mark_output(layer.get_output(0))
+    return network
+
+
+@pytest.mark.parametrize("run", [lambda network: trt.compile(network)({}), lambda network: trt.evaluate(network, {})])
+def test_output_without_memory_is_an_execution_error(network, run):
+    with pytest.raises(trt.ExecutionError, match=r"NL608: the device gave up: .*(memory|allocate)") as caught:
+        run(filled(network, 2**38))
+    assert caught.value.__cause__ is not None
+
+
+@pytest.mark.parametrize(
+    "run", [lambda network: trt.compile(network), lambda network: lambda x: trt.evaluate(network, x)]
+)
+def test_length_of_a_call_without_memory_is_an_execution_error(network, run):
+    with pytest.raises(trt.ExecutionError, match="NL608"):
+        run(filled(network, None))({"n": np.array([2**37])})
+
+
+def test_layer_on_the_host_without_memory_is_named(network, monkeypatch):
+    def host_value(layer: INonZeroLayer, x: np.ndarray) -> np.ndarray:
+        raise MemoryError
+
+    monkeypatch.setattr(INonZeroLayer, "host_value", host_value)
+    layer = network.add_non_zero(network.add_input("x", trt.bool, (3,)))
+    layer.name = "culprit"
+    network.mark_output(layer.get_output(0))
+
+    with pytest.raises(trt.ExecutionError, match=r"NL608: (?s:.*)INonZeroLayer 'culprit'"):
+        trt.compile(network)({"x": np.ones(3, bool)})
+
+
+def test_finding_of_an_error_without_words_has_some():
+    assert "there is no memory left" in device_finding(MemoryError()).what
+
+
+def test_completed_results_are_the_results():
+    results = {"a": [np.ones(2)], "b": None}
+
+    assert completed(results) is results

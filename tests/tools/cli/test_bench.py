@@ -1,0 +1,97 @@
+"""``netloop bench``: tables and files of times."""
+
+import json
+
+import pytest
+
+from netloop.compiler.tuning import Trial, Tuned
+from netloop.tools.peers import in_onnxruntime
+
+FEW = "--duration 0 --warmUp 0 --inputs inputs.npz"
+
+
+def test_table_has_the_percentiles(models, run):
+    done = run(f"bench model.py {FEW} --iterations 7 --percentile 50,99.5")
+
+    loop, head, titles, row = done.out.splitlines()
+    assert (done.status, done.err, loop) == (0, "", "loop 'steps': 4 iterations")
+    assert head == "7 calls; times in ms"
+    assert titles.split() == ["median", "mean", "min", "max", "50%", "99.5%", "per", "second"]
+    name, *numbers = row.split()
+    median, mean, least, most, half, high, rate = map(float, numbers)
+    assert name == "netloop"
+    assert least <= median == half <= high <= most
+    assert rate == pytest.approx(1000 / mean, rel=1e-2)
+
+
+def test_other_runtimes_have_rows_and_ratios(models, run):
+    pytest.importorskip("openvino")
+    done = run(f"bench model.onnx {FEW} --iterations 3 --against onnxruntime,openvino")
+
+    assert [line.split()[0] for line in done.out.splitlines()[3:6]] == ["netloop", "onnxruntime", "openvino"]
+    assert [line.partition(":")[0] for line in done.out.splitlines()[6:]] == [
+        "netloop / onnxruntime",
+        "netloop / openvino",
+    ]
+
+
+def test_files_have_the_keys_of_trtexec(models, run):
+    run(f"bench model.py {FEW} --iterations 4 --against onnxruntime --exportTimes t.json --exportProfile p.json")
+
+    times = json.loads((models / "t.json").read_text())
+    count, whole = json.loads((models / "p.json").read_text())
+    assert [each["system"] for each in times] == ["netloop"] * 4 + ["onnxruntime"] * 4
+    assert all(each["endComputeMs"] - each["startComputeMs"] == pytest.approx(each["computeMs"]) for each in times)
+    assert count["count"] == 4
+    assert count["loops"] == [{"name": "steps", "inside": [], "iterations": 4}]
+    assert set(count["compilationMs"]) == {"passes", "load", "trace", "compile"}
+    assert whole["timeMs"] == pytest.approx(sum(each["computeMs"] for each in times[:4]))
+    assert set(whole) == {"name", "timeMs", "averageMs", "medianMs", "percentage"}
+
+
+@pytest.mark.parametrize("arguments", ["--percentile 101", "--percentile x", "--iterations -1", "--against reference"])
+def test_argument_that_is_refused(models, run, arguments):
+    done = run(f"bench model.py {arguments}")
+
+    assert done.status == 2
+    assert f"error: argument {arguments.split()[0]}" in done.err
+
+
+def test_runtime_that_fails_is_left_out(models, run, monkeypatch):
+    def fail(self, inputs):
+        raise RuntimeError("out of paper")
+
+    monkeypatch.setattr(in_onnxruntime.Made, "_run", fail)
+    done = run(f"bench model.py {FEW} --against onnxruntime")
+
+    assert done.status == 1
+    assert done.err.startswith("NL613: onnxruntime fails: out of paper\n")
+    assert [line.split()[0] for line in done.out.splitlines()[3:]] == ["netloop"]
+
+
+def test_tuning_prints_what_it_timed_and_times_nothing_again(models, run, monkeypatch):
+    trial = Trial("gate_fusion", "off", 0.001, 0.002, True)
+
+    def search(self):
+        known = self.decisions.known(["gate_fusion"])
+        self.decisions.remember({"gate_fusion": "off"}, 0.001)
+        return Tuned(self.make({}), {}, [] if known else [trial], True)
+
+    monkeypatch.setattr("netloop.compiler.tuning.search.Search.run", search)
+    first, second = (run(f"bench model.py {FEW} --tune --timingCacheFile times") for _ in range(2))
+
+    assert first.out.splitlines()[0] == "timed gate_fusion off: 1 ms, before 2 ms, chosen"
+    assert "timed" not in second.out
+    assert (models / "times").is_file()
+
+
+@pytest.mark.parametrize("model", ["--onnx=model.onnx", "--onnx model.onnx", "--loadEngine=model.plan"])
+def test_model_is_an_argument_as_trtexec_has_it(models, run, model):
+    done = run(f"bench {FEW} --iterations 1 {model}")
+
+    assert (done.status, done.err) == (0, "")
+
+
+def test_model_is_given_once(models, run):
+    assert "argument --onnx/--loadEngine: not allowed with argument MODEL" in run("bench model.py --onnx a.onnx").err
+    assert "one of the arguments MODEL --onnx/--loadEngine is required" in run("bench").err

@@ -1,0 +1,157 @@
+"""CUDA's Python packages on host memory: they compute, and refuse what a device would."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from netloop.tools.compat import cuda_driver, cuda_library, cuda_nvrtc, cuda_runtime, pycuda_driver
+from netloop.tools.compat.cuda_runtime import cudaMemcpyKind, cudaStream_t
+from netloop.tools.compat.status import CUresult, cudaError_t
+
+X = np.arange(6, dtype=np.float32)
+TO_DEVICE, TO_HOST, ON_DEVICE = (cudaMemcpyKind(each) for each in (1, 2, 3))
+INVALID, BAD_HANDLE = cudaError_t.cudaErrorInvalidValue, cudaError_t.cudaErrorInvalidResourceHandle
+
+
+def results(returned):
+    """What a call returned besides its status, which must be success."""
+    status, *made = returned
+    assert int(status) == 0
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+@pytest.fixture
+def block():
+    """24 bytes of device memory."""
+    address = results(cuda_runtime.cudaMalloc(X.nbytes))
+    yield address
+    cuda_runtime.cudaFree(address)
+
+
+SOURCES = {"array": X, "address": X.ctypes.data, "pointer": ctypes.c_void_p(X.ctypes.data), "bytes": X.tobytes()}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+def test_copies_go_there_and_back(block, source):
+    other = results(cuda_runtime.cudaMalloc(X.nbytes))
+    y = np.zeros_like(X)
+    stream = results(cuda_runtime.cudaStreamCreate())
+    results(cuda_runtime.cudaMemcpyAsync(block, source, X.nbytes, TO_DEVICE, stream))
+    results(cuda_runtime.cudaMemcpy(other, block, X.nbytes, ON_DEVICE))
+    results(cuda_runtime.cudaMemcpy(y.ctypes.data, other, X.nbytes, TO_HOST))
+
+    np.testing.assert_array_equal(y, X)
+    results(cuda_runtime.cudaMemset(other + 4, 0, 8))
+    results(cuda_runtime.cudaMemcpy(y, other, X.nbytes, TO_HOST))
+    np.testing.assert_array_equal(y, [0, 0, 0, 3, 4, 5])
+    results(cuda_runtime.cudaFree(other))
+
+
+@pytest.mark.parametrize(("offset", "size"), [(0, 25), (0, -1), (4, 24), (-4, 8), (24, 1), (1 << 40, 4)])
+def test_copy_past_a_block_is_an_error(block, offset, size):
+    source = np.zeros(100, np.uint8)
+
+    assert cuda_runtime.cudaMemcpy(block + offset, source, size, TO_DEVICE) == (INVALID,)
+    assert cuda_runtime.cudaMemcpy(source, block + offset, size, TO_HOST) == (INVALID,)
+    assert cuda_runtime.cudaMemset(block + offset, 1, size) == (INVALID,)
+    says = results(cuda_runtime.cudaGetErrorString(INVALID)).decode()
+    assert says.startswith(f"cudaErrorInvalidValue: cudaMemset: {size} bytes at 0x")
+
+
+def test_host_memory_is_no_device_memory():
+    assert cuda_runtime.cudaMemcpy(X.ctypes.data, X, 4, TO_DEVICE) == (INVALID,)
+    assert cuda_runtime.cudaMemcpy(X, 0, 4, cudaMemcpyKind.cudaMemcpyDefault) == (INVALID,)
+    assert cuda_runtime.cudaMemcpy(X, X, -1, cudaMemcpyKind.cudaMemcpyDefault) == (INVALID,)
+
+
+def test_memory_is_freed_once():
+    address = results(cuda_runtime.cudaMalloc(8))
+
+    assert results(cuda_runtime.cudaFree(address)) == ()
+    assert cuda_runtime.cudaFree(address) == (INVALID,)
+    assert results(cuda_runtime.cudaFree(0)) == ()
+    pinned = results(cuda_runtime.cudaMallocHost(8))
+    assert cuda_runtime.cudaFree(pinned) == (INVALID,)
+    assert results(cuda_runtime.cudaFreeHost(pinned)) == ()
+
+
+def test_sizes_that_no_memory_has():
+    assert cuda_runtime.cudaMalloc(-1) == (INVALID, None)
+    assert cuda_runtime.cudaMalloc(1 << 62) == (cudaError_t.cudaErrorMemoryAllocation, None)
+
+
+def test_streams_and_events():
+    stream = results(cuda_runtime.cudaStreamCreateWithFlags(1))
+    before, after = (results(cuda_runtime.cudaEventCreate()) for _ in range(2))
+    for event in (before, after):
+        results(cuda_runtime.cudaEventRecord(event, stream))
+        results(cuda_runtime.cudaStreamWaitEvent(stream, event))
+
+    assert isinstance(stream, cudaStream_t)
+    assert results(cuda_runtime.cudaEventElapsedTime(before, after)) >= 0
+    assert results(cuda_runtime.cudaStreamSynchronize(0)) == ()
+    assert results(cuda_runtime.cudaStreamDestroy(stream)) == ()
+    assert cuda_runtime.cudaStreamSynchronize(stream) == (BAD_HANDLE,)
+    assert cuda_runtime.cudaStreamDestroy(stream) == (BAD_HANDLE,)
+
+
+def test_there_is_one_device():
+    assert results(cuda_runtime.cudaGetDeviceCount()) == 1
+    assert results(cuda_runtime.cudaSetDevice(0)) == ()
+    assert cuda_runtime.cudaSetDevice(1) == (cudaError_t.cudaErrorInvalidDevice,)
+    free, total = results(cuda_runtime.cudaMemGetInfo())
+    assert 0 < free <= total
+    assert results(cuda_runtime.cudaGetDeviceProperties(0)).major == results(cuda_runtime.cudaDeviceGetAttribute(75, 0))
+
+
+def test_driver():
+    results(cuda_driver.cuInit(0))
+    device = results(cuda_driver.cuDeviceGet(0))
+    contexts = [results(cuda_driver.cuCtxCreate(*each)) for each in [(0, device), (None, 0, device)]]
+    block = results(cuda_driver.cuMemAlloc(X.nbytes))
+    y = np.zeros_like(X)
+    results(cuda_driver.cuMemcpyHtoD(block, X, X.nbytes))
+    results(cuda_driver.cuMemcpyDtoH(y, block, X.nbytes))
+    results(cuda_driver.cuMemFree(block))
+
+    np.testing.assert_array_equal(y, X)
+    assert contexts[0] == contexts[1]
+    assert cuda_driver.cuMemcpyDtoH(y, block, X.nbytes) == (CUresult.CUDA_ERROR_INVALID_VALUE,)
+    assert results(cuda_driver.cuGetErrorName(CUresult(1))) == b"CUDA_ERROR_INVALID_VALUE"
+
+
+def test_pycuda():
+    block = pycuda_driver.mem_alloc(X.nbytes)
+    y, stream = pycuda_driver.pagelocked_empty(6, np.float32), pycuda_driver.Stream()
+    pycuda_driver.memcpy_htod_async(block, X, stream)
+    pycuda_driver.memcpy_dtoh_async(y, block, stream)
+    stream.synchronize()
+    address = int(block)
+
+    np.testing.assert_array_equal(y, X)
+    np.testing.assert_array_equal(pycuda_driver.from_device(block, (2, 3), np.float32), X.reshape(2, 3))
+    del block
+    with pytest.raises(Exception, match="are not within one block of device memory"):
+        pycuda_driver.memcpy_dtoh(y, address)
+
+
+@pytest.mark.parametrize("module", [cuda_runtime, cuda_driver, cuda_nvrtc, pycuda_driver])
+def test_what_is_not_there_says_why(module):
+    with pytest.raises(AttributeError, match=r"netloop's stand-in for .* has no launch: .* runs no kernels"):
+        module.launch  # noqa: B018
+
+
+def test_library_writes_results_where_pointers_point():
+    library = cuda_library.load_library("libcudart.so")
+    pointer, stream, y = ctypes.c_void_p(), ctypes.c_void_p(), np.zeros_like(X)
+    size = ctypes.c_size_t(X.nbytes)
+
+    assert library.cudaMalloc(ctypes.byref(pointer), size) == 0
+    assert library.cudaStreamCreate(ctypes.byref(stream)) == 0
+    source, target = ctypes.c_void_p(X.ctypes.data), ctypes.c_void_p(y.ctypes.data)
+    assert library.cudaMemcpyAsync(pointer, source, size, ctypes.c_int(1), stream) == 0
+    assert library.cudaMemcpy(target, pointer, size, ctypes.c_int(2)) == 0
+    np.testing.assert_array_equal(y, X)
+    assert library.cudaMemcpy(target, pointer, ctypes.c_size_t(25), ctypes.c_int(2)) == 1
+    assert library.cudaFree(pointer) == 0
