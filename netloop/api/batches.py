@@ -40,15 +40,15 @@ class Batches:
 
     def __init__(self, engine: ICudaEngine, sizes: Iterable[int], *, shared: Iterable[str] = ()) -> None:
         self.engine = check_instance("engine", engine, ICudaEngine)
-        self.sizes = tuple(sorted({operator.index(each) for each in sizes}))
+        self.sizes = tuple(sorted({operator.index(size) for size in sizes}))
         if not self.sizes or self.sizes[0] < 1:
             raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
-        inputs = {each.name: each for each in engine.network.inputs}
+        inputs = {tensor.name: tensor for tensor in engine.network.inputs}
         self.shared = frozenset([shared] if isinstance(shared, str) else shared)
         for name in self.shared - inputs.keys():
             hint = did_you_mean(name, inputs)
             raise ValueError(f"the network has no input {name!r}" + (hint and f"; {hint}"))
-        _require_rows(each for name, each in inputs.items() if name not in self.shared)
+        _require_rows(tensor for name, tensor in inputs.items() if name not in self.shared)
         _require_rows(engine.network.outputs)
         self._tried: set[int] = set()
 
@@ -66,23 +66,23 @@ class Batches:
         count, rows, shared = self._split(inputs)
         if not count:
             return _as_numpy(self.engine({**rows, **shared}))
-        parts = [self._run(each, shared) for each in self._pieces(rows, count)]
+        parts = [self._run(piece, shared) for piece in self._pieces(rows, count)]
         if len(parts) == 1:
             return parts[0]
-        return {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def compile(self, inputs: Mapping[str, Any]) -> None:
         """Compile the programs of all sizes, for rows of the shapes of some inputs; their values do not matter."""
         _, rows, shared = self._split(inputs)
         for size in self.sizes:
-            self.engine({**{name: np.resize(each, (size, *each.shape[1:])) for name, each in rows.items()}, **shared})
+            self.engine({**{name: np.resize(row, (size, *row.shape[1:])) for name, row in rows.items()}, **shared})
 
     def _split(self, inputs: Mapping[str, Any]) -> tuple[int, Arrays, dict[str, Any]]:
         """The number of rows, the arrays that have them, and the other inputs."""
         require_jax()
-        shared = {name: each for name, each in inputs.items() if name in self.shared}
-        rows = {name: np.asarray(each) for name, each in inputs.items() if name not in self.shared}
-        counts = {name: each.shape[0] if each.ndim else 0 for name, each in rows.items()}
+        shared = {name: tensor for name, tensor in inputs.items() if name in self.shared}
+        rows = {name: np.asarray(tensor) for name, tensor in inputs.items() if name not in self.shared}
+        counts = {name: row.shape[0] if row.ndim else 0 for name, row in rows.items()}
         if len({*counts.values()}) > 1:
             listed = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
             fix = "pass as many rows in each, or list the inputs that are the same for all rows in shared"
@@ -92,12 +92,12 @@ class Batches:
     def _pieces(self, rows: Arrays, count: int) -> Iterator[Arrays]:
         largest = self.sizes[-1]
         for begin in range(0, count, largest):
-            yield {name: each[begin : begin + largest] for name, each in rows.items()}
+            yield {name: row[begin : begin + largest] for name, row in rows.items()}
 
     def _run(self, rows: Arrays, shared: Mapping[str, Any]) -> Arrays:
         """The outputs of at most as many rows as the largest size has."""
         count = len(next(iter(rows.values())))
-        size = next(each for each in self.sizes if each >= count)
+        size = next(size for size in self.sizes if size >= count)
         made = self._padded(rows, shared, count, size, count - 1)
         if size > count > 1 and size not in self._tried:
             _require_same(made, self._padded(rows, shared, count, size, 0))
@@ -107,12 +107,12 @@ class Batches:
     def _padded(self, rows: Arrays, shared: Mapping[str, Any], count: int, size: int, copied: int) -> Arrays:
         """The outputs of some rows and of copies of one of them, without those of the copies."""
         chosen = [*range(count), *[copied] * (size - count)]
-        given = rows if size == count else {name: each[chosen] for name, each in rows.items()}
+        given = rows if size == count else {name: row[chosen] for name, row in rows.items()}
         outputs = _as_numpy(self.engine({**given, **shared}))
-        for name, each in outputs.items():
-            if len(each) != size:
-                raise dependent_rows(f"output {name!r} has {len(each)} rows for inputs of {size}", FIX)
-        return {name: each[:count] for name, each in outputs.items()}
+        for name, array in outputs.items():
+            if len(array) != size:
+                raise dependent_rows(f"output {name!r} has {len(array)} rows for inputs of {size}", FIX)
+        return {name: array[:count] for name, array in outputs.items()}
 
 
 REASON = reason("NL615")
@@ -121,22 +121,22 @@ FIX = "call the engine itself, which compiles a program for each number of rows"
 
 def _as_numpy(outputs: Mapping[str, Any]) -> Arrays:
     """Arrays on the host, where a slice of another length needs no program."""
-    return {name: np.asarray(each) for name, each in outputs.items()}
+    return {name: np.asarray(tensor) for name, tensor in outputs.items()}
 
 
 def _require_rows(tensors: Iterable[ITensor]) -> None:
     findings: list[Finding] = []
-    for each in tensors:
-        kind = each.type
+    for tensor in tensors:
+        kind = tensor.type
         if not (isinstance(kind, TensorType) and kind.rank and kind.shape[0] == UNKNOWN):
-            what = f"{each.name!r} is {kind}, whose first axis is not one of any number of rows"
+            what = f"{tensor.name!r} is {kind}, whose first axis is not one of any number of rows"
             fix = "give the inputs shapes that begin with -1, and list those that are the same for all rows in shared"
-            findings.append(Finding("NL615", what, "", REASON, fix, at=each))
+            findings.append(Finding("NL615", what, "", REASON, fix, at=tensor))
     if findings:
         raise NetworkError(*findings)
 
 
 def _require_same(one: Arrays, other: Arrays) -> None:
-    for name, each in one.items():
-        if each.tobytes() != other[name].tobytes():
+    for name, array in one.items():
+        if array.tobytes() != other[name].tobytes():
             raise dependent_rows(CHANGED.format(name), FIX)

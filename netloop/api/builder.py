@@ -86,7 +86,7 @@ class Builder(WithStatement, LoggedObject):
 
     def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
         """Whether a network has no errors."""
-        return not any(each.severity is Severity.ERROR for each in check(network))
+        return not any(finding.severity is Severity.ERROR for finding in check(network))
 
     def build_engine_with_config(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
         """Build the engine of a network; None, with the errors in the log, if it is invalid or a monitor cancels."""
@@ -132,8 +132,8 @@ class Builder(WithStatement, LoggedObject):
         except InputError as error:
             self.warn(f"rules decide: {error.findings[0].what}")
             return ICudaEngine(network, options, progress.part)
-        for each in engine.trials:
-            self._logger.log(ILogger.INFO, f"tuning: {each}")
+        for trial in engine.trials:
+            self._logger.log(ILogger.INFO, f"tuning: {trial}")
         return engine
 
     def _options(self, config: IBuilderConfig) -> BuildOptions:
@@ -193,7 +193,7 @@ def _tuning(config: IBuilderConfig, progress: Progress) -> Tuning | None:
         only_off=level == BY_CACHE + 1,
         seconds=config.tuning_seconds,
         calls=config.avg_timing_iterations,
-        samples=next((_samples(each) for each in config.profiles), Samples()),
+        samples=next((_samples(profile) for profile in config.profiles), Samples()),
         requires_known=level > BY_CACHE and config.get_flag(BuilderFlag.ERROR_ON_TIMING_CACHE_MISS),
         step=progress.trial,
     )
@@ -201,8 +201,8 @@ def _tuning(config: IBuilderConfig, progress: Progress) -> Tuning | None:
 
 def _samples(profile: IOptimizationProfile) -> Samples:
     """The optimal shapes and values of a profile."""
-    shapes = {name: each.opt for name, each in profile.shapes().items()}
-    return Samples(shapes, {name: each.opt for name, each in profile.values().items()})
+    shapes = {name: range_.opt for name, range_ in profile.shapes().items()}
+    return Samples(shapes, {name: range_.opt for name, range_ in profile.values().items()})
 
 
 def _plan_of(engine: ICudaEngine, config: IBuilderConfig) -> IHostMemory:
@@ -218,7 +218,7 @@ def _require_fitting(profiles: Sequence[IOptimizationProfile], network: INetwork
     Raises:
         NetworkError: a range is not.
     """
-    ranks = {each.name: each.type.rank for each in network.inputs}
+    ranks = {tensor.name: tensor.type.rank for tensor in network.inputs}
     for profile in profiles:
         for name in (*profile.shapes(), *profile.values()):
             if name not in ranks:

@@ -130,13 +130,13 @@ def compare(
     if engine is None:
         engine = compile(network, max_trips=max_trips)
     check_instance("engine", engine, ICudaEngine)
-    if [type(each) for each in network.layers] != [type(each) for each in engine.network.layers]:
+    if [type(layer) for layer in network.layers] != [type(layer) for layer in engine.network.layers]:
         raise ValueError("the engine belongs to another network: its layers are different")
     max_trips = engine.max_trips if max_trips is None else max_trips
     trace = Trace(network, inputs, max_trips)
     outputs, error = _outputs(engine, inputs)
     needed = _needed(network, engine.network, trace)
-    counts = {tensor: [max(each) + 1 for each in zip(*elements, strict=True)] for tensor, elements in needed.items()}
+    counts = {tensor: [max(entry) + 1 for entry in zip(*elements, strict=True)] for tensor, elements in needed.items()}
     recorded = record_elements(engine.network, counts, inputs, max(trace.most_trips, max_trips or 0))
     tolerance = Tolerance(rtol, atol)
     first = first_difference(engine.network, needed, recorded, tolerance) or _first_output(
@@ -147,7 +147,7 @@ def compare(
     hidden = (
         ()
         if atol is None
-        else tuple(each.name for each, at in needed.items() if tolerance.limits(*at.values()).hides_all)
+        else tuple(key.name for key, at in needed.items() if tolerance.limits(*at.values()).hides_all)
     )
     return Comparison(first, compared, skipped, trace.error, error, hidden)
 
@@ -204,7 +204,7 @@ def first_difference(
             if numbers is not None:
                 found.append((moment(slot, dict(zip(chain, at, strict=True))), _difference(tensor, chain, at, numbers)))
                 break
-    return min(found, key=lambda each: each[0])[1] if found else None
+    return min(found, key=lambda entry: entry[0])[1] if found else None
 
 
 def _first_output(
@@ -223,7 +223,7 @@ def _parts(value: Any) -> dict[tuple[int, ...], Array]:
     """The arrays of an output by index: one for a tensor, each of a sequence, none for an absent value."""
     if isinstance(value, list):
         parts: list[Any] = value
-        return {(index,): np.asarray(each) for index, each in enumerate(parts)}
+        return {(index,): np.asarray(part) for index, part in enumerate(parts)}
     return {} if value is None else {(): np.asarray(value)}
 
 
@@ -232,8 +232,8 @@ def _worst_part(
 ) -> Numbers | None:
     if expected.keys() != got.keys():
         return (), f"{len(expected)} arrays", f"{len(got)} arrays", None
-    for index, each in expected.items():
-        numbers = tolerance.limits(each).worst(each, got[index])
+    for index, array in expected.items():
+        numbers = tolerance.limits(array).worst(array, got[index])
         if numbers is not None:
             return (*index, *numbers[0]), *numbers[1:]
     return None

@@ -38,7 +38,7 @@ DEFAULT_LIMITS = {
 DEFAULT_TACTIC_SOURCES = 0b11
 """The default sources of kernels, one bit each."""
 
-ALL_TACTIC_SOURCES = sum(1 << int(each) for each in TacticSource)
+ALL_TACTIC_SOURCES = sum(1 << int(source) for source in TacticSource)
 
 DEFAULT_PREVIEW_FEATURES = (PreviewFeature.PROFILE_SHARING_0806,)
 """The features that are enabled unless a script disables them; TensorRT 10 had made this one permanent."""
@@ -128,7 +128,7 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         """The settings that are not their defaults."""
         settings = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         profiles = [f"{len(self._profiles)} profiles"] * bool(self._profiles)
-        shown = ", ".join([*(f"{name}={value_text(each)}" for name, each in settings.items()), *profiles])
+        shown = ", ".join([*(f"{name}={value_text(setting)}" for name, setting in settings.items()), *profiles])
         return f"<IBuilderConfig {shown or 'with default settings'}>"
 
     @property
@@ -260,6 +260,6 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
     def ignored(self) -> list[str]:
         """The names of the changed settings that have no effect in netloop."""
         names = [name for name in self.changed() if name not in self.MEANINGFUL]
-        names += [f"flag {each.name}" for each in BuilderFlag if self.get_flag(each) and each not in MEANINGFUL_FLAGS]
-        names += [f"memory pool {each.name}" for each in self._limits]
+        names += [f"flag {flag.name}" for flag in BuilderFlag if self.get_flag(flag) and flag not in MEANINGFUL_FLAGS]
+        names += [f"memory pool {limit.name}" for limit in self._limits]
         return names

@@ -121,7 +121,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
             raise RuntimeError(str(error)) from None
         tensor = self._input(name)
         if tensor is None or tensor.declared is None:
-            return self._refuse_name("input", name, [each.name for each in self._engine.network.inputs])
+            return self._refuse_name("input", name, [tensor.name for tensor in self._engine.network.inputs])
         if not agree(wanted, tensor.declared.shape) or any(length < 0 for length in wanted):
             return self._refuse(f"input {name!r} is {tensor.declared}, and cannot have the shape {wanted}")
         limits = self._engine.profile_of(self._profile).shapes().get(name)
@@ -133,12 +133,12 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
     @property
     def all_binding_shapes_specified(self) -> bool:
         """Whether the shapes of all inputs are known."""
-        return not any(UNKNOWN in self.get_tensor_shape(each.name) for each in self._engine.network.inputs)
+        return not any(UNKNOWN in self.get_tensor_shape(tensor.name) for tensor in self._engine.network.inputs)
 
     @property
     def all_shape_inputs_specified(self) -> bool:
         """Whether the inputs whose values decide shapes have addresses. From TensorRT 10."""
-        return all(self._addresses.get(each.name) for each in self._engine.host_inputs)
+        return all(self._addresses.get(tensor.name) for tensor in self._engine.host_inputs)
 
     def infer_shapes(self) -> list[str]:
         """Check the shapes that were set; return the inputs whose shape, or shape-deciding value, is not set.
@@ -169,8 +169,8 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         for step in require_valid(self._engine.network, types).block.steps:
             layer = step.layer if isinstance(step, LayerStep) else None
             if isinstance(layer, IAssertionLayer):
-                conditions = (types[each].value for each in layer.inputs if each is not None)
-                if not all(layer.holds(each) for each in conditions if each is not None):
+                conditions = (types[tensor].value for tensor in layer.inputs if tensor is not None)
+                if not all(layer.holds(condition) for condition in conditions if condition is not None):
                     raise ExecutionError(layer.failure())
 
     def get_tensor_shape(self, name: str) -> Dims:
@@ -196,8 +196,8 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         return -1 if UNKNOWN in shape else int(np.prod(shape)) * itemsize
 
     def _missing(self) -> list[str]:
-        shapeless = [each.name for each in self._engine.network.inputs if UNKNOWN in self._input_shape(each)]
-        return shapeless + [each.name for each in self._engine.host_inputs if not self._addresses.get(each.name)]
+        shapeless = [tensor.name for tensor in self._engine.network.inputs if UNKNOWN in self._input_shape(tensor)]
+        return shapeless + [tensor.name for tensor in self._engine.host_inputs if not self._addresses.get(tensor.name)]
 
     def _input_shape(self, tensor: ITensor) -> Dims:
         return self._shapes.get(tensor.name, tensor.shape)
@@ -227,7 +227,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         """Set the allocator that a run asks for an output's memory when its size is known."""
         check_instance("output_allocator", output_allocator, IOutputAllocator)
         if self._output(name) is None:
-            return self._refuse_name("output", name, [each.name for each in self._engine.network.outputs])
+            return self._refuse_name("output", name, [tensor.name for tensor in self._engine.network.outputs])
         self._allocators[name] = output_allocator
         return True
 
@@ -280,7 +280,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
 
     def _arrays(self) -> dict[str, Array]:
         self._check_values()
-        return {each.name: self._read(each) for each in self._engine.network.inputs}
+        return {tensor.name: self._read(tensor) for tensor in self._engine.network.inputs}
 
     def _check_values(self) -> None:
         """Check that the values of shape inputs are within the active profile.
@@ -369,7 +369,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
 
         JAX communicates itself: ``netloop.shard`` runs such a network on a mesh of devices.
         """
-        ranks = max((each.num_ranks for each in self._engine.network.layers), default=1)
+        ranks = max((layer.num_ranks for layer in self._engine.network.layers), default=1)
         if communicator is not None and ranks > 1:
             what = f"the network has layers of {ranks} ranks, which a communicator does not join here"
             fix = f"call netloop.shard(network, mesh) with a mesh of {ranks} devices"
@@ -410,10 +410,14 @@ def _check_addresses(network: INetworkDefinition) -> None:
     """
     findings = [
         Finding(
-            "NL611", f"{each.name!r} is {each.type}", why=reason("NL611"), fix="call the engine with a dict", at=each
+            "NL611",
+            f"{tensor.name!r} is {tensor.type}",
+            why=reason("NL611"),
+            fix="call the engine with a dict",
+            at=tensor,
         )
-        for each in (*network.inputs, *network.outputs)
-        if not each.type.is_tensor or each.type.is_string
+        for tensor in (*network.inputs, *network.outputs)
+        if not tensor.type.is_tensor or tensor.type.is_string
     ]
     if findings:
         raise NetworkError(*findings)

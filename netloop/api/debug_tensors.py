@@ -30,7 +30,7 @@ class DebugTensors:
     def set(self, name: str, state: bool) -> bool:
         """Enable or disable the debug tensors of a name; whether there are any."""
         check_instance("name", name, str)
-        named = [each for each in self._states if each.name == name]
+        named = [state for state in self._states if state.name == name]
         self._states.update(dict.fromkeys(named, bool(state)))
         return bool(named)
 
@@ -41,12 +41,12 @@ class DebugTensors:
     def get(self, name: str) -> bool:
         """Whether a debug tensor of a name is enabled."""
         check_instance("name", name, str)
-        return any(state for each, state in self._states.items() if each.name == name)
+        return any(state for key, state in self._states.items() if key.name == name)
 
     @property
     def enabled(self) -> list[ITensor]:
         """The debug tensors that are enabled."""
-        return [each for each, state in self._states.items() if state]
+        return [key for key, state in self._states.items() if state]
 
     def report(self, tensor: ITensor, value: Any, stream: int) -> None:
         """Pass a value to the listener, at a host address that is valid until the listener returns.

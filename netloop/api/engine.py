@@ -160,7 +160,7 @@ def load(path: str | os.PathLike[str]) -> ICudaEngine:
         if reader is None:
             raise
         fix = f"{reader} reads models of this format, and netloop.compile makes an engine of the network"
-        raise FileFormatError(*(replace(each, fix=fix) for each in error.findings)) from None
+        raise FileFormatError(*(replace(finding, fix=fix) for finding in error.findings)) from None
 
 
 MODELS = {".onnx": "netloop.onnx.load", ".xml": "netloop.openvino.load"}
@@ -249,19 +249,23 @@ class ICudaEngine(WithStatement, EngineTensors):
         config = check_instance("config", arg0, ISerializationConfig)
         excluded = self.strippable if config.get_flag(SerializationFlag.EXCLUDE_WEIGHTS) else []
         return write_plan(
-            self.network, self.build_options, [each for each in self.constants if each in {*excluded, *self.absent}]
+            self.network,
+            self.build_options,
+            [constant for constant in self.constants if constant in {*excluded, *self.absent}],
         )
 
     @property
     def strippable(self) -> list[IConstantLayer]:
         """The constants that a plan may leave out: refittable, and too large for their values to decide a type."""
-        return [each for each in self.refittable_constants if each.weights.nbytes > LARGEST_KNOWN_VALUE]
+        return [constant for constant in self.refittable_constants if constant.weights.nbytes > LARGEST_KNOWN_VALUE]
 
     @property
     def refittable_constants(self) -> list[IConstantLayer]:
         """The constants whose weights can be replaced."""
         marks, name = self.network.marks.refittable, self.network.weights_name
-        return [each for each in self.constants if not self.build_options.marked_only or name(each) in marks]
+        return [
+            constant for constant in self.constants if not self.build_options.marked_only or name(constant) in marks
+        ]
 
     @overload
     def __call__(self) -> Self: ...  # pyright: ignore[reportOverlappingOverload]
@@ -291,7 +295,7 @@ class ICudaEngine(WithStatement, EngineTensors):
         if inputs:
             raise TypeError("an engine takes a dict of arrays, or the arrays by name, and not both")
         if [*named] == ["inputs"] and isinstance(named["inputs"], Mapping):
-            names = [each.name for each in self.network.inputs]
+            names = [tensor.name for tensor in self.network.inputs]
             return super().__call__(named if "inputs" in names else named["inputs"])
         return super().__call__(named)
 
@@ -304,7 +308,8 @@ class ICudaEngine(WithStatement, EngineTensors):
     def __str__(self) -> str:
         """The listing of its network, then how each loop of the latest program runs."""
         loops = [
-            f"  {plain(name)} runs as {each.name}: {each.why}" for name, each in sorted(self.loop_strategies.items())
+            f"  {plain(name)} runs as {strategy.name}: {strategy.why}"
+            for name, strategy in sorted(self.loop_strategies.items())
         ]
         return "\n".join([f"engine of {listing(self.network)}", *loops])
 
@@ -375,10 +380,10 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     def get_engine_stat(self, stat: EngineStat = EngineStat.TOTAL_WEIGHTS_SIZE) -> int:
         """The size in bytes of all weights, or of those in a plan with all strippable weights left out."""
-        total = sum(each.weights.nbytes for each in self.constants)
+        total = sum(constant.weights.nbytes for constant in self.constants)
         if check_member("stat", stat, EngineStat) is EngineStat.TOTAL_WEIGHTS_SIZE:
             return total
-        return total - sum(each.weights.nbytes for each in self.strippable)
+        return total - sum(constant.weights.nbytes for constant in self.strippable)
 
     # ------------------------------------------------------------------ weight streaming
 

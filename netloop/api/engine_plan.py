@@ -21,9 +21,9 @@ OPTIONAL: dict[str, Callable[[JsonValue], Any]] = {
     "max_trips": lambda node: node.whole(0),
     "interruptible": JsonValue.flag,
     "marked_only": JsonValue.flag,
-    "passes": lambda node: frozenset(each.text() for each in node.items()).intersection(PASSES),
-    "donated": lambda node: frozenset(each.text() for each in node.items()),
-    "forms": lambda node: tuple(_form(each) for each in node.items()),
+    "passes": lambda node: frozenset(value.text() for value in node.items()).intersection(PASSES),
+    "donated": lambda node: frozenset(value.text() for value in node.items()),
+    "forms": lambda node: tuple(_form(value) for value in node.items()),
     "tuned_on": JsonValue.text,
     "tactic_sources": lambda node: node.whole(0),
 }
@@ -36,7 +36,9 @@ def write_plan(
     """Return the plan of an engine, ``without`` the weights of some constants."""
     build: dict[str, Any] = {"verbosity": options.verbosity.name, "profiles": [*map(_written, options.profiles)]}
     changed = {name: value for name in OPTIONAL if (value := getattr(options, name)) != getattr(BuildOptions, name)}
-    changed = {name: sorted(each) if isinstance(each, frozenset | tuple) else each for name, each in changed.items()}
+    changed = {
+        name: sorted(value) if isinstance(value, frozenset | tuple) else value for name, value in changed.items()
+    }
     return IHostMemory(plan.dumps(network, {**build, **changed}, without))
 
 
@@ -63,11 +65,11 @@ def load_plan(path: str | os.PathLike[str]) -> tuple[INetworkDefinition, BuildOp
 
 def _contents(found: plan.Plan) -> tuple[INetworkDefinition, BuildOptions]:
     network, build, absent = found
-    numbers = frozenset(each.index for each in absent)
+    numbers = frozenset(constant.index for constant in absent)
     if build is None:
         return network, BuildOptions(absent=numbers)
     fields = build.fields(("verbosity", "profiles"), OPTIONAL)
-    profiles = tuple(_profile(each) for each in fields["profiles"].items())
+    profiles = tuple(_profile(value) for value in fields["profiles"].items())
     verbosity = fields["verbosity"].member(ProfilingVerbosity)
     changed = {name: read(fields[name]) for name, read in OPTIONAL.items() if name in fields}
     return network, BuildOptions(None, profiles, verbosity, absent=numbers, **changed)
@@ -80,20 +82,20 @@ def _form(node: JsonValue) -> tuple[str, str]:
 
 def _written(profile: IOptimizationProfile) -> dict[str, Any]:
     return {
-        "shapes": [_written_range(name, each) for name, each in profile.shapes().items()],
-        "values": [_written_range(name, each) for name, each in profile.values().items()],
+        "shapes": [_written_range(name, range_) for name, range_ in profile.shapes().items()],
+        "values": [_written_range(name, range_) for name, range_ in profile.values().items()],
     }
 
 
 def _written_range(name: str, numbers: Range) -> list[Any]:
-    return [name, *(list(each) for each in numbers)]
+    return [name, *(list(shape) for shape in numbers)]
 
 
 def _profile(node: JsonValue) -> IOptimizationProfile:
     made, fields = IOptimizationProfile(), node.fields(("shapes", "values"))
     for key, take in (("shapes", made.set_shape), ("values", made.set_shape_input)):
-        for each in fields[key].items():
-            name, *numbers = each.items()
+        for value in fields[key].items():
+            name, *numbers = value.items()
             limits = [[number.whole() for number in one.items()] for one in numbers]
             try:
                 take(name.text(), *limits)

@@ -58,7 +58,7 @@ class EngineTensors(Executable):
     @property
     def tensor_names(self) -> list[str]:
         """The names of the inputs, as they were added, and of the outputs, as they were marked."""
-        return [each.name for each in self._tensors()]
+        return [tensor.name for tensor in self._tensors()]
 
     @property
     def num_optimization_profiles(self) -> int:
@@ -103,7 +103,7 @@ class EngineTensors(Executable):
 
         The shapes that depend on the values of others are known when a run ends, to an output allocator.
         """
-        return [each for each in self.shape_inputs if each.type.is_fixed]
+        return [tensor for tensor in self.shape_inputs if tensor.type.is_fixed]
 
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
         """The minimum, optimum and maximum shape of an input in a profile; its own shape three times if none is set."""
@@ -153,13 +153,13 @@ class EngineTensors(Executable):
     def is_debug_tensor(self, name: str) -> bool:
         """Whether a tensor of this name was marked by ``mark_debug``."""
         check_instance("name", name, str)
-        return any(each.name == name for each in self.network.marks.debug)
+        return any(tensor.name == name for tensor in self.network.marks.debug)
 
     @cached_property
     def unfused_tensors(self) -> list[ITensor]:
         """The tensors that are computed outside loops and branches."""
         steps = require_valid(self.network).block.steps
-        return [each for step in steps for each in step.writes if not isinstance(each.producer, IConstantLayer)]
+        return [tensor for step in steps for tensor in step.writes if not isinstance(tensor.producer, IConstantLayer)]
 
     @cached_property
     def _types_within_profiles(self) -> TypeTable:
@@ -180,10 +180,10 @@ class EngineTensors(Executable):
 
     def find_tensor(self, name: str) -> ITensor | None:
         """The input or output of a name, or None."""
-        return next((each for each in self._tensors() if each.name == name), None)
+        return next((tensor for tensor in self._tensors() if tensor.name == name), None)
 
     def _tensors(self) -> list[ITensor]:
-        return self.network.inputs + [each for each in self.network.outputs if not each.is_network_input]
+        return self.network.inputs + [tensor for tensor in self.network.outputs if not tensor.is_network_input]
 
     def _named(self, name: str) -> ITensor:
         tensor = self.find_tensor(name)

@@ -49,16 +49,16 @@ class EngineInspector(Unpicklable, CheckedAttributes):
 
     def get_engine_information(self, format: LayerInformationFormat) -> str:
         """Return a report of all layers, loops, inputs and outputs, as one line a layer or as JSON."""
-        layers = [self._layer(each) for each in self._engine.network.layers]
+        layers = [self._layer(layer) for layer in self._engine.network.layers]
         if self._verbosity is ProfilingVerbosity.NONE:
             layers = []
         if format is LayerInformationFormat.ONELINE:
-            return "\n".join(_line(each) for each in layers)
+            return "\n".join(_line(layer) for layer in layers)
         report = {
             "Layers": layers,
             "Loops": self._loops(),
-            "Passes": [_pass(each) for each in self._engine.notes if each.by in PASSES],
-            "Tactics": [_tactic(each) for each in self._trials],
+            "Passes": [_pass(note) for note in self._engine.notes if note.by in PASSES],
+            "Tactics": [_tactic(trial) for trial in self._trials],
             "Bindings": self._tensors,
         }
         return json.dumps(report, indent=2)
@@ -78,8 +78,8 @@ class EngineInspector(Unpicklable, CheckedAttributes):
         report: dict[str, Any] = {
             "Name": layer.name,
             "LayerType": layer.LABEL,
-            "Inputs": [_tensor(each) for each in layer.inputs if each is not None],
-            "Outputs": [_tensor(each) for each in layer.outputs],
+            "Inputs": [_tensor(tensor) for tensor in layer.inputs if tensor is not None],
+            "Outputs": [_tensor(tensor) for tensor in layer.outputs],
             "Metadata": layer.metadata,
         }
         if isinstance(layer, ILoopBoundaryLayer):
@@ -117,12 +117,12 @@ def _pass(note: Note) -> dict[str, str]:
 
 def _tactic(trial: Trial) -> dict[str, Any]:
     times = {"Milliseconds": trial.seconds, "MillisecondsBefore": trial.before}
-    in_ms = {name: None if each is None else each * 1e3 for name, each in times.items()}
+    in_ms = {name: None if number is None else number * 1e3 for name, number in times.items()}
     return {"Name": trial.by, "Form": trial.form, **in_ms, "Chosen": trial.chosen, "Failure": trial.failure}
 
 
 def _line(layer: Any) -> str:
     if isinstance(layer, str):
         return layer
-    names = [", ".join(each["Name"] for each in layer[side]) for side in ("Inputs", "Outputs")]
+    names = [", ".join(value["Name"] for value in layer[side]) for side in ("Inputs", "Outputs")]
     return f"{layer['Name']} [{layer['LayerType']}]: {names[0]} -> {names[1]}"

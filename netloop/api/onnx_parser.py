@@ -142,14 +142,14 @@ class OnnxModelReader(Unpicklable, WithStatement):
         except ModelError as error:
             self._refuse(error.findings, model.name)
             return None
-        for each in model.forgiven.findings:
-            self._logger.log(ILogger.WARNING, str(each))
+        for finding in model.forgiven.findings:
+            self._logger.log(ILogger.WARNING, str(finding))
         return importer
 
     def _refuse(self, findings: Any, file: str = "") -> bool:
-        self._errors += [ParserError(each, file) for each in findings]
-        for each in findings:
-            self._logger.log(ILogger.ERROR, str(each))
+        self._errors += [ParserError(finding, file) for finding in findings]
+        for finding in findings:
+            self._logger.log(ILogger.ERROR, str(finding))
         return False
 
     # ------------------------------------------------------------------ errors
@@ -221,7 +221,7 @@ class OnnxParser(OnnxModelReader):
         loaded = self._loaded
         fits = fits and loaded is not None and self._add(loaded, INetworkDefinition()) is not None
         count = 0 if loaded is None else len(loaded.proto.graph.node)
-        wrong = {each.node() for each in self._errors[before:]}
+        wrong = {error.node() for error in self._errors[before:]}
         if loaded is not None and not fits:
             wrong |= {node.outermost for nodes in unknown_operators(loaded).values() for node in nodes}
         self._subgraphs = _runs(count, wrong)

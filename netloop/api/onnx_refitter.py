@@ -69,8 +69,12 @@ class OnnxParserRefitter(OnnxModelReader):
 
 def _initializers(network: INetworkDefinition) -> dict[str, Array]:
     """The arrays of the initializers that became constants of a network, by name."""
-    constants = (each for each in network.layers if isinstance(each, IConstantLayer))
-    return {each.name: each.weights for each in constants if each.metadata == f"[ONNX Initializer: {each.name}]"}
+    constants = (layer for layer in network.layers if isinstance(layer, IConstantLayer))
+    return {
+        constant.name: constant.weights
+        for constant in constants
+        if constant.metadata == f"[ONNX Initializer: {constant.name}]"
+    }
 
 
 def _refused(model: Model, what: str, why: str) -> Finding:

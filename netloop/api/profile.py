@@ -19,7 +19,7 @@ class Range(NamedTuple):
     def holds(self, numbers: Sequence[int]) -> bool:
         """Whether all numbers are between the minimum and the maximum."""
         return len(numbers) == len(self.min) and all(
-            low <= each <= high for low, each, high in zip(self.min, numbers, self.max, strict=True)
+            low <= number <= high for low, number, high in zip(self.min, numbers, self.max, strict=True)
         )
 
 
@@ -55,11 +55,11 @@ class IOptimizationProfile(CheckedAttributes):
 
     def get_shape(self, input: str) -> list[Dims]:
         """The minimum, optimum and maximum shape of an input; empty if none is set."""
-        return [Dims(each) for each in self._shapes.get(input, ())]
+        return [Dims(shape) for shape in self._shapes.get(input, ())]
 
     def get_shape_input(self, input: str) -> list[list[int]]:
         """The minimum, optimum and maximum values of a shape input; empty if none are set."""
-        return [list(each) for each in self._values.get(input, ())]
+        return [list(shape) for shape in self._values.get(input, ())]
 
     def shapes(self) -> dict[str, Range]:
         """The ranges of shapes, by the name of the input."""

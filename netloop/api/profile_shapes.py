@@ -25,11 +25,11 @@ def types_within(network: INetworkDefinition, profiles: Sequence[IOptimizationPr
 
     A dim is known if a layer reads it from a shape input, and each profile has the same minimum and maximum for it.
     """
-    found: dict[ITensor, TensorType] = {each: each.type for each in network.inputs}
+    found: dict[ITensor, TensorType] = {tensor: tensor.type for tensor in network.inputs}
     for layer in network.layers:
         source = _dims_of(layer)
         fixed = [] if source is None else _fixed(source.name, profiles)
-        if any(each > 0 for each in fixed):
+        if any(number > 0 for number in fixed):
             inferred = TypeTable(found).of(layer.outputs[0])
             if not isinstance(inferred, Finding) and inferred.rank == len(fixed):
                 found[layer.outputs[0]] = inferred.with_shape(_refined(inferred.shape, fixed))
@@ -50,8 +50,8 @@ def _fixed(name: str, profiles: Sequence[IOptimizationProfile]) -> list[int]:
     ranges = [profile.values().get(name) for profile in profiles]
     if not ranges or None in ranges:
         return []
-    limits = [each for found in ranges if found is not None for each in (found.min, found.max)]
-    return [each[0] if len(set(each)) == 1 else UNKNOWN for each in zip(*limits, strict=False)]
+    limits = [shape for found in ranges if found is not None for shape in (found.min, found.max)]
+    return [entry[0] if len(set(entry)) == 1 else UNKNOWN for entry in zip(*limits, strict=False)]
 
 
 def _refined(shape: Shape, fixed: Sequence[int]) -> Shape:

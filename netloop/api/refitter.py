@@ -61,11 +61,11 @@ class Refitter(LoggedObject):
         self._absent: set[IConstantLayer] = set() if isinstance(engine, ShardedEngine) else engine.absent
         super().__init__(logger)
         self._holders: dict[str, list[IConstantLayer]] = {}
-        for each in engine.refittable_constants:
-            self._holders.setdefault(engine.network.weights_name(each), []).append(each)
+        for constant in engine.refittable_constants:
+            self._holders.setdefault(engine.network.weights_name(constant), []).append(constant)
         network = engine.network
         self._present = {
-            network.weights_name(each): each.weights for each in network if isinstance(each, IConstantLayer)
+            network.weights_name(layer): layer.weights for layer in network if isinstance(layer, IConstantLayer)
         }
         marked_only = not isinstance(engine, ShardedEngine) and engine.build_options.marked_only
         self._parts = {} if marked_only else _parts_of(engine.network)
@@ -95,7 +95,7 @@ class Refitter(LoggedObject):
         return self._roles(self.get_missing_weights())
 
     def _roles(self, names: Iterable[str]) -> tuple[list[str], list[WeightsRole]]:
-        layers = [each.name for name in names for each in self._holders[name]]
+        layers = [holder.name for name in names for holder in self._holders[name]]
         return layers, [WeightsRole.CONSTANT] * len(layers)
 
     def get_named_weights(self, weights_name: str) -> Weights:
@@ -126,7 +126,7 @@ class Refitter(LoggedObject):
         if check_instance("name", name, str) not in self._holders:
             return self._refuse_name(name)
         array = weights_array(weights)
-        if not self._fit(repr(name), array, [each.weights for each in self._holders[name]]):
+        if not self._fit(repr(name), array, [holder.weights for holder in self._holders[name]]):
             return False
         self.unset_named_weights(name)
         if on_device:
@@ -143,12 +143,14 @@ class Refitter(LoggedObject):
         """Set new weights of a layer, of the same size and element type; whether they fit."""
         check_instance("layer_name", layer_name, str)
         if check_member("role", role, WeightsRole) is WeightsRole.CONSTANT:
-            named = (name for name, layers in self._holders.items() for each in layers if each.name == layer_name)
+            named = (
+                name for name, layers in self._holders.items() for constant in layers if constant.name == layer_name
+            )
             return self.set_named_weights(next(named, layer_name), weights)
         part, array = (layer_name, role), weights_array(weights)
         if part not in self._parts:
             return self._refuse_part(*part)
-        if not self._fit(f"of {layer_name!r}", array, [_held(each, role) for each in self._parts[part]]):
+        if not self._fit(f"of {layer_name!r}", array, [_held(layer, role) for layer in self._parts[part]]):
             return False
         self._new_parts[part] = array.copy()
         return True
@@ -156,14 +158,14 @@ class Refitter(LoggedObject):
     def _fit(self, which: str, array: Array, present: Iterable[Array]) -> bool:
         for wanted in present:
             if array.dtype != wanted.dtype or array.size != wanted.size:
-                given, needed = (f"{each.size} of {type_name(each.dtype)}" for each in (array, wanted))
+                given, needed = (f"{other.size} of {type_name(other.dtype)}" for other in (array, wanted))
                 return self._refuse(f"the weights {which} are {needed}, and were given {given}")
         return True
 
     def unset_named_weights(self, weights_name: str) -> bool:
         """Forget new weights that are not in the engine yet, and weights on the device; whether there were any."""
         found = self._new.pop(weights_name, None), self._on_device.pop(weights_name, None)
-        return any(each is not None for each in found)
+        return any(array is not None for array in found)
 
     def refit_cuda_engine(self) -> bool:
         """Put the new weights into the engine; calls in progress keep the old ones.
@@ -221,7 +223,7 @@ class Refitter(LoggedObject):
 
     def _refuse_part(self, name: str, role: WeightsRole) -> bool:
         roles = [
-            each.name for layer, each in (*self._parts, *zip(*self._roles(self._holders), strict=True)) if layer == name
+            role.name for layer, role in (*self._parts, *zip(*self._roles(self._holders), strict=True)) if layer == name
         ]
         if roles:
             return self._refuse(f"the weights of {name!r} have the role {' or '.join(roles)}, not {role.name}")

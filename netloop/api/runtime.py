@@ -31,7 +31,7 @@ class Runtime(WithStatement, LoggedObject):
     dla_workspace_allocation_strategy: DLAWorkspaceAllocationStrategy = DLAWorkspaceAllocationStrategy.DEFAULT
     engine_host_code_allowed: bool = False
     gpu_allocator: IGpuAllocator | None = None
-    tempfile_control_flags: int = sum(1 << int(each) for each in TempfileControlFlag)
+    tempfile_control_flags: int = sum(1 << int(flag) for flag in TempfileControlFlag)
     temporary_directory: str = ""
 
     CHECKS = {"gpu_allocator": none_or(IGpuAllocator), "tempfile_control_flags": whole(0)}
@@ -56,7 +56,7 @@ class Runtime(WithStatement, LoggedObject):
 
         None, with the reason in the log, if the plan is damaged, truncated, or not a plan.
         """
-        source = next((each for each in (stream_reader, stream_reader_v2) if each is not None), serialized_engine)
+        source = next((reader for reader in (stream_reader, stream_reader_v2) if reader is not None), serialized_engine)
         self._log_ignored_settings()
         try:
             network, options = read_plan(read_from(source) if isinstance(source, READERS) else _bytes(source))

@@ -104,9 +104,11 @@ class SlotEngine(Unpicklable):
             counts = self.slots, self.trips
             self._source = SlotSource(served, lengths, at, constants, weights, max_trips, names, forms, *counts)
             self._programs = ProgramCache(served, partial(Slots, self._source))
-            if not self._programs.shape_inputs and all(each.type.is_fixed for each in served.inputs):
+            if not self._programs.shape_inputs and all(tensor.type.is_fixed for tensor in served.inputs):
                 # what is refused is refused now, and not with the first request
-                self._programs.find({each: jax.ShapeDtypeStruct(each.shape, each.type.dtype) for each in served.inputs})
+                self._programs.find(
+                    {tensor: jax.ShapeDtypeStruct(tensor.shape, tensor.type.dtype) for tensor in served.inputs}
+                )
 
     def __repr__(self) -> str:
         return f"<SlotEngine, {len(self._running)} of {self.slots} slots, {len(self._waiting)} requests waiting>"
@@ -126,7 +128,7 @@ class SlotEngine(Unpicklable):
     def streamed(self) -> list[str]:
         """The names of the outputs whose rows stream, in the latest program; empty before the first request."""
         latest = self._programs.latest
-        return [each.name for each in latest.streams] if latest else []
+        return [stream.name for stream in latest.streams] if latest else []
 
     def submit(
         self, inputs: Mapping[str, Any], on_row: Callable[[SlotRequest, Rows], Any] | None = None
@@ -143,8 +145,8 @@ class SlotEngine(Unpicklable):
         """
         require_jax()
         given = check_values(self.network.inputs, inputs)
-        named = ((tensor.name, each) for tensor, each in given.items())
-        copies = {name: np.array(each) if isinstance(each, np.ndarray) else each for name, each in named}
+        named = ((tensor.name, value) for tensor, value in given.items())
+        copies = {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in named}
         request = SlotRequest(self, copies, on_row)
         with self._lock:
             self._waiting.append(request)
@@ -162,14 +164,14 @@ class SlotEngine(Unpicklable):
                 mine += self._submitted(source, self.slots - len(mine))
                 if not mine:
                     return
-                if not any(each.is_over for each in mine):
+                if not any(request.is_over for request in mine):
                     self.step()
-                over = [each for each in mine if each.is_over]
-                mine = [each for each in mine if not each.is_over]
+                over = [request for request in mine if request.is_over]
+                mine = [request for request in mine if not request.is_over]
                 yield from over
         finally:
-            for each in mine:
-                each.cancel()
+            for request in mine:
+                request.cancel()
 
     def _submitted(self, source: Iterator[Mapping[str, Any]], most: int) -> list[SlotRequest]:
         found: list[SlotRequest] = []
@@ -196,7 +198,9 @@ class SlotEngine(Unpicklable):
             self._leave_ended()
             with pinned_settings():
                 over = self._fill()
-                for group in dict.fromkeys(each.group for each in self._running.values() if each.group is not None):
+                for group in dict.fromkeys(
+                    request.group for request in self._running.values() if request.group is not None
+                ):
                     over += self._generate(group)
             self._report()
             return over
@@ -223,7 +227,7 @@ class SlotEngine(Unpicklable):
         return over
 
     def _begin(self, request: SlotRequest) -> None:
-        given = {each: request.inputs[each.name] for each in self._source.network.inputs}
+        given = {tensor: request.inputs[tensor.name] for tensor in self._source.network.inputs}
         with pinned_settings():
             group = self._programs.find(given)
             prefix = group.prefill(list(given.values()))
@@ -239,7 +243,7 @@ class SlotEngine(Unpicklable):
 
     def _generate(self, group: Slots) -> list[SlotRequest]:
         """Make iterations of the requests of one program; return those that are over."""
-        running = {slot: each for slot, each in self._running.items() if each.group is group}
+        running = {slot: request for slot, request in self._running.items() if request.group is group}
         generated = _generated(group, list(running.values()))
         if generated is None:
             group.clear()
@@ -268,11 +272,11 @@ class SlotEngine(Unpicklable):
         if failure is not None:
             request.fail(ExecutionError(failure))
         else:
-            request.end(outputs, [each.name for each in self.network.outputs])
+            request.end(outputs, [tensor.name for tensor in self.network.outputs])
 
     def _leave_ended(self) -> None:
         """Free the slots of requests that have ended, also those of a step that was interrupted."""
-        for slot in [slot for slot, each in self._running.items() if each.is_over]:
+        for slot in [slot for slot, request in self._running.items() if request.is_over]:
             self._leave(slot)
 
     def _leave(self, slot: int) -> None:
@@ -306,9 +310,9 @@ def _options(
 
 
 def _device_weights(network: INetworkDefinition, constants: list[IConstantLayer]) -> DeviceWeights:
-    if any(each.outputs[0].type.is_string for each in constants):
+    if any(constant.outputs[0].type.is_string for constant in constants):
         require_program(network, network.types)  # refuses strings, which no device has
-    return [device_copy(each.evaluate()) for each in constants]
+    return [device_copy(constant.evaluate()) for constant in constants]
 
 
 @contextmanager
@@ -322,11 +326,13 @@ def _failing(requests: list[SlotRequest]) -> Generator[None]:
     try:
         yield
     except Exception as error:
-        for each in requests:
-            each.fail(error)
+        for request in requests:
+            request.fail(error)
     except BaseException as error:
-        for each in requests:
-            each.fail(CancelledError(f"the request was interrupted by {type(error).__name__}"), RequestState.CANCELLED)
+        for request in requests:
+            request.fail(
+                CancelledError(f"the request was interrupted by {type(error).__name__}"), RequestState.CANCELLED
+            )
         raise
 
 
@@ -339,4 +345,4 @@ def _generated(group: Slots, requests: list[SlotRequest]) -> tuple[dict[str, Arr
 
 def _rows(rows: dict[str, Array], slot: int, count: int) -> list[Rows]:
     """The rows of a slot, iteration by iteration."""
-    return [{name: each[trip, slot, ...].copy() for name, each in rows.items()} for trip in range(count)]
+    return [{name: row[trip, slot, ...].copy() for name, row in rows.items()} for trip in range(count)]

@@ -134,8 +134,8 @@ class SlotRequest(Unpicklable):
             ExecutionError: a stream has less room than there are rows.
         """
         assert self.group is not None
-        rows = {each.name: [row[each.name] for row in self._rows] for each in self.group.streams}
-        streamed = {each.name: each.stack(rows[each.name], outputs) for each in self.group.streams}
+        rows = {stream.name: [row[stream.name] for row in self._rows] for stream in self.group.streams}
+        streamed = {stream.name: stream.stack(rows[stream.name], outputs) for stream in self.group.streams}
         found = {**outputs, **streamed}
         self._outputs = {name: found[name] for name in names}
         self._leave(RequestState.DONE)

@@ -22,7 +22,7 @@ def fixed_type(tensor: ITensor, shapes: Shapes) -> TensorType:
     if not isinstance(kind, TensorType) or kind.is_string:
         what = f"input {tensor.name!r} is {kind}, and steps of sequences take arrays of numbers"
         raise NetworkError(Finding("NL646", what, "", reason("NL646"), at=tensor))
-    shape = tuple(shapes.get(tensor.name, [1 if each == UNKNOWN else each for each in kind.shape]))
+    shape = tuple(shapes.get(tensor.name, [1 if length == UNKNOWN else length for length in kind.shape]))
     return TensorType(kind.dtype, shape)
 
 
@@ -46,10 +46,10 @@ def require_names(engine: ICudaEngine, states: Mapping[str, str], shapes: Mappin
     """
     if not isinstance(states, Mapping):
         raise TypeError(f"states are a dict from inputs to outputs, such as {{'h0': 'h0n'}}, not {states!r}")
-    inputs = [each.name for each in engine.network.inputs]
-    outputs = [each.name for each in engine.network.outputs]
-    listed = [("input", each, inputs) for each in (*states, *shapes)]
-    for what, name, known in [*listed, *(("output", each, outputs) for each in states.values())]:
+    inputs = [tensor.name for tensor in engine.network.inputs]
+    outputs = [tensor.name for tensor in engine.network.outputs]
+    listed = [("input", state, inputs) for state in (*states, *shapes)]
+    for what, name, known in [*listed, *(("output", state, outputs) for state in states.values())]:
         if name not in known:
             hint = did_you_mean(str(name), known)
             raise ValueError(f"the network has no {what} {name!r}" + (hint and f"; {hint}"))
@@ -65,7 +65,7 @@ def require_pairs(
     Raises:
         NetworkError: one is not.
     """
-    before, after = {each.name: each for each in inputs}, {each.name: each for each in outputs}
+    before, after = {tensor.name: tensor for tensor in inputs}, {tensor.name: tensor for tensor in outputs}
     findings: list[Finding] = []
     for name, new in states.items():
         wanted, found = table[before[name]], table[after[new]]

@@ -65,19 +65,19 @@ class Stepper(Unpicklable):
         self.engine, shapes = check_instance("engine", engine, ICudaEngine), dict(shapes or {})
         require_weights(engine)
         require_names(engine, states, shapes)
-        tensors, outputs = engine.network.inputs, [each.name for each in engine.network.outputs]
-        types = {each: fixed_type(each, shapes) for each in tensors}
+        tensors, outputs = engine.network.inputs, [tensor.name for tensor in engine.network.outputs]
+        types = {tensor: fixed_type(tensor, shapes) for tensor in tensors}
         require_pairs(tensors, engine.network.outputs, states, TypeTable(types))
-        self._types = {each.name: of for each, of in types.items()}
-        self._states = [each for each in tensors if each.name in states]
-        self._others = [each for each in tensors if each.name not in states]
-        self.inputs, self.outputs = [each.name for each in self._others], [*outputs]
+        self._types = {key.name: of for key, of in types.items()}
+        self._states = [tensor for tensor in tensors if tensor.name in states]
+        self._others = [tensor for tensor in tensors if tensor.name not in states]
+        self.inputs, self.outputs = [other.name for other in self._others], [*outputs]
         for name in states.values():
             self.outputs.remove(name)
         # the states, then the other inputs, in the order of the program
-        places = {each: place for place, each in enumerate((*self._states, *self._others))}
-        self._in_order = _picking(places[each] for each in tensors)
-        self._next = _picking(outputs.index(states[each.name]) for each in self._states)
+        places = {state: place for place, state in enumerate((*self._states, *self._others))}
+        self._in_order = _picking(places[tensor] for tensor in tensors)
+        self._next = _picking(outputs.index(states[state.name]) for state in self._states)
         self._returned = _picking(map(outputs.index, self.outputs))
         self._lock, self._ready = threading.Lock(), None
         self.reset(initial)
@@ -144,7 +144,7 @@ class Stepper(Unpicklable):
 
         The next step deletes those that the engine donates.
         """
-        return {each.name: array for each, array in zip(self._states, self._held, strict=True)}
+        return {state.name: array for state, array in zip(self._states, self._held, strict=True)}
 
     def reset(self, states: Mapping[str, Any] | None = None) -> None:
         """Begin anew: set the states, by the name of the input; to zeros those that are not given.
@@ -154,22 +154,22 @@ class Stepper(Unpicklable):
             InputError: a state does not fit.
         """
         given = dict(states or {})
-        unknown = given.keys() - {each.name for each in self._states}
+        unknown = given.keys() - {state.name for state in self._states}
         if unknown:
             raise ValueError(f"there is no state {min(map(str, unknown))!r} to set")
-        for each in self._states:
-            of = self._types[each.name]
-            given.setdefault(each.name, np.zeros(of.shape, of.dtype))
+        for state in self._states:
+            of = self._types[state.name]
+            given.setdefault(state.name, np.zeros(of.shape, of.dtype))
         arrays = check_values(self._states, given)
-        for each, array in arrays.items():
-            require_type(each.name, array, self._types[each.name])
+        for key, array in arrays.items():
+            require_type(key.name, array, self._types[key.name])
         with pinned_settings(), self._lock:
             # a step may delete what it is given, so it gets copies
             self._held = tuple(jax.device_put(array, may_alias=False) for array in arrays.values())
 
 
 def _require_states(arrays: Iterable[jax.Array]) -> None:
-    if any(each.is_deleted() for each in arrays):
+    if any(array.is_deleted() for array in arrays):
         what, fix = "the states are lost, because a step failed that had donated them", "reset the Stepper"
         raise InputError(Finding("NL626", what, "", reason("NL626"), fix))
 
@@ -179,4 +179,4 @@ def _picking(places: Iterable[int]) -> Pick:
     chosen = [*places]
     if len(chosen) > 1:
         return operator.itemgetter(*chosen)
-    return lambda given: tuple(given[each] for each in chosen)
+    return lambda given: tuple(given[number] for number in chosen)

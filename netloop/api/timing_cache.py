@@ -37,7 +37,7 @@ class ITimingCache:
 
     def serialize(self) -> IHostMemory:
         """The bytes of the cache, ready to be written to a file."""
-        entries = [[str(key), str(each.tacticHash), repr(each.timingMSec)] for key, each in self._entries.items()]
+        entries = [[str(key), str(value.tacticHash), repr(value.timingMSec)] for key, value in self._entries.items()]
         return IHostMemory(to_json({"format": FORMAT, "machines": sorted(self.machines), "entries": entries}))
 
     def combine(self, input_cache: ITimingCache, ignore_mismatch: bool) -> bool:
@@ -96,7 +96,9 @@ def read_timing_cache(data: Any) -> ITimingCache | None:
             return None
         for node in fields["entries"].items():
             made.update(*_entry(node))
-        made.machines = frozenset(each.text() for each in (fields["machines"].items() if "machines" in fields else ()))
+        made.machines = frozenset(
+            value.text() for value in (fields["machines"].items() if "machines" in fields else ())
+        )
     except (FileFormatError, ValueError):
         return None
     return made

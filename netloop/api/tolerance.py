@@ -40,7 +40,7 @@ class Tolerance:
         dtype = expected[0].dtype
         if not jnp.issubdtype(dtype, jnp.floating):
             return Limits(0.0, 0.0, 0.0)
-        numbers = np.concatenate([each.astype(np.float64).reshape(-1) for each in expected])
+        numbers = np.concatenate([array.astype(np.float64).reshape(-1) for array in expected])
         sizes = np.abs(numbers[np.isfinite(numbers)])
         usual, largest = float(jnp.finfo(dtype).eps) ** 0.5, float(sizes.max(initial=0))
         # divided by the largest one, as squares of extreme numbers are infinite or zero

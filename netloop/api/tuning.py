@@ -88,7 +88,7 @@ def _tuned(engines: _Engines, network: INetworkDefinition, tuning: Tuning) -> Tu
     known = decisions.known(names)
     if len(known) < len(names):
         if tuning.requires_known:
-            what = f"the timing cache has no forms of {', '.join(each for each in names if each not in known)}"
+            what = f"the timing cache has no forms of {', '.join(name for name in names if name not in known)}"
             raise NetworkError(Finding("NL625", what, reason("NL625")))
         if not tuning.measures:
             forms = {name: form for name, form in known.items() if form != RULE}
@@ -148,5 +148,5 @@ def notes_of(options: BuildOptions, trials: Sequence[Trial]) -> list[Note]:
     if options.forms and options.tuned_on != this_machine():
         return [Note(BY, f"rules decide, because the engine was tuned on another machine: {options.tuned_on}")]
     if trials:
-        return [Note(BY, str(each)) for each in trials]
+        return [Note(BY, str(trial)) for trial in trials]
     return [Note(BY, f"{name} {form}: measured before") for name, form in options.forms]

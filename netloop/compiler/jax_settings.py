@@ -39,11 +39,11 @@ class pinned_settings:
         self._entered: list[AbstractContextManager[Any]] = [jax.enable_x64(True)]
         if present(jax.config) != WANTED:
             self._entered += [setting(wanted) for wanted, setting in PINNED.values()]
-        for each in self._entered:
-            each.__enter__()
+        for manager in self._entered:
+            manager.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: Any) -> None:
-        for each in reversed(self._entered):
-            each.__exit__(kind, error, *rest)
+        for manager in reversed(self._entered):
+            manager.__exit__(kind, error, *rest)
         if isinstance(error, DEVICE_ERRORS):
             raise ExecutionError(device_finding(error)) from error

@@ -117,9 +117,9 @@ def _end_by_interrupt() -> None:
     """End the process as Python ends one that Ctrl-C ends, except that objects are not destroyed."""
     atexit.unregister(_end)
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] (multiprocessing ends its processes by it too)
-    for each in gc.get_objects():
-        if issubclass(type(each), io.IOBase):
+    for object_ in gc.get_objects():
+        if issubclass(type(object_), io.IOBase):
             with suppress(Exception):
-                each.flush()
+                object_.flush()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.raise_signal(signal.SIGINT)

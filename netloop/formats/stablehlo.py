@@ -63,13 +63,13 @@ def function_of(
 ) -> tuple[PureFunction, NamedWeights, dict[str, jax.ShapeDtypeStruct]]:
     """The function that ``exported`` writes, its weights, and the types of its inputs; it raises the same errors."""
     function, weights = to_jax(network)
-    types = {each.name: _type_of(each, shapes or {}, batch) for each in network.inputs}
+    types = {tensor.name: _type_of(tensor, shapes or {}, batch) for tensor in network.inputs}
     if batch is not None:
         function = _by_row(function, weights, network, types)
         (rows,) = export.symbolic_shape(batch)
-        for each in _with_rows(network.inputs):
-            known = types[each.name]
-            types[each.name] = jax.ShapeDtypeStruct((rows, *known.shape[1:]), known.dtype)
+        for row in _with_rows(network.inputs):
+            known = types[row.name]
+            types[row.name] = jax.ShapeDtypeStruct((rows, *known.shape[1:]), known.dtype)
     return function, weights, types
 
 
@@ -96,7 +96,7 @@ def _type_of(tensor: ITensor, shapes: Shapes, batch: str | None) -> jax.ShapeDty
 
 
 def _with_rows(tensors: Sequence[ITensor]) -> list[ITensor]:
-    return [each for each in tensors if each.type.is_tensor and each.shape[:1] == (UNKNOWN,)]
+    return [tensor for tensor in tensors if tensor.type.is_tensor and tensor.shape[:1] == (UNKNOWN,)]
 
 
 def _by_row(
@@ -106,18 +106,18 @@ def _by_row(
 
     The network's lengths are integers, so that it cannot be traced with symbolic ones; ``vmap`` of a single row can.
     """
-    names = [each.name for each in _with_rows(network.inputs)]
-    fixed = [each.name for each in network.outputs if each not in _with_rows(network.outputs)]
+    names = [row.name for row in _with_rows(network.inputs)]
+    fixed = [tensor.name for tensor in network.outputs if tensor not in _with_rows(network.outputs)]
     if fixed or not names:
         which = f"output {fixed[0]!r} has no rows" if names else "no input has rows"
         _refuse(f"{which}, as its first axis is not open")
 
     def rows(weights: Arrays, inputs: Arrays) -> dict[str, jax.Array]:
         def one(row: Arrays) -> dict[str, jax.Array]:
-            return function(weights, {**inputs, **{name: each[None] for name, each in row.items()}})
+            return function(weights, {**inputs, **{name: value[None] for name, value in row.items()}})
 
         outputs = jax.vmap(one)({name: inputs[name] for name in names})
-        return {name: each.reshape(each.shape[0], *each.shape[2:]) for name, each in outputs.items()}
+        return {name: array.reshape(array.shape[0], *array.shape[2:]) for name, array in outputs.items()}
 
     _require_same(function, rows, weights, _drawn(types, names))
     return rows
@@ -132,8 +132,8 @@ def _drawn(types: Mapping[str, jax.ShapeDtypeStruct], names: Sequence[str]) -> d
 
 def _require_same(function: PureFunction, rows: PureFunction, weights: Arrays, inputs: Arrays) -> None:
     together, apart = function(weights, inputs), rows(weights, inputs)
-    for name, each in together.items():
-        one, other = np.asarray(each), np.asarray(apart[name])
+    for name, array in together.items():
+        one, other = np.asarray(array), np.asarray(apart[name])
         if one.shape != other.shape or not np.allclose(one, other, rtol=1e-2, atol=1e-3, equal_nan=True):
             _refuse(f"rows of output {name!r} change with rows that are none of theirs")
 

@@ -34,8 +34,8 @@ from netloop.values.string_arrays import KINDS_OF_TEXT, type_name
 from netloop.values.types import Array, data_type, numpy_type
 
 TYPES = {
-    each.value: numpy_type(each)
-    for each in (DataType.FLOAT, DataType.HALF, DataType.INT8, DataType.INT32, DataType.BOOL, DataType.INT64)
+    number.value: numpy_type(number)
+    for number in (DataType.FLOAT, DataType.HALF, DataType.INT8, DataType.INT32, DataType.BOOL, DataType.INT64)
 }
 """The element types by their numbers in files."""
 
@@ -185,7 +185,7 @@ def _read_binary(file: _File, header: Header) -> Array:
     """Read the elements of a buffer of version 2."""
     what = f"buffer {quoted(header.name)}"
     digits = file.expect(_SHAPE, f"the shape of {what}, such as (2, 3), and a space")[1]
-    shape = tuple(int(each) for each in digits.split(b",") if each.strip())
+    shape = tuple(int(word) for word in digits.split(b",") if word.strip())
     if len(shape) > Dims.MAX_DIMS or math.prod(max(1, length) for length in shape) > LARGEST:
         file.refuse(f"{what} has the shape {shape}", "it has too many axes or elements")
     raw = file.take(math.prod(shape) * header.dtype.itemsize, what)
@@ -217,8 +217,8 @@ def _numbers(file: _File, header: Header, line: bytes) -> Iterator[int]:
     """The bit patterns in a line of hexadecimal numbers."""
     digits = 2 * header.dtype.itemsize
     pattern = re.compile(rb"0?[01]" if header.dtype == np.bool_ else rb"[0-9a-fA-F]{1,%d}" % digits)
-    for each in _WORD.finditer(line):
-        if not pattern.fullmatch(each[0]):
+    for match_ in _WORD.finditer(line):
+        if not pattern.fullmatch(match_[0]):
             why = f"{header.dtype} has at most {digits} hexadecimal digits"
-            file.refuse(f"buffer {quoted(header.name)} has the element {quoted(each[0])}", why)
-        yield int(each[0], 16)
+            file.refuse(f"buffer {quoted(header.name)} has the element {quoted(match_[0])}", why)
+        yield int(match_[0], 16)

@@ -23,7 +23,9 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
         InputError: one is missing, unknown, or of another element type or shape; all of these are reported.
     """
     if not isinstance(given, Mapping):
-        call = f"{{{', '.join(f'{each.name!r}: ...' for each in tensors[:2])}{', ...' if len(tensors) > 2 else ''}}}"
+        call = (
+            f"{{{', '.join(f'{tensor.name!r}: ...' for tensor in tensors[:2])}{', ...' if len(tensors) > 2 else ''}}}"
+        )
         raise TypeError(f"inputs must be a dict from names to arrays, not {type(given).__name__}: write {call}")
     # The common case, decided without building any finding: this runs in every call of an engine.
     if len(given) == len(tensors) and all(_fits(tensor, given.get(tensor.name)) for tensor in tensors):
@@ -67,11 +69,11 @@ def refuse_tracers(arrays: Mapping[ITensor, Any]) -> None:
     Raises:
         InputError: one is.
     """
-    traced = [each for each, value in arrays.items() if any(isinstance(array, Tracer) for array in _parts(value))]
+    traced = [key for key, value in arrays.items() if any(isinstance(array, Tracer) for array in _parts(value))]
     if traced:
         fix = "inside jit, grad and vmap use the function that netloop.to_jax(network) returns"
         raise InputError(
-            *(Finding("NL607", f"JAX is tracing input {each.name!r}", "", reason("NL607"), fix) for each in traced)
+            *(Finding("NL607", f"JAX is tracing input {tensor.name!r}", "", reason("NL607"), fix) for tensor in traced)
         )
 
 
@@ -85,8 +87,8 @@ def refuse_deleted(tensors: Sequence[ITensor], arrays: Sequence[Any]) -> None:
     if gone:
         fix = "pass the output that took its place, or compile without donating the input"
         whys = (
-            Finding("NL626", f"the array of input {each.name!r} is deleted", "", reason("NL626"), fix, at=each)
-            for each in gone
+            Finding("NL626", f"the array of input {tensor.name!r} is deleted", "", reason("NL626"), fix, at=tensor)
+            for tensor in gone
         )
         raise InputError(*whys)
 
@@ -119,7 +121,7 @@ def _value(given: Any, declared: TensorType) -> Any:
     if not isinstance(given, list | tuple):
         raise ValueError(f"a sequence must be a list or tuple of arrays, not {type(given).__name__}")
     parts: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
-    return Tensors(_array(each, declared) for each in parts)
+    return Tensors(_array(part, declared) for part in parts)
 
 
 def _map(given: Any, declared: MapType) -> Map:
@@ -137,7 +139,7 @@ def _column(given: list[Any], dtype: np.dtype[Any]) -> Array:
     if dtype == STRING:
         return string_array(np.array(given, object))
     number = numbers.Integral if dtype.kind == "i" else numbers.Real
-    others = [type(each).__name__ for each in given if isinstance(each, bool) or not isinstance(each, number)]
+    others = [type(value).__name__ for value in given if isinstance(value, bool) or not isinstance(value, number)]
     if others:
         raise ValueError(f"{type_name(dtype)} stands for {number.__name__.lower()} numbers, not {others[0]}")
     try:

@@ -37,7 +37,7 @@ def completed(results: T) -> T:
     """
     # XLA's client for CPUs returns at once, and ends the process where an array is read whose computation has failed;
     # of JAX's functions, only this one raises
-    arrays = [each for each in jax.tree.leaves(results) if isinstance(each, jax.Array)]
+    arrays = [leaf for leaf in jax.tree.leaves(results) if isinstance(leaf, jax.Array)]
     if arrays and any(device.platform == "cpu" for device in arrays[0].devices()):
         jax.block_until_ready(arrays)
     return results

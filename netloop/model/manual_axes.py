@@ -29,7 +29,7 @@ def while_loop(goes_on: Callable[[Any], Any], body: Callable[[Any], Any], carry:
         return lax.while_loop(goes_on, body, carry)
     carry = _settled(body, goes_on, carry)
     look(varying_axes(jax.eval_shape(goes_on, carry)))
-    return lax.while_loop(goes_on, lambda each: _varying_like(body(each), each), carry)
+    return lax.while_loop(goes_on, lambda value: _varying_like(body(value), value), carry)
 
 
 def scan(body: Callable[[Any, Any], Any], carry: Any, rows: Any, unroll: int = 1) -> Any:
@@ -41,9 +41,9 @@ def scan(body: Callable[[Any, Any], Any], carry: Any, rows: Any, unroll: int = 1
         after, made = body(carry, row)
         return _varying_like(after, carry), made
 
-    first = jax.tree.map(lambda each: lax.full(each.shape[1:], 0, each.dtype), rows)
+    first = jax.tree.map(lambda row: lax.full(row.shape[1:], 0, row.dtype), rows)
     first = _varying_like(first, rows)
-    return lax.scan(iterate, _settled(lambda each: body(each, first)[0], None, carry), rows, unroll=unroll)
+    return lax.scan(iterate, _settled(lambda value: body(value, first)[0], None, carry), rows, unroll=unroll)
 
 
 def cond(condition: Any, *branches: Callable[[], Any], look: Look = no_look) -> Any:
@@ -51,14 +51,14 @@ def cond(condition: Any, *branches: Callable[[], Any], look: Look = no_look) -> 
     if not _is_tracked():
         return lax.cond(condition, *branches)
     look(varying_axes(condition))
-    results = [jax.eval_shape(each) for each in branches]
+    results = [jax.eval_shape(branch) for branch in branches]
     least = varying_axes(condition)
 
     def widened(branch: Callable[[], Any]) -> Callable[[], Any]:
         def run() -> Any:
             made = branch()
-            for each in results:
-                made = _varying_like(made, each, least)
+            for result in results:
+                made = _varying_like(made, result, least)
             return made
 
         return run

@@ -39,10 +39,10 @@ class Marks:
     def copied(self, tensors: Mapping[ITensor, ITensor], layers: Sequence[Any]) -> Marks:
         """Return the same marks for a copy of the network, given its tensors, and its layers in order."""
         return Marks(
-            dict.fromkeys(tensors[each] for each in self.debug),
+            dict.fromkeys(tensors[tensor] for tensor in self.debug),
             self.unfused,
-            dict.fromkeys(tensors[each] for each in self.shapes),
-            {layers[each.index]: name for each, name in self.names.items()},
+            dict.fromkeys(tensors[shape] for shape in self.shapes),
+            {layers[key.index]: name for key, name in self.names.items()},
             dict(self.refittable),
         )
 
@@ -138,15 +138,17 @@ class MarkMethods(NetworkBase):
         there is none, if one of them has only a part of the array, or if other weights have the name.
         """
         array = weights_array(weights)
-        holders = [each for each in self._constants() if _address(each.weights) == _address(array)]
-        if not holders or any((each.weights.dtype, each.weights.size) != (array.dtype, array.size) for each in holders):
+        holders = [constant for constant in self._constants() if _address(constant.weights) == _address(array)]
+        if not holders or any(
+            (holder.weights.dtype, holder.weights.size) != (array.dtype, array.size) for holder in holders
+        ):
             return False
         if name is None:
-            for each in holders:
-                self.marks.names.pop(each, None)
+            for holder in holders:
+                self.marks.names.pop(holder, None)
             return True
         text("name", name)
-        if any(self.weights_name(each) == name for each in self._constants() if each not in holders):
+        if any(self.weights_name(constant) == name for constant in self._constants() if constant not in holders):
             return False
         self.marks.names.update(dict.fromkeys(holders, name))
         return True
@@ -154,7 +156,7 @@ class MarkMethods(NetworkBase):
     def mark_weights_refittable(self, name: str) -> bool:
         """Let a ``Refitter`` replace weights under ``BuilderFlag.REFIT_INDIVIDUAL``; False if none have the name."""
         check_instance("name", name, str)
-        if all(self.weights_name(each) != name for each in self._constants()):
+        if all(self.weights_name(constant) != name for constant in self._constants()):
             return False
         self.marks.refittable[name] = None
         return True
@@ -172,7 +174,7 @@ class MarkMethods(NetworkBase):
 
     def _constants(self) -> list[IConstantLayer]:
         layers: list[ILayer] = self.layers
-        return [each for each in layers if isinstance(each, IConstantLayer)]
+        return [layer for layer in layers if isinstance(layer, IConstantLayer)]
 
     def _own(self, tensor: ITensor) -> ITensor:
         """Return ``tensor``, which must be of this network."""

@@ -144,7 +144,7 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
     def _declare(self, name: str, declared: Callable[[], TensorType]) -> ITensor:
         """Add an input, whose type is made after its name is checked."""
         check_instance("name", name, str)
-        if any(each.name == name for each in self.inputs):
+        if any(tensor.name == name for tensor in self.inputs):
             what = f"the network already has an input {name!r}"
             raise NetworkError(
                 Finding("NL104", what, str(call_site()), reason("NL104"), "choose another name", at=self)
@@ -166,8 +166,8 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
             self.inputs.remove(tensor)
             self.marks.debug.pop(tensor, None)
             vars(tensor)["types"] = INetworkDefinition().types  # so that every call refuses it
-            for position, each in enumerate(self.inputs):
-                vars(each)["position"] = position
+            for position, other in enumerate(self.inputs):
+                vars(other)["position"] = position
 
     @property
     def num_layers(self) -> int:
@@ -252,7 +252,9 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
     def _convert_input(self, tensor: ITensor, dtype: DataType) -> None:
         readers = [
-            (reader, index) for reader, index in tensor.uses if not any(each.is_converted for each in reader.outputs)
+            (reader, index)
+            for reader, index in tensor.uses
+            if not any(tensor.is_converted for tensor in reader.outputs)
         ]
         before = tensor.dtype
         vars(tensor)["declared"] = tensor.type.with_dtype(numpy_type(dtype))
@@ -307,7 +309,7 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
                 found[tensor] = None
                 producer = tensor.producer
                 if producer is not None and not isinstance(producer, IShapeLayer):
-                    stack += [each for each in producer.type_inputs() if each is not None and counts(each)]
+                    stack += [tensor for tensor in producer.type_inputs() if tensor is not None and counts(tensor)]
         return frozenset(found)
 
     def __repr__(self) -> str:
@@ -342,13 +344,13 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         made.name = self.name
         vars(made)["source_location"] = self.source_location
         copies = _Copies(made, self.layers if shares_weights else sharing)
-        made.loops.extend(copies.of_group(each) for each in self.loops)
-        made.conditionals.extend(copies.of_group(each) for each in self.conditionals)
-        made.inputs.extend(copies.of_tensor(each, None) for each in self.inputs)
-        made.layers.extend(copies.of_layer(each) for each in self.layers)
+        made.loops.extend(copies.of_group(loop) for loop in self.loops)
+        made.conditionals.extend(copies.of_group(conditional) for conditional in self.conditionals)
+        made.inputs.extend(copies.of_tensor(tensor, None) for tensor in self.inputs)
+        made.layers.extend(copies.of_layer(layer) for layer in self.layers)
         for layer, copied in zip(self.layers, made.layers, strict=True):
-            copied.wire(copies.tensors[each] if each is not None else None for each in layer.inputs)
-        made.outputs.extend(copies.tensors[each] for each in self.outputs)
+            copied.wire(copies.tensors[tensor] if tensor is not None else None for tensor in layer.inputs)
+        made.outputs.extend(copies.tensors[tensor] for tensor in self.outputs)
         for original, copied in zip(self.inputs, made.inputs, strict=True):
             vars(copied)["declared"] = original.declared if types is None else types[original]
         vars(made)["marks"] = self.marks.copied(copies.tensors, made.layers)
@@ -382,7 +384,7 @@ class _Copies:
         own = vars(made)
         own.update(vars(layer))
         own["types"] = self.network.types
-        own["outputs"] = tuple(self.of_tensor(each, made) for each in layer.outputs)
+        own["outputs"] = tuple(self.of_tensor(tensor, made) for tensor in layer.outputs)
         own.update(layer.unshared())
         if layer not in self.sharing:
             own.update(layer.unshared_arrays())

@@ -119,10 +119,10 @@ def _lock(file: BinaryIO) -> bool:
 def _remove_stale(folder: Path) -> None:
     """Remove the temporary files that no process writes any more."""
     with suppress(OSError):
-        for each in filter(lambda path: IS_TEMPORARY(path.name), folder.iterdir()):
-            with suppress(OSError), each.open("r+b") as file:
+        for other in filter(lambda path: IS_TEMPORARY(path.name), folder.iterdir()):
+            with suppress(OSError), other.open("r+b") as file:
                 if _lock(file):
-                    each.unlink()
+                    other.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -117,7 +117,7 @@ def text(name: str, value: Any) -> str:
 
 def is_encodable(value: str) -> bool:
     """Whether UTF-8 can encode a string: it has no half of a surrogate pair."""
-    return value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value)
+    return value.isascii() or not any("\ud800" <= element <= "\udfff" for element in value)
 
 
 def none_or(cls: type) -> Check:

@@ -223,7 +223,7 @@ def check_order(name: str, value: Any) -> Permutation:
     try:
         if isinstance(value, UNORDERED):
             raise TypeError
-        return Permutation(check_word(name, operator.index(each)) for each in value)
+        return Permutation(check_word(name, operator.index(element)) for element in value)
     except TypeError:
         raise TypeError(f"{name} must be a sequence of ints, not {value!r}") from None
 

@@ -51,7 +51,7 @@ _TYPES_OF_SIZE = {
 }
 """The element types by their size in bytes; all others have one byte."""
 
-_ITEMSIZES = {each: size for size, types in _TYPES_OF_SIZE.items() for each in types}
+_ITEMSIZES = {type_: size for size, types in _TYPES_OF_SIZE.items() for type_ in types}
 
 
 class LayerType(TensorRTEnum):

@@ -48,13 +48,13 @@ def string_array(given: Any) -> npt.NDArray[Any]:
 def _first_other(array: Any) -> str:
     """The type of the first element of an array that is no str, in words."""
     elements = array.flat if isinstance(array, np.ndarray) else ()
-    return next((f"; one is a {type(each).__name__}" for each in elements if not isinstance(each, str)), "")
+    return next((f"; one is a {type(element).__name__}" for element in elements if not isinstance(element, str)), "")
 
 
 def encoded(array: npt.NDArray[Any]) -> bytes:
     """The strings of an array: the lengths of their texts in bytes, as little-endian int64, then the texts in UTF-8."""
-    texts = [each.encode() for each in array.reshape(-1).tolist()]
-    return np.array([len(each) for each in texts], LENGTH).tobytes() + b"".join(texts)
+    texts = [number.encode() for number in array.reshape(-1).tolist()]
+    return np.array([len(text) for text in texts], LENGTH).tobytes() + b"".join(texts)
 
 
 def decoded(data: bytes, shape: Sequence[int]) -> npt.NDArray[Any]:

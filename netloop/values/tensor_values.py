@@ -23,7 +23,7 @@ def to_user(value: Any, array: Callable[[Any], Any] = np.array) -> Any:
     ``array`` makes each array of numbers; strings become an array of str objects.
     """
     if isinstance(value, Tensors):
-        return [to_user(each, array) for each in value]
+        return [to_user(element, array) for element in value]
     if isinstance(value, Absent):
         return None
     if isinstance(value, Map):

@@ -66,8 +66,8 @@ DATA_TYPES = {dtype: name for name, dtype in NUMPY_TYPES.items()}
 FLOATS = {NUMPY_TYPES[name] for name in (DataType.FLOAT, DataType.HALF, DataType.BF16, DataType.DOUBLE)}
 HALVES = {NUMPY_TYPES[name] for name in (DataType.HALF, DataType.BF16)}
 INDICES = {np.dtype(np.int32), np.dtype(np.int64)}
-UNSIGNED = {np.dtype(each) for each in (np.uint8, np.uint16, np.uint32, np.uint64)}
-INTEGERS = {np.dtype(each) for each in (np.int8, np.int16, np.int32, np.int64)} | UNSIGNED
+UNSIGNED = {np.dtype(other) for other in (np.uint8, np.uint16, np.uint32, np.uint64)}
+INTEGERS = {np.dtype(other) for other in (np.int8, np.int16, np.int32, np.int64)} | UNSIGNED
 TINY = {NUMPY_TYPES[name] for name in (DataType.INT2, DataType.UINT2, DataType.INT4, DataType.UINT4)}
 """Integers of less than a byte, which can be moved, compared for equality and converted, but not computed with."""
 OWN = {dtype for name, dtype in NUMPY_TYPES.items() if int(name) >= int(DataType.DOUBLE)}
@@ -218,7 +218,7 @@ class TensorType:
 
     def ints(self) -> list[int] | None:
         """The value as a flat list of Python ints, or None where it is unknown."""
-        return None if self.value is None else [int(each) for each in self.value.reshape(-1)]
+        return None if self.value is None else [int(value) for value in self.value.reshape(-1)]
 
     def __str__(self) -> str:
         return f"{type_name(self.dtype)}[{','.join(map(str, self.shape))}]"
@@ -327,11 +327,11 @@ class UnrankedType(TensorType):
 
     @property
     def is_possible(self) -> bool:
-        return all(self.with_shape(each).is_possible for each in self.shapes)
+        return all(self.with_shape(shape).is_possible for shape in self.shapes)
 
     def __str__(self) -> str:
         return " or ".join(
-            str(self.with_shape(each)) for each in sorted(self.shapes, key=lambda each: (len(each), each))
+            str(self.with_shape(shape)) for shape in sorted(self.shapes, key=lambda shape: (len(shape), shape))
         )
 
 
@@ -380,9 +380,13 @@ def join(a: TensorType, b: TensorType) -> TensorType | None:
 def join_ranks(a: TensorType, b: TensorType) -> UnrankedType | None:
     """Return the type of a tensor that may have either type, of any ranks; None if there is none."""
     both = [a, b]
-    if a.dtype != b.dtype or not all(each.is_tensor or isinstance(each, UnrankedType) for each in both):
+    if a.dtype != b.dtype or not all(
+        tensor_type.is_tensor or isinstance(tensor_type, UnrankedType) for tensor_type in both
+    ):
         return None
-    shapes = (each.shapes if isinstance(each, UnrankedType) else {each.shape} for each in both)
+    shapes = (
+        tensor_type.shapes if isinstance(tensor_type, UnrankedType) else {tensor_type.shape} for tensor_type in both
+    )
     return UnrankedType(a.dtype, shapes=frozenset().union(*shapes))
 
 

@@ -22,11 +22,11 @@ FAULTS = [
     Mutant("an output that a pass moves is not kept by pieces on the host", OUTPUTS,
            "self.network.mark_output(new)", "outputs.append(new)", ORDERS),
     Mutant("a window is padded after the input as if none were left out", LAYOUT,
-           "after = [(each.length - 1) * step + span - length - each.before for", "after = [each.after for", ORDERS,
+           "after = [(places.length - 1) * step + span - length - places.before for", "after = [places.after for", ORDERS,
            NONE_GROWN),
     Mutant("a deconvolution with the stride 1 keeps the order of its kernel", LAYOUT,
-           "[each - 1 for each in sizes], sizes, [-1] * len(sizes), window)",
-           "[0 for each in sizes], sizes, [1] * len(sizes), window)",
+           "[size - 1 for size in sizes], sizes, [-1] * len(sizes), window)",
+           "[0 for size in sizes], sizes, [1] * len(sizes), window)",
            ORDERS, NONE_GROWN),
     Mutant("the axis of a concatenation stays when the channels become last", LAYOUT,
            "layer.axis = _moved(layer.axis, rank)", "pass", ORDERS, NONE_GROWN),
@@ -83,7 +83,7 @@ FAULTS = [
     Mutant("a padded convolution is a product", BFLOAT16,
            "not is_plain or any(map(any, layer.padding))", "not is_plain", SCALED, NONE_GROWN),
     Mutant("what depends on a step that numpy does not compute is computed by numpy", LOADING,
-           "or not late.isdisjoint(each.reads):", "or False:",
+           "or not late.isdisjoint(step.reads):", "or False:",
            "tests/compiler/lower/test_weight_folding.py", NONE_GROWN),
 ]
 # fmt: on

@@ -120,8 +120,8 @@ FAULTS = [
            "around = [(before, after, step - 1) for", "around = [(after, before, step - 1) for",
            "tests/model/layers/test_convolution.py tests/model/layers/test_integers.py"),
     Mutant("an average counts padding although that is excluded", POOLING,
-           "before, after = (0, 0) if self.average_count_excludes_padding else each[1:]",
-           "before, after = each[1:] if self.average_count_excludes_padding else (0, 0)",
+           "before, after = (0, 0) if self.average_count_excludes_padding else place[1:]",
+           "before, after = place[1:] if self.average_count_excludes_padding else (0, 0)",
            "tests/model/layers/test_pooling.py"),
 
     # ------------------------------------------------------------------ resizes, few bits and conversions

@@ -60,7 +60,7 @@ FAULTS = [
     Mutant("a COUNT known only at run time is one too large", WHILE_LOOP,
            "within = carry.trip < jnp.asarray(", "within = carry.trip <= jnp.asarray(", LOOPS),
     Mutant("a while loop drops the error flag of a state after an iteration", STATE,
-           "states = [first_error(0, inside.error_flag([each])) for each in self.step.next_states]",
+           "states = [first_error(0, inside.error_flag([state])) for state in self.step.next_states]",
            "states = [first_error(0) for _ in self.step.next_states]", FAILURES),
     Mutant("an iterator past the end of its axis sets no error flag", ITERATORS,
            "(position < 0) | (position >= length)", "position < 0", LOOPS),
@@ -83,15 +83,15 @@ FAULTS = [
     Mutant("a reverse iterator of host execution starts one element too late", HOST,
            "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/compiler/host"),
     Mutant("pieces of host execution do not get the COUNT of a reverse iterator", STEPS,
-           "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/compiler/host"),
+           "for tensor in (*layer.inputs, trips) if", "for tensor in layer.inputs if", "tests/compiler/host"),
 
     # ------------------------------------------------------------------ loop fission and load time
     Mutant("the iterations after the last chunk read the first rows", SCAN,
-           "lambda each: each[whole:], given", "lambda each: each[: self._trips - whole], given", PASSES),
+           "lambda value: value[whole:], given", "lambda value: value[: self._trips - whole], given", PASSES),
     Mutant("a state that the epilogue reads is not stacked", FISSION,
            "{*_writes(core), *loop.states, *(", "{*_writes(core), *(", SPLIT),
     Mutant("a row from outside the loop is not stacked where layers move", FISSION,
-           "if each not in moved)}", "if each in _writes(body) and each not in moved)}", SPLIT),
+           "if row not in moved)}", "if row in _writes(body) and row not in moved)}", SPLIT),
     Mutant("layers move to the epilogue although one of them must stay in the body", FISSION,
            "return layers if len(layers) == len(found) else []", "return layers", SPLIT),
     Mutant("a layer with a much larger output is folded at load time", LOAD,
@@ -116,8 +116,8 @@ FAULTS = [
            "inside.status = carry.errors.status", "inside.status = 0",
            "tests/model/layers/test_assertion.py::test_assertion_that_holds_again_later_is_an_error"),
     Mutant("the error flag of the rows of earlier iterations is lost", STATE,
-           "first_error(old, inside.error_flag([each])) for old, each",
-           "first_error(0, inside.error_flag([each])) for old, each",
+           "first_error(old, inside.error_flag([row])) for old, row",
+           "first_error(0, inside.error_flag([row])) for old, row",
            f"{FAILURES} {LOOPS}"),
     Mutant("an error in a WHILE counts after the COUNT has ended the loop", WHILE_LOOP,
            "flag = jnp.where(within, flag, 0)", "flag = jnp.int32(flag)",
@@ -180,12 +180,12 @@ FAULTS = [
            "tests/compiler/passes/test_negative_cases.py "
            "tests/compiler/passes/test_lowering_forms.py"),
     Mutant("rows of 2 bits are joined by unrolling", SCAN,
-           "if any(types[each].dtype in TINY for each in kept):", "if False:",
+           "if any(types[tensor].dtype in TINY for tensor in kept):", "if False:",
            "tests/compiler/passes/test_lowering_forms.py::test_chunks_of_sub_byte_types_are_joined "
            "tests/compiler/execution/test_element_types.py"),
     Mutant("a next state that the prologue computes is not kept", FISSION,
-           "*(each for step in core for each in step.reads), *following, *wanted}",
-           "*(each for step in core for each in step.reads), *wanted}", SPLIT),
+           "*(tensor for step in core for tensor in step.reads), *following, *wanted}",
+           "*(tensor for step in core for tensor in step.reads), *wanted}", SPLIT),
 
     # ------------------------------------------------------------------ host execution and chunked loops
     Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,
@@ -201,7 +201,7 @@ FAULTS = [
            "lambda tensor: not _is_float(network.types.of(tensor))", "lambda tensor: True",
            "tests/compiler/lower/test_shape_values.py", SPEED),
     Mutant("windows read what is behind padded frames", PADDED,
-           "for each in range(found.ndim)]), found, 0)", "for each in range(found.ndim)]), found, found)",
+           "for index in range(found.ndim)]), found, 0)", "for index in range(found.ndim)]), found, found)",
            PADS, UNPADDED),
     Mutant("the first length decides which axes are padded", PADDING,
            "enumerate(before.shape) if length == UNKNOWN)",
@@ -213,7 +213,7 @@ FAULTS = [
            "return None if axes[0].intersection(axis % first.rank for axis in given)",
            "return NONE if axes[0].intersection(axis % first.rank for axis in given)", PADS, UNPADDED),
     Mutant("tensors are joined along a padded axis", PADDING,
-           "return None if any(along in each for each in axes) else NONE", "return NONE", PADS, UNPADDED),
+           "return None if any(along in axis for axis in axes) else NONE", "return NONE", PADS, UNPADDED),
     Mutant("a product sums over a padded axis", PADDING,
            "operation is MatrixOperation.VECTOR or summed in axes[operand]", "operation is MatrixOperation.VECTOR",
            PADS, UNPADDED),
@@ -234,8 +234,8 @@ FAULTS = [
            "tests/compiler/host/test_program.py::test_assertion_is_checked_on_the_host "
            "tests/compiler/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),
     Mutant("a chunked loop ends with its first chunk", CHUNKED,
-           "loop.iterate, carry)\n        return carry, loop.goes_on(carry)",
-           "loop.iterate, carry)\n        return carry, carry.trip < until",
+           "loop.iterate, carry\n        )\n        return carry, loop.goes_on(carry)",
+           "loop.iterate, carry\n        )\n        return carry, carry.trip < until",
            "tests/compiler/host/test_interruptible.py::test_outputs_are_the_same"),
 ]
 # fmt: on

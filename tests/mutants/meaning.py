@@ -82,7 +82,7 @@ FAULTS = [
 
     # ------------------------------------------------------------------ types
     Mutant("an edit does not invalidate the types of dependent tensors", INFER,
-           "stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())", "pass",
+           "stack.extend(other for layer, _ in tensor.uses for other in layer.dependent_tensors())", "pass",
            "tests/model/graph"),
     Mutant("random numbers are folded into constants", INFER,
            'small and known and getattr(layer, "is_foldable", False)', "small and known",

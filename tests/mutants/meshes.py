@@ -30,7 +30,7 @@ FAULTS = [
     Mutant("an output of a mesh may leave out an axis along which it differs", CUTS,
            "and self.mesh.shape[axis] > 1", "and self.mesh.shape[axis] > 8", MESHES, ONE_DEVICE),
     Mutant("each device of a mesh has the whole of a cut weight", WEIGHTS,
-           "sharding.weights.get(each.index, PartitionSpec())", "PartitionSpec()", MESHES, ONE_DEVICE),
+           "sharding.weights.get(constant.index, PartitionSpec())", "PartitionSpec()", MESHES, ONE_DEVICE),
     Mutant("ranks of a mesh may leave a loop apart", RANKS,
            "and name_of_axis(layer) in axes", "and name_of_axis(layer) not in axes", MESHES, ONE_DEVICE),
     Mutant("the devices of a mesh take what all of them gather for different", AXES,
@@ -44,6 +44,6 @@ FAULTS = [
     Mutant("a pickled engine is loaded in a fork that has lost JAX", PICKLED,
            "LostEngine(data) if FORK.lost_jax else", "LostEngine(data) if False else", FORKED, ONE_PROCESS),
     Mutant("loaded weights of a pure function have what only their folding reads", PROGRAM,
-           "[each for each in tensors if each in late]", "[*tensors]", PURE, MEMORY),
+           "[tensor for tensor in tensors if tensor in late]", "[*tensors]", PURE, MEMORY),
 ]
 # fmt: on

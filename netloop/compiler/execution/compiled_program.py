@@ -112,7 +112,7 @@ def compile_program(
         program = Program.of(*facts, origin.max_trips, passes, origin.forms)
     loader, inputs = WeightLoader(program, source.network, origin.constants), source.network.inputs
     # argument 0 of the traced function is the list of weights
-    donated = [position for position, each in enumerate(inputs, 1) if each.name in origin.donated]
+    donated = [position for position, tensor in enumerate(inputs, 1) if tensor.name in origin.donated]
 
     def trace(loaded: list[Any], *arrays: Any) -> tuple[list[Any], Any]:
         outcome = program({**loader.values(loaded), **dict(zip(inputs, arrays, strict=True))})

@@ -90,28 +90,30 @@ class Executable(Unpicklable, CheckedAttributes):
             valid = require_valid(check_instance("network", network, INetworkDefinition))
             require_shallow(valid.block, max_trips=max_trips)
             # these are copied to the device; smaller arrays may be part of types
-            large = [each for each in constants_of(network) if each.weights.nbytes > LARGEST_KNOWN_VALUE]
+            large = [constant for constant in constants_of(network) if constant.weights.nbytes > LARGEST_KNOWN_VALUE]
             network = network.copy(sharing=large)
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
         vars(self).update(passes=applied(chosen(passes), forms), forms=forms, donated=inputs_named(donate, network))
-        vars(self)["absent"] = {each for each in constants if each.index in absent}
+        vars(self)["absent"] = {constant for constant in constants if constant.index in absent}
         self._refit = threading.RLock()
         vars(self)["generation"] = object()
         self._take_weights()
-        self._names = [each.name for each in network.outputs]
+        self._names = [tensor.name for tensor in network.outputs]
         self._programs = ProgramCache(network, self._compile)
         self._ready: ReadyCall | None = None
         self._watch: Watch | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
-        if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
+        if not (self.absent or self._programs.shape_inputs) and all(tensor.type.is_fixed for tensor in network.inputs):
             self._compile_declared(watch)
 
     def _compile_declared(self, watch: Watch | None) -> None:
         """Compile the program of the declared types, for which the network is checked already."""
         with pinned_settings():
             self._watch = watch
-            types = {each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in self.network.inputs}
+            types = {
+                tensor: jax.ShapeDtypeStruct(tensor.type.shape, tensor.type.dtype) for tensor in self.network.inputs
+            }
             self._programs.find(types, is_checked=True)
             self._watch = None
 
@@ -121,13 +123,13 @@ class Executable(Unpicklable, CheckedAttributes):
 
     def _take_weights(self) -> None:
         """Copy the current arrays of the constants to the device."""
-        there = [each for each in self.constants if each not in self.absent]
+        there = [constant for constant in self.constants if constant not in self.absent]
         # in a function that JAX traces, the copies would otherwise be tracers
         with pinned_settings(), jax.ensure_compile_time_eval():
             loaded = dict(zip(there, _loaded(there), strict=True))
         vars(self)["weights"] = [
-            loaded[each] if each in loaded else jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
-            for each in self.constants
+            loaded[constant] if constant in loaded else jax.ShapeDtypeStruct(constant.shape, constant.weights.dtype)
+            for constant in self.constants
         ]
 
     @contextmanager
@@ -211,7 +213,7 @@ class Executable(Unpicklable, CheckedAttributes):
         """Run a program that is to be found, and keep its call for inputs of the same types."""
         with pinned_settings():
             found = find()
-            known = self.known_inputs([each.name for each in self.network.inputs], arrays)
+            known = self.known_inputs([tensor.name for tensor in self.network.inputs], arrays)
             is_ready = found.is_general and not known.needs_settings
             self._ready = ReadyCall(known, found.call, found.generation) if is_ready else None
             return dict(zip(self._names, found.call(arrays), strict=True))
@@ -257,7 +259,7 @@ class Executable(Unpicklable, CheckedAttributes):
     def _checked(self, inputs: Mapping[str, Any]) -> Given:
         given = check_values(self.network.inputs, inputs)
         if self.absent:
-            raise InputError(*(_absent(each) for each in sorted(self.absent, key=lambda layer: layer.index)))
+            raise InputError(*(_absent(constant) for constant in sorted(self.absent, key=lambda layer: layer.index)))
         return given
 
     def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
@@ -360,9 +362,9 @@ def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset
         ValueError: the network has no input of a name.
     """
     listed = () if isinstance(names, str) else tuple(names)
-    if isinstance(names, str) or not all(isinstance(each, str) for each in listed):
+    if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
         raise TypeError("donate is a list of the names of inputs")
-    known = [each.name for each in network.inputs]
+    known = [tensor.name for tensor in network.inputs]
     for name in listed:
         if name not in known:
             hint = did_you_mean(name, known)
@@ -376,12 +378,12 @@ def _loaded(layers: list[IConstantLayer]) -> list[Any]:
     The constants keep copies of their own. Where the device computes in the host's memory, these are views of the
     weights: there is one copy, and not two.
     """
-    arrays = [each.evaluate() for each in layers]
-    copies: list[Any] = [each.copy() if each.dtype == STRING else own_copy(each) for each in arrays]
-    numbers = iter(jax.device_put([each for each in copies if each.dtype != STRING]))
-    loaded = [each if each.dtype == STRING else next(numbers) for each in copies]
+    arrays = [constant.evaluate() for constant in layers]
+    copies: list[Any] = [array.copy() if array.dtype == STRING else own_copy(array) for array in arrays]
+    numbers = iter(jax.device_put([copy for copy in copies if copy.dtype != STRING]))
+    loaded = [copy if copy.dtype == STRING else next(numbers) for copy in copies]
     for layer, copy, made in zip(layers, copies, loaded, strict=True):
-        is_here = made is copy or {each.platform for each in made.devices()} == {"cpu"}
+        is_here = made is copy or {device.platform for device in made.devices()} == {"cpu"}
         vars(layer)["weights"] = (np.asarray(made) if is_here else copy).reshape(-1)
     return loaded
 

@@ -64,7 +64,7 @@ class GradientCreator(IPluginCreatorV3One):
         self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase
     ) -> GradientPlugin:
         """Return a plugin with the network from a plan."""
-        fields = {each.name: each.data for each in field_collection}
+        fields = {field.name: field.data for field in field_collection}
         return gradient_plugin(plan.loads(fields[NETWORK].tobytes()), int(fields[VARIABLES].reshape(())))
 
 
@@ -81,9 +81,9 @@ def gradient_plugin(network: INetworkDefinition, variables: int) -> GradientPlug
         1 <= variables <= len(network.inputs),
         f"there are {variables} variables, and {len(network.inputs)} inputs of the differentiated network",
     )
-    for each in (network.outputs[0], *network.inputs[:variables]):
-        what = f"{each.name!r} is {each.type}, and only floating-point values have derivatives"
-        require(each.type.is_tensor and each.type.is_float, what)
+    for tensor in (network.outputs[0], *network.inputs[:variables]):
+        what = f"{tensor.name!r} is {tensor.type}, and only floating-point values have derivatives"
+        require(tensor.type.is_tensor and tensor.type.is_float, what)
     made = GradientPlugin(_gradient(network, variables), variables, lambda *types: types[:variables])
     vars(made)["network"] = network
     return made
@@ -91,7 +91,7 @@ def gradient_plugin(network: INetworkDefinition, variables: int) -> GradientPlug
 
 def _gradient(network: INetworkDefinition, count: int) -> Callable[..., Any]:
     function, weights = to_jax(network)
-    names = [each.name for each in network.inputs]
+    names = [tensor.name for tensor in network.inputs]
 
     def gradient(*arrays: Any) -> Any:
         def total(*variables: Any) -> Any:
@@ -110,7 +110,7 @@ def _gradient(network: INetworkDefinition, count: int) -> Callable[..., Any]:
 
 
 def _in_forward_mode(total: Callable[..., Any], variables: tuple[Any, ...]) -> tuple[Any, ...]:
-    still = [jnp.zeros_like(each) for each in variables]
+    still = [jnp.zeros_like(variable) for variable in variables]
 
     def slopes(position: int, variable: Any) -> Any:
         def slope(element: Any) -> Any:
@@ -120,7 +120,7 @@ def _in_forward_mode(total: Callable[..., Any], variables: tuple[Any, ...]) -> t
 
         return jax.lax.map(slope, jnp.arange(variable.size), batch_size=AT_ONCE).reshape(variable.shape)
 
-    return tuple(slopes(position, each) for position, each in enumerate(variables))
+    return tuple(slopes(position, variable) for position, variable in enumerate(variables))
 
 
 get_plugin_registry().register_creator(GradientCreator())

@@ -54,7 +54,7 @@ def record_elements(
     """
     copy, stacked = probed(network, counts)
     values = dict(zip(copy.outputs, _run(copy, inputs, max_trips), strict=True))
-    return {tensor: values[each] for tensor, each in stacked.items()}
+    return {tensor: values[output] for tensor, output in stacked.items()}
 
 
 def probed(network: INetworkDefinition, counts: TripCounts) -> tuple[INetworkDefinition, dict[ITensor, ITensor]]:
@@ -70,8 +70,8 @@ def probed(network: INetworkDefinition, counts: TripCounts) -> tuple[INetworkDef
     copy = network.copy()
     vars(copy)["builder"] = None  # which has logged the warnings about the network
     scopes = Scopes(copy)
-    stacked = {tensor: _stacked(copy, scopes, _copy_of(tensor, copy), each) for tensor, each in counts.items()}
-    taken = {each.name for each in (*copy.inputs, *copy.outputs)}
+    stacked = {tensor: _stacked(copy, scopes, _copy_of(tensor, copy), count) for tensor, count in counts.items()}
+    taken = {tensor.name for tensor in (*copy.inputs, *copy.outputs)}
     for number, tensor in enumerate(stacked.values()):
         if not tensor.is_network_output:
             tensor.name = _free(f"probe {number}", taken)  # inside a network, names may be equal
@@ -104,7 +104,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int 
     """The outputs of a network, in the order in which they were marked."""
     given = check_values(network.inputs, inputs)
     with pinned_settings():
-        constants = {each.outputs[0]: each.evaluate() for each in constants_of(network)}
+        constants = {constant.outputs[0]: constant.evaluate() for constant in constants_of(network)}
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
@@ -118,13 +118,13 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int 
             with raised_recursion_limit(program.depth):
                 lowered = jax.jit(trace).lower([*constants.values(), *given.values()])
                 compiled = compile_lowered(lowered, compiler_options(program))
-            return lambda known: completed(compiled([known[each] for each in tensors]))
+            return lambda known: completed(compiled([known[tensor] for tensor in tensors]))
 
         try:
             values = ProgramCache(network, make).find(given)({**constants, **given})
         except ExecutionError:
             return [None] * len(network.outputs)
-    return [None if isinstance(each, Poisoned | Tensors | Absent | Map) else np.asarray(each) for each in values]
+    return [None if isinstance(value, Poisoned | Tensors | Absent | Map) else np.asarray(value) for value in values]
 
 
 def slots(block: Block, before: Slot = ()) -> Iterator[tuple[ITensor, Slot]]:
@@ -132,18 +132,18 @@ def slots(block: Block, before: Slot = ()) -> Iterator[tuple[ITensor, Slot]]:
     for number, step in enumerate(block.steps):
         here = (*before, number)
         if isinstance(step, LayerStep):
-            yield from ((each, here) for each in step.writes)
+            yield from ((tensor, here) for tensor in step.writes)
         elif isinstance(step, IfStep):
             for branch in (0, 1):
                 yield from slots(step.branches[branch], (*here, branch))
-            yield from ((each, (*here, math.inf)) for each in step.writes)
+            yield from ((tensor, (*here, math.inf)) for tensor in step.writes)
         else:
             inside = (*here, step.loop)
-            yield from ((each.outputs[0], (*inside, -1)) for each in step.recurrences)
+            yield from ((recurrence.outputs[0], (*inside, -1)) for recurrence in step.recurrences)
             yield from slots(step.body, inside)
-            yield from ((each, (*here, math.inf)) for each in step.writes)
+            yield from ((tensor, (*here, math.inf)) for tensor in step.writes)
 
 
 def moment(slot: Slot, iterations: Mapping[ILoop, int]) -> tuple[float, ...]:
     """The position of one element of a tensor in running order, for an iteration of each enclosing loop."""
-    return tuple(iterations[each] if isinstance(each, ILoop) else each for each in slot)
+    return tuple(iterations[value] if isinstance(value, ILoop) else value for value in slot)

@@ -44,10 +44,10 @@ class ProgramCache(Generic[P]):
     def __init__(self, network: INetworkDefinition, make: Callable[[TypeTable, ValidatedNetwork, Given], P]) -> None:
         self.network = network
         needed = valued_before_run(network)
-        self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
+        self.shape_inputs = [tensor for tensor in network.inputs if tensor in needed and tensor.type.is_tensor]
         self._latest: tuple[Any, P | None] = None, None
         require_jax()
-        self._names = [each.name for each in network.inputs]
+        self._names = [tensor.name for tensor in network.inputs]
         with jax.ensure_compile_time_eval():  # while JAX traces, zeros() would be a tracer and not an array
             self.array_type = type(jnp.zeros(()))
         self._array_types = {np.ndarray, self.array_type}
@@ -110,9 +110,9 @@ class ProgramCache(Generic[P]):
 
     def _key(self, arrays: list[Any]) -> Any:
         """The properties of some inputs that a program is compiled for."""
-        key = [_array_key(each) for each in arrays]
-        for each in self.shape_inputs:
-            value = _value(each, arrays[each.position])
+        key = [_array_key(array) for array in arrays]
+        for tensor in self.shape_inputs:
+            value = _value(tensor, arrays[tensor.position])
             key.append(None if value is None else contents(value))
         return tuple(key)
 
@@ -128,7 +128,7 @@ class ProgramCache(Generic[P]):
         if not is_checked:
             return table, require_valid(self.network, table)
         own = (tensor for layer in self.network.layers for tensor in layer.outputs)
-        table.learn(self.network.types, ((each, each) for each in own), with_values=True)
+        table.learn(self.network.types, ((tensor, tensor) for tensor in own), with_values=True)
         return table, known_valid(self.network)
 
 

@@ -39,7 +39,7 @@ class KnownInputs:
         self._names, self._of_jax = names, of_jax
         self._types = self._exact(arrays)
         self.needs_settings = any(
-            each.dtype.itemsize >= WIDE if type(each) is np.ndarray else type(each) is not of_jax for each in arrays
+            array.dtype.itemsize >= WIDE if type(array) is np.ndarray else type(array) is not of_jax for array in arrays
         )
 
     def arrays(self, inputs: Mapping[str, Any]) -> list[Any] | None:
@@ -56,12 +56,12 @@ class KnownInputs:
         """
         of_jax = self._of_jax
         return [
-            (each.aval, each.committed and each.sharding)
-            if type(each) is of_jax
-            else (each.shape, each.dtype)
-            if type(each) is np.ndarray
+            (array.aval, array.committed and array.sharding)
+            if type(array) is of_jax
+            else (array.shape, array.dtype)
+            if type(array) is np.ndarray
             else None
-            for each in arrays
+            for array in arrays
         ]
 
 

@@ -54,10 +54,10 @@ class RowCheck:
 
     def __init__(self, network: INetworkDefinition, sharding: Sharding) -> None:
         self._sharding = sharding
-        self._names = [each.name for each in network.outputs]
-        self._draws = any(getattr(each, "draws", False) for each in network.layers)
-        inputs, outputs = ([*each.values()] for each in (sharding.inputs, sharding.outputs))
-        shapes = [each.type.shape for each in network.inputs]
+        self._names = [tensor.name for tensor in network.outputs]
+        self._draws = any(getattr(layer, "draws", False) for layer in network.layers)
+        inputs, outputs = ([*entry.values()] for entry in (sharding.inputs, sharding.outputs))
+        shapes = [tensor.type.shape for tensor in network.inputs]
         self._cuts: list[_Cut] = []
         for axes in {entry for spec in inputs for entry in self._entries(spec) if entry}:
             places = self._places(inputs, axes).items()
@@ -151,7 +151,7 @@ class _Rows(NamedTuple):
         if self.groups == 1:
             longer = _Rows(self.parts, 2)
             return 2 * before.shape[place] == after.shape[place] and _close(before, longer._chosen(after, place, kept))
-        return bool(_equal(*(self._chosen(each, place, kept) for each in (before, after))))
+        return bool(_equal(*(self._chosen(array, place, kept) for array in (before, after))))
 
     def _places(self, length: int) -> Any:
         return np.arange(length).reshape(self.parts, self.groups, -1)

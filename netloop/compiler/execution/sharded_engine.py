@@ -125,7 +125,7 @@ class _Program:
 
     def compiled(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> jax.stages.Compiled:
         """XLA's program for some inputs."""
-        key = tuple(each.shape for each in arrays)
+        key = tuple(array.shape for array in arrays)
         if key not in self._compiled:
             with raised_recursion_limit(self.program.depth):
                 lowered = self._run.lower(loaded, arrays)
@@ -169,7 +169,7 @@ class ShardedEngine(Unpicklable):
             self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
             self.passes = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
             self._weights = ShardedWeights(self.constants, self._sharding)
-        self._has_ranks = any(each.num_ranks > 1 for each in self.network.layers)
+        self._has_ranks = any(layer.num_ranks > 1 for layer in self.network.layers)
         self._name_ranks()
         is_by_device = dependent_rows or self._has_ranks
         self._row_check = None if is_by_device else RowCheck(self.network, self._sharding)
@@ -215,7 +215,7 @@ class ShardedEngine(Unpicklable):
         self, check: RowCheck, found: _Program, loaded: list[jax.Array], arrays: list[jax.Array], outputs: list[Any]
     ) -> None:
         """Check, once for each shape, that rows of a block do not depend on each other."""
-        key = tuple(each.shape for each in arrays)
+        key = tuple(array.shape for array in arrays)
         if key in found.tried or self._with_rows(self._by_name(arrays)):
             return
 
@@ -294,16 +294,18 @@ class ShardedEngine(Unpicklable):
         return found, found.loaded(self._weights), arrays
 
     def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        names = {each.name for each in self.network.inputs}
+        names = {tensor.name for tensor in self.network.inputs}
         if not isinstance(inputs, Mapping) or names != set(inputs):
             check_values(self.network.inputs, inputs)
-        given = {name: each if isinstance(each, jax.Array) else np.asarray(each) for name, each in inputs.items()}
-        refuse_tracers({each: given[each.name] for each in self.network.inputs})
+        given = {
+            name: tensor if isinstance(tensor, jax.Array) else np.asarray(tensor) for name, tensor in inputs.items()
+        }
+        refuse_tracers({tensor: given[tensor.name] for tensor in self.network.inputs})
         return given
 
     def _with_rows(self, given: Mapping[str, Any]) -> frozenset[str]:
         """The names of the inputs that have an axis of rows before their own."""
-        ranks = {each.name: each.type.rank for each in self.network.inputs if each.type.is_tensor}
+        ranks = {tensor.name: tensor.type.rank for tensor in self.network.inputs if tensor.type.is_tensor}
         return frozenset(name for name, array in given.items() if array.ndim == ranks.get(name, -1) + 1)
 
     def _require_fit(self, given: Mapping[str, Any], with_rows: frozenset[str], whole: Iterable[ITensor]) -> None:
@@ -356,7 +358,7 @@ class ShardedEngine(Unpicklable):
             outcome = program({**dict(zip(tensors, weights, strict=True)), **dict(zip(inputs, arrays, strict=True))})
             return outcome.values, outcome.verdict()
 
-        rows = [0 if each.name in with_rows else None for each in inputs]
+        rows = [0 if tensor.name in with_rows else None for tensor in inputs]
         run = jax.vmap(one, (None, rows)) if with_rows else one
         return _Program(self._on_mesh(run), load, program, [*source.notes, *program.notes])
 
@@ -374,18 +376,18 @@ class ShardedEngine(Unpicklable):
 
         mapped = local
         if sharding.own:
-            given = [sharding.own_part(each) for each in sharding.inputs.values()]
+            given = [sharding.own_part(spec) for spec in sharding.inputs.values()]
             mapped = jax.shard_map(
                 local,
                 mesh=sharding.mesh,
                 in_specs=(jax.P(), given),
-                out_specs=([sharding.own_part(each) for each in specs], jax.P()),
+                out_specs=([sharding.own_part(spec) for spec in specs], jax.P()),
                 axis_names=set(sharding.own),
                 # the check traces bodies of loops twice, and is needed only where something must not vary
                 check_vma=self._has_ranks or any(map(sharding.left_out, specs)),
             )
         whole = NamedSharding(sharding.mesh, jax.P())
-        returned = [NamedSharding(sharding.mesh, each) for each in specs], whole
+        returned = [NamedSharding(sharding.mesh, spec) for spec in specs], whole
         return jax.jit(mapped, out_shardings=returned)
 
     def _require_joinable(self, values: list[Any]) -> None:
@@ -394,7 +396,7 @@ class ShardedEngine(Unpicklable):
         for tensor, value in zip(self.network.outputs, values, strict=True):
             spec = self._sharding.outputs[tensor.name]
             shown = f"output {tensor.name!r}"
-            differs = [each for each in self._sharding.left_out(spec) if each in varying_axes(value)]
+            differs = [name for name in self._sharding.left_out(spec) if name in varying_axes(value)]
             if len(tuple(spec)) > value.ndim:
                 what = f"{shown} has {value.ndim} axes on each device, and cannot be joined by {text(spec)}"
                 fix = f"pass out_specs={{{tensor.name!r}: PartitionSpec()}} if it is the same on all devices"

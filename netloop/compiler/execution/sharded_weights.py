@@ -25,8 +25,8 @@ class ShardedWeights:
     """
 
     def __init__(self, constants: Sequence[IConstantLayer], sharding: Sharding) -> None:
-        self.arrays = [each.evaluate() for each in constants]
-        self._specs = [sharding.weights.get(each.index, PartitionSpec()) for each in constants]
+        self.arrays = [constant.evaluate() for constant in constants]
+        self._specs = [sharding.weights.get(constant.index, PartitionSpec()) for constant in constants]
         self._sharding = sharding
         self._kept: dict[int, jax.Array] = {}
 
@@ -51,7 +51,7 @@ class ShardedLoader:
         self._loader = None if sharding.weights else WeightLoader(program, network, constants)
         positions = {layer.index: position for position, layer in enumerate(constants)}
         # constants that passes added are in the network only
-        self._own = {each.outputs[0]: positions.get(each.index, each) for each in constants_of(network)}
+        self._own = {constant.outputs[0]: positions.get(constant.index, constant) for constant in constants_of(network)}
         self._fold = InterruptibleJit(self._folded)
         self._loaded: tuple[ShardedWeights | None, dict[ITensor, jax.Array]] = None, {}
 
@@ -65,8 +65,10 @@ class ShardedLoader:
 
     def _copied(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
         assert self._loader is not None
-        loaded = self._loader.values(self._loader.computed([device_copy(each) for each in weights.arrays]))
-        return {each: self._sharding.place(loaded[each], PartitionSpec()) for each in self._program.unfolded(loaded)}
+        loaded = self._loader.values(self._loader.computed([device_copy(array) for array in weights.arrays]))
+        return {
+            tensor: self._sharding.place(loaded[tensor], PartitionSpec()) for tensor in self._program.unfolded(loaded)
+        }
 
     def _in_parts(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
         own = {
@@ -76,7 +78,7 @@ class ShardedLoader:
         folded = self._program.weight_folding.tensors
         if folded:
             own.update(zip(folded, self._fold([*own.values()]), strict=True))
-        return {each: own[each] for each in self._program.unfolded(own)}
+        return {tensor: own[tensor] for tensor in self._program.unfolded(own)}
 
     def _folded(self, arrays: list[Any]) -> list[Any]:
         return self._program.load(dict(zip(self._own, arrays, strict=True)))

@@ -45,15 +45,15 @@ class Sharding:
         check_instance("mesh", mesh, Mesh)
         # axes of the type Explicit, as jax.make_mesh makes them, would ask each layer for the sharding of its results
         self.mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,) * mesh.devices.ndim)
-        names = [each.name for each in network.inputs]
+        names = [tensor.name for tensor in network.inputs]
         given = self._checked("in_specs", in_specs)
-        self.weights = _weight_specs({name: each for name, each in given.items() if name not in names}, constants)
+        self.weights = _weight_specs({name: spec for name, spec in given.items() if name not in names}, constants)
         cutting = {axis for spec in self.weights.values() for axis in axes_of(spec)}
         self.own = tuple(axis for axis in mesh.axis_names if axis not in cutting)
         whole = PartitionSpec(self.own) if self.own else PartitionSpec()
         self.inputs = {name: given.get(name, whole) for name in names}
         returned = self._checked("out_specs", out_specs)
-        known = [each.name for each in network.outputs]
+        known = [tensor.name for tensor in network.outputs]
         for name in returned.keys() - set(known):
             raise _unknown("out_specs", name, known)
         cut = {axis for spec in self.inputs.values() for axis in axes_of(spec)}
@@ -99,7 +99,7 @@ class Sharding:
     def block(self, shape: Sequence[int], spec: PartitionSpec) -> Shape:
         """The shape of the part of an array on which a device runs the network."""
         entries = [*spec, *[None] * (len(shape) - len(tuple(spec)))]
-        return tuple(length // self._parts(each, self.own) for length, each in zip(shape, entries, strict=True))
+        return tuple(length // self._parts(name, self.own) for length, name in zip(shape, entries, strict=True))
 
     def _parts(self, entry: Any, axes: Collection[Any]) -> int:
         return math.prod(self.mesh.shape[axis] for axis in _axes(entry) if axis in axes)
@@ -107,7 +107,7 @@ class Sharding:
     def own_part(self, spec: PartitionSpec) -> PartitionSpec:
         """A spec without the axes along which XLA divides the computation."""
         kept = [tuple(axis for axis in _axes(entry) if axis in self.own) for entry in spec]
-        return PartitionSpec(*(each or None for each in kept))
+        return PartitionSpec(*(entry or None for entry in kept))
 
     def left_out(self, spec: PartitionSpec) -> tuple[str, ...]:
         """The axes along which several devices run the network on their own, and which a spec does not have."""
@@ -142,8 +142,8 @@ def _weight_specs(given: Mapping[str, PartitionSpec], constants: Sequence[IConst
     """The specs by the index of the layer: that of its name, else of the first pattern that fits it."""
     found: dict[int, PartitionSpec] = {}
     for name in given:
-        if not any(name == each.name or fnmatchcase(each.name, name) for each in constants):
-            raise _unknown("in_specs", name, [each.name for each in constants])
+        if not any(name == constant.name or fnmatchcase(constant.name, name) for constant in constants):
+            raise _unknown("in_specs", name, [constant.name for constant in constants])
     for layer in constants:
         fitting = [name for name in given if name == layer.name or fnmatchcase(layer.name, name)]
         spec = given[layer.name if layer.name in fitting else fitting[0]] if fitting else PartitionSpec()

@@ -25,17 +25,17 @@ def served_loop(network: INetworkDefinition, block: Block, name: str | None) -> 
         ValueError: the network has no loop of the name.
         NetworkError: there is no such loop, or several, or it is inside another loop or a conditional.
     """
-    outer = [each for each in block.steps if isinstance(each, LoopStep)]
+    outer = [step for step in block.steps if isinstance(step, LoopStep)]
     if name is not None:
         return _named(network, outer, name)
-    streaming = [each for each in outer if any(layer.outputs[0] in network.outputs for layer in each.stacked)]
+    streaming = [loop for loop in outer if any(layer.outputs[0] in network.outputs for layer in loop.stacked)]
     found = outer if len(outer) == 1 else streaming
     if len(found) == 1:
         return found[0].loop
     if not outer:
         what = "the network has no loop outside of conditionals, and only iterations of a loop share slots"
         raise NetworkError(Finding(CODE, what, "", reason(CODE), "run it with netloop.compile"))
-    names = listed([each.loop.name for each in outer])
+    names = listed([loop.loop.name for loop in outer])
     what = f"the network has several loops, {names}, and one of them runs in slots"
     raise NetworkError(Finding(CODE, what, "", reason(CODE), f"choose it: loop={outer[-1].loop.name!r}"))
 
@@ -43,18 +43,18 @@ def served_loop(network: INetworkDefinition, block: Block, name: str | None) -> 
 def _named(network: INetworkDefinition, outer: list[LoopStep], name: str) -> ILoop:
     if not isinstance(name, str):
         raise TypeError(f"loop is the name of a loop, or None, not {name!r}")
-    found = [each for each in network.loops if each.name == name]
+    found = [loop for loop in network.loops if loop.name == name]
     if not found:
-        names = [each.name for each in network.loops]
+        names = [loop.name for loop in network.loops]
         hint = did_you_mean(name, names)
         raise ValueError(f"the network has no loop {name!r}; it has {listed(names) or 'none'}" + (hint and f"; {hint}"))
-    served = [each.loop for each in outer if each.loop in found]
+    served = [loop.loop for loop in outer if loop.loop in found]
     if len(served) == 1:
         return served[0]
     what = f"{quoted(name)} is inside another loop or a conditional, or no output needs it"
     if served:
         what = f"several loops are called {quoted(name)}"
-    others = listed([each.loop.name for each in outer if each.loop not in found])
+    others = listed([loop.loop.name for loop in outer if loop.loop not in found])
     fix = f"choose another loop: {others}" if others and not served else "set the names of the loops, or use compile"
     raise NetworkError(Finding(CODE, what, found[0].where, reason(CODE), fix, at=found[0]))
 
@@ -77,7 +77,7 @@ def require_end(step: LoopStep, program: Program) -> None:
     if program.facts.max_trips is not None:
         return
     # the loops of unknown length and the conditionals between the served loop and each step
-    stack: list[tuple[Step, str]] = [(each, "") for each in step.body.steps]
+    stack: list[tuple[Step, str]] = [(other, "") for other in step.body.steps]
     findings: list[Finding] = []
     while stack:
         inner, around = stack.pop()
@@ -90,7 +90,7 @@ def require_end(step: LoopStep, program: Program) -> None:
             below = f"the loop {quoted(inner.loop.name)}"
             if around:
                 findings.append(_endless(inner, around))
-        stack.extend((each, below) for block in inner.blocks for each in block.steps)
+        stack.extend((step, below) for block in inner.blocks for step in block.steps)
     if findings:
         raise NetworkError(*findings)
 

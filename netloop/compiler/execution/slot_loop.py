@@ -71,44 +71,46 @@ class SlotLoop:
         assert isinstance(step, LoopStep)
         self.step, self._program, self._inputs = step, program, inputs
         self._before, self._after = steps[:at], steps[at + 1 :]
-        late = {tensor for each in self._after for tensor in each.reads}
-        direct = {each.outputs[0] for each in step.stacked if each.outputs[0] not in late}
+        late = {tensor for step in self._after for tensor in step.reads}
+        direct = {output.outputs[0] for output in step.stacked if output.outputs[0] not in late}
         outputs = list(enumerate(program.outputs))
-        self.streams = [position for position, each in outputs if each in direct]
-        self.rest = [position for position, each in outputs if each not in direct]
+        self.streams = [position for position, tensor in outputs if tensor in direct]
+        self.rest = [position for position, tensor in outputs if tensor not in direct]
         self._streamed = direct.intersection(program.outputs)
         fixed = weight_only_tensors(program.block)
         # computed again where they are read, as a copy for each slot would be larger; assertions write nothing
-        layers = [each for each in self._before if isinstance(each, LayerStep)]
-        self._fixed = [each for each in layers if each.writes and fixed.issuperset(each.writes)]
-        made = {*inputs, *(tensor for each in self._before for tensor in each.writes)}
+        layers = [step for step in self._before if isinstance(step, LayerStep)]
+        self._fixed = [step for step in layers if step.writes and fixed.issuperset(step.writes)]
+        made = {*inputs, *(tensor for step in self._before for tensor in step.writes)}
         wanted = dict.fromkeys([*step.reads, *late, *program.outputs])
-        self._kept = [each for each in wanted if each in made - fixed and each not in program.constants]
-        self._repeats = any(isinstance(each, LoopStep) and is_open(each, program) for each in walk(step.body))
+        self._kept = [tensor for tensor in wanted if tensor in made - fixed and tensor not in program.constants]
+        self._repeats = any(isinstance(node, LoopStep) and is_open(node, program) for node in walk(step.body))
         self._frozen = self._read_at_end()
 
     def _read_at_end(self) -> list[bool]:
         """Whether the end of a request reads each state."""
-        lasts = [each.tensor(0) for each in self.step.outputs if not each.stacks]
+        lasts = [output.tensor(0) for output in self.step.outputs if not output.stacks]
         if self._program.facts.may_exceed_max_trips(self.step.loop):
             # the end asks whether the loop would have gone on
-            lasts += [each.tensor(0) for each in self.step.limits]
-        needed = {*lasts, *(tensor for each in self.step.body.needed(lasts) for tensor in each.reads)}
-        return [each in needed for each in self.step.states]
+            lasts += [limit.tensor(0) for limit in self.step.limits]
+        needed = {*lasts, *(tensor for step in self.step.body.needed(lasts) for tensor in step.reads)}
+        return [state in needed for state in self.step.states]
 
     def prefill(self, loaded: dict[ITensor, Any], arrays: Sequence[Any]) -> Slot:
         """What is before the loop, and the slot of a request before its first iteration."""
         frame = Frame({**loaded, **dict(zip(self._inputs, arrays, strict=True))})
         self._program.run(self._before, frame)
-        values = [self._program.array(each, frame) for each in self._kept]
+        values = [self._program.array(tensor, frame) for tensor in self._kept]
         status = None if isinstance(frame.status, int) else frame.status
-        kept = Kept(values, [frame.error_flag([each]) for each in self._kept], status)
+        kept = Kept(values, [frame.error_flag([tensor]) for tensor in self._kept], status)
         state = enter(self._program, self.step, frame)
         if state is None:
             return Slot(kept, None, None, [], jnp.bool_(False))
         loop = WhileLoop(state)
         carry = loop.begin()
-        buffers = [each for each, streams in zip(carry.buffers, self._is_streamed(state), strict=True) if not streams]
+        buffers = [
+            buffer for buffer, streams in zip(carry.buffers, self._is_streamed(state), strict=True) if not streams
+        ]
         carry = carry._replace(buffers=[])
         return Slot(kept, carry, carry if self._repeats else None, buffers, loop.goes_on(carry))
 
@@ -127,8 +129,8 @@ class SlotLoop:
             else:
                 kept.append(row)
         # a row past the end of its buffer is dropped, and so is that of a request which has ended
-        at = [jnp.where(live, slot.carry.trip, len(each)) for each in slot.buffers]
-        buffers = [each.at[i].set(row, mode="drop") for each, i, row in zip(slot.buffers, at, kept, strict=True)]
+        at = [jnp.where(live, slot.carry.trip, len(buffer)) for buffer in slot.buffers]
+        buffers = [buffer.at[i].set(row, mode="drop") for buffer, i, row in zip(slot.buffers, at, kept, strict=True)]
         if self._repeats:
             end = _chosen(live, after, slot.end)
             carry = _chosen(goes_on, after, slot.carry)
@@ -175,14 +177,14 @@ class SlotLoop:
         """The frame around the loop."""
         frame = Frame({**loaded, **dict(zip(self._kept, kept.values, strict=True))})
         pairs = zip(self._kept, kept.error_flags, strict=True)
-        frame.error_flags.update({each: flag for each, flag in pairs if flag is not None})
+        frame.error_flags.update({tensor: flag for tensor, flag in pairs if flag is not None})
         frame.status = 0 if kept.status is None else kept.status
         self._program.run(self._fixed, frame)
         return frame
 
     def _is_streamed(self, state: LoopState) -> list[bool]:
         """Whether the rows of each stacked output stream, without the outputs that are poisoned from the start."""
-        return [each.outputs[0] in self._streamed for each in state.step.stacked]
+        return [output.outputs[0] in self._streamed for output in state.step.stacked]
 
 
 def _chosen(condition: Any, new: Any, old: Any) -> Any:

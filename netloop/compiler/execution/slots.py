@@ -112,7 +112,7 @@ class Slots:
         self._loop = SlotLoop(program, steps, steps.index(step), inputs)
         self._depth = program.depth
         self._loader = WeightLoader(program, source.network, origin.constants)
-        self._names = [each.name for each in origin.network.outputs]
+        self._names = [tensor.name for tensor in origin.network.outputs]
         self.streams = [self._stream(position) for position in self._loop.streams]
         self._slots: Slot | None = None
         self._prefill = InterruptibleJit(self._traced_prefill)
@@ -167,7 +167,7 @@ class Slots:
         with raised_recursion_limit(self._depth):
             slots, rows, made = completed(self._generate(self._loaded(), slots))
         self._slots = slots
-        named = {each.name: np.asarray(rows[at]) for at, each in self._by_position() if at in rows}
+        named = {stream.name: np.asarray(rows[at]) for at, stream in self._by_position() if at in rows}
         return named, np.asarray(made), np.asarray(slots.live)
 
     def _by_position(self) -> list[tuple[int, Stream]]:
@@ -205,7 +205,7 @@ class Slots:
     def _traced_spread(self, prefix: Slot) -> Slot:
         """Slots of which none is live; each has the values of a request, for which the loop is known to work."""
         count = self._origin.slots
-        slots = Slot(*jax.tree.map(lambda each: jnp.broadcast_to(each, (count, *each.shape)), prefix))
+        slots = Slot(*jax.tree.map(lambda array: jnp.broadcast_to(array, (count, *array.shape)), prefix))
         return slots._replace(live=jnp.zeros(count, bool))
 
     def _traced_insert(self, slots: Slot, prefix: Slot, slot: Any) -> Slot:
@@ -215,7 +215,7 @@ class Slots:
         return self._loop.generate(self._loader.values(loaded), slots, self._origin.trips)
 
     def _traced_finish(self, loaded: list[Any], slots: Slot, slot: Any) -> tuple[list[Any], Any]:
-        one: Slot = jax.tree.map(lambda each: each[slot], slots)
+        one: Slot = jax.tree.map(lambda value: value[slot], slots)
         return self._loop.finish(self._loader.values(loaded), one)
 
 

@@ -50,7 +50,7 @@ def _longest(row: TensorType) -> int:
 def _returned(network: INetworkDefinition, tensor: ITensor) -> str:
     """Mark a copy of a tensor as an output; return its name."""
     copy = network.add_identity(tensor).outputs[0]
-    taken = {each.name for each in (*network.inputs, *network.outputs)}
+    taken = {tensor.name for tensor in (*network.inputs, *network.outputs)}
     number = 0
     while (name := f"length {number}") in taken:
         number += 1

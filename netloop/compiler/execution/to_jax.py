@@ -83,14 +83,14 @@ def _plain(
     """A network as a function of its own weights."""
     constants = constants_of(network)
     names = _names(constants)
-    fixed = {each.index: each.evaluate() for each in constants if each not in names.values()}
+    fixed = {constant.index: constant.evaluate() for constant in constants if constant not in names.values()}
 
     def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[..., list[Any]]:
         program, source = _program(network, types, validated, passes, bounds)
         layers = source.network.layers
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-            constants = {**fixed, **dict(zip((each.index for each in names.values()), weights, strict=True))}
+            constants = {**fixed, **dict(zip((constant.index for constant in names.values()), weights, strict=True))}
             values = {layers[index].outputs[0]: array for index, array in constants.items()}
             return program({**values, **dict(zip(source.network.inputs, arrays, strict=True))}).values
 
@@ -111,7 +111,7 @@ def _loaded(
     def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> tuple[PureFunction, NamedWeights]:
         program, source = _program(network, types, validated, passes, bounds)
         loader = WeightLoader(program, source.network, constants)
-        loaded = loader.values(loader([device_copy(each.evaluate()) for each in constants]))
+        loaded = loader.values(loader([device_copy(constant.evaluate()) for constant in constants]))
         tensors = _tensor_names(program.unfolded(loader.tensors))
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
@@ -124,7 +124,9 @@ def _loaded(
 
     programs = ProgramCache(network, make)
     _require_fixed(network, programs.shape_inputs)
-    return programs.find({each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in network.inputs})
+    return programs.find(
+        {tensor: jax.ShapeDtypeStruct(tensor.type.shape, tensor.type.dtype) for tensor in network.inputs}
+    )
 
 
 def _program(
@@ -164,9 +166,16 @@ def _require_fixed(network: INetworkDefinition, shape_inputs: Collection[ITensor
     fix = "give the input a fixed shape, or leave load=True out"
     why = reason("NL617")
     findings = [
-        Finding("NL617", f"input {each.name!r} is {each.type}, and the weights are to be loaded", "", why, fix, at=each)
-        for each in network.inputs
-        if each in shape_inputs or not each.type.is_fixed
+        Finding(
+            "NL617",
+            f"input {tensor.name!r} is {tensor.type}, and the weights are to be loaded",
+            "",
+            why,
+            fix,
+            at=tensor,
+        )
+        for tensor in network.inputs
+        if tensor in shape_inputs or not tensor.type.is_fixed
     ]
     if findings:
         raise NetworkError(*findings)
@@ -188,7 +197,7 @@ def _bounds(given: Mapping[str, int], network: INetworkDefinition) -> dict[str, 
     """The bounds of loops by name, checked."""
     if not isinstance(given, Mapping):
         raise TypeError(f"bound is a dict from names of loops to numbers, not {given!r}")
-    known = [each.name for each in network.loops]
+    known = [loop.name for loop in network.loops]
     for name in given:
         if name not in known:
             hint = did_you_mean(str(name), known)
@@ -200,7 +209,7 @@ def _bounds(given: Mapping[str, int], network: INetworkDefinition) -> dict[str, 
 def _names(constants: list[IConstantLayer]) -> dict[str, IConstantLayer]:
     """The floating-point constants by the name of their layer, with ``#index`` appended if the name is taken."""
     names: dict[str, IConstantLayer] = {}
-    taken = {each.name for each in constants}
+    taken = {constant.name for constant in constants}
     for layer in constants:
         if layer.outputs[0].type.is_float:
             name = layer.name
@@ -227,7 +236,7 @@ def _as_declared(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict
     """The inputs, with 64-bit types restored where JAX's x64 setting had narrowed them before the call."""
     if not isinstance(inputs, Mapping):
         raise TypeError(f"inputs are a dict from names to arrays, not {type(inputs).__name__}")
-    declared = {each.name: each.declared for each in network.inputs}
+    declared = {tensor.name: tensor.declared for tensor in network.inputs}
     given = dict(inputs)
     for name, array in given.items():
         wanted = declared.get(name)

@@ -60,13 +60,13 @@ def trip_counts(
     # whether a network is valid for all these values is for the run itself to say
     types, steps = _types(network, inputs), list(_loops(require_valid(network).block))
     known = {step: _known(step, types) for step, _ in steps}
-    totals = [_product([known[each] if isinstance(each, LoopStep) else None for each in (*around, step)])
+    totals = [_product([known[loop] if isinstance(loop, LoopStep) else None for loop in (*around, step)])
               for step, around in steps]  # fmt: skip
     if None in totals:
         # a loop of known length ends, however long it is
-        most = None if max_trips is None else max(max_trips, *(each or 0 for each in known.values()))
+        most = None if max_trips is None else max(max_trips, *(number or 0 for number in known.values()))
         totals = _counted(network, [(step.loop, around) for step, around in steps], inputs, most)
-    names = [tuple(each.loop.name for each in around if isinstance(each, LoopStep)) for _, around in steps]
+    names = [tuple(loop.loop.name for loop in around if isinstance(loop, LoopStep)) for _, around in steps]
     return [TripCount(step.loop, name, int(total or 0))
             for (step, _), name, total in zip(steps, names, totals, strict=True)]  # fmt: skip
 
@@ -106,10 +106,10 @@ def _known(step: LoopStep, types: TypeTable) -> int | None:
 def _product(counts: Sequence[int | None]) -> int | None:
     """The product of some counts; None if one is not known."""
     product = 1
-    for each in counts:
-        if each is None:
+    for count in counts:
+        if count is None:
             return None
-        product *= each
+        product *= count
     return product
 
 
@@ -125,7 +125,7 @@ def _counted(
         counter.name = f"iterations of loop {number}"
         copy.mark_output(counter)
     found = [*Executable(copy, most)(inputs).values()][-len(loops) :]
-    return [int(np.asarray(each)) for each in found]
+    return [int(np.asarray(array)) for array in found]
 
 
 class _Counter:
@@ -139,11 +139,11 @@ class _Counter:
     def of(self, loop: ILoop, around: Around) -> ITensor:
         """The number of iterations of a loop, in all iterations of the loops around it."""
         count = self._sum(loop, self._number(1))
-        for each in reversed(around):
-            if isinstance(each, LoopStep):
-                count = self._sum(each.loop, count)
+        for other in reversed(around):
+            if isinstance(other, LoopStep):
+                count = self._sum(other.loop, count)
             else:
-                step, branch = each
+                step, branch = other
                 results = (count, self._number(0)) if branch == 0 else (self._number(0), count)
                 count = self._conditionals[step.conditional].add_output(*results).outputs[0]
         return count

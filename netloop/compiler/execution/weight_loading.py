@@ -54,9 +54,9 @@ class WeightLoader:
     def __init__(self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer]) -> None:
         positions = {layer.index: position for position, layer in enumerate(constants)}
         own = constants_of(network)
-        self.tensors: list[ITensor] = [*(each.outputs[0] for each in own), *program.weight_folding.tensors]
+        self.tensors: list[ITensor] = [*(constant.outputs[0] for constant in own), *program.weight_folding.tensors]
         # constants that passes added are the arrays of the network, which a refit makes anew
-        self._sources = [positions.get(each.index, each) for each in own]
+        self._sources = [positions.get(constant.index, constant) for constant in own]
         self._loaded: tuple[Any, list[Any]] = None, []
         self._program = program
         self._compute = InterruptibleJit(self._load)
@@ -72,7 +72,9 @@ class WeightLoader:
 
     def computed(self, weights: Sequence[Any]) -> list[Any]:
         """The arguments for the weights of an executable, of which the loader keeps nothing."""
-        own = [weights[each] if isinstance(each, int) else device_copy(each.evaluate()) for each in self._sources]
+        own = [
+            weights[source] if isinstance(source, int) else device_copy(source.evaluate()) for source in self._sources
+        ]
         with jax.ensure_compile_time_eval():
             return [*own, *self._folded(dict(zip(self.tensors, own, strict=False)))]
 
@@ -81,7 +83,7 @@ class WeightLoader:
         folding = self._program.weight_folding
         made = folding.by_numpy(given, self._program.types)
         if not folding.others:
-            return jax.device_put([made[each] for each in folding.tensors])
+            return jax.device_put([made[tensor] for tensor in folding.tensors])
         values = {**given, **made}
         self._given = list(values)
         return self._compute(jax.device_put([*values.values()]))
@@ -106,12 +108,14 @@ class HostWeights:
     def __init__(self, source: Improved, constants: list[IConstantLayer]) -> None:
         positions = {layer.index: position for position, layer in enumerate(constants)}
         # constants that passes added are the arrays of the network
-        self._sources = {each.outputs[0]: positions.get(each.index, each) for each in constants_of(source.network)}
+        self._sources = {
+            constant.outputs[0]: positions.get(constant.index, constant) for constant in constants_of(source.network)
+        }
         block, outputs = source.validated.block, source.network.outputs
         self._types = source.types
         self._folding = find_weight_folding(block, outputs, source.types)
         folded = set(self._folding.steps).difference(self._folding.others)
-        self.steps = frozenset(each for each in block.steps if each in folded)
+        self.steps = frozenset(step for step in block.steps if step in folded)
         self._read = {*read_by_others(block, self.steps), *outputs}
         self._loaded: tuple[Any, dict[ITensor, Any]] = None, {}
 

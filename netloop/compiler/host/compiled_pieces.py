@@ -88,11 +88,11 @@ class Pieces:
 
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Piece:
         """The piece of some steps, compiled unless it has met these types."""
-        reads = [each for each in reads_of(steps) if each in frame.values]
-        known = tuple(frame.key_of(each) for each in reads)
+        reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
+        known = tuple(frame.key_of(tensor) for tensor in reads)
         # only an assertion or an iterator differs in an iteration that is made and one that is not
         layers = (layer for step in steps for layer in layers_of(step))
-        is_iteration = frame.is_iteration or not any(isinstance(each, IN_PYTHON) for each in layers)
+        is_iteration = frame.is_iteration or not any(isinstance(layer, IN_PYTHON) for layer in layers)
         key = tuple(steps), known, is_iteration
         if key not in self._compiled:
             loops = tuple(frame.trips)
@@ -116,9 +116,9 @@ class Pieces:
             compiled = ChunkedWhile(program, steps[0], around)
 
         def run(frame: HostFrame) -> None:
-            arrays = [frame.values[each] for each in reads]
+            arrays = [frame.values[tensor] for tensor in reads]
             with raised_recursion_limit(depth):
-                outcome = completed(compiled(arrays, [np.int64(each) for each in frame.trips.values()]))
+                outcome = completed(compiled(arrays, [np.int64(trip) for trip in frame.trips.values()]))
             self.loop_strategies.update(program.loop_strategies)
             self.batched_layers.update(program.batched_layers)
             if outcome.status is not None and int(outcome.status):
@@ -134,9 +134,11 @@ class Pieces:
         inside = {layer for step in steps for layer in layers_of(step)}
         written = [tensor for step in steps for tensor in step.writes]
         return [
-            each
-            for each in written
-            if each.is_network_output or each in self._observed or any(user not in inside for user, _ in each.uses)
+            tensor
+            for tensor in written
+            if tensor.is_network_output
+            or tensor in self._observed
+            or any(user not in inside for user, _ in tensor.uses)
         ]
 
 
@@ -154,7 +156,9 @@ def closed_first(steps: Iterable[Step], types: TypeTable) -> tuple[list[Step], l
 def fits(step: Step, types: TypeTable) -> bool:
     """Whether types decide all shapes in a step, which can then be compiled."""
     is_left_out = isinstance(step, LayerStep) and isinstance(step.layer, IN_PYTHON)
-    return not is_left_out and all(_keeps_shape(each, types) and fits_program(each, types) for each in layers_of(step))
+    return not is_left_out and all(
+        _keeps_shape(layer, types) and fits_program(layer, types) for layer in layers_of(step)
+    )
 
 
 def is_long(steps: Iterable[Step], types: TypeTable) -> bool:
@@ -167,7 +171,7 @@ def _most_trips(steps: Iterable[Step], types: TypeTable) -> float:
 
 
 def _most_trips_of(step: Step, types: TypeTable) -> float:
-    inside = max((_most_trips(each.steps, types) for each in step.blocks), default=1)
+    inside = max((_most_trips(block.steps, types) for block in step.blocks), default=1)
     count = known_count(step.loop, types) if isinstance(step, LoopStep) else 1
     return math.inf if count is None else max(1, count) * inside
 

@@ -84,8 +84,8 @@ class HostFrame:
 
     def type_table(self) -> TypeTable:
         """The types of all tensors, as far as the values so far determine them."""
-        arrays = (each for each, value in self.values.items() if not isinstance(value, NO_ARRAY))
-        return TypeTable({each: self._typed(each)[1] for each in arrays})
+        arrays = (key for key, value in self.values.items() if not isinstance(value, NO_ARRAY))
+        return TypeTable({array: self._typed(array)[1] for array in arrays})
 
     def key_of(self, tensor: ITensor) -> Hashable:
         """A key of the type of a tensor: equal where the types are, and so are the values that decide a shape."""
@@ -107,11 +107,11 @@ class HostFrame:
         """Report those of some tensors that are observed and have a value here."""
         if self.observer is None:
             return
-        for tensor in (each for each in tensors if each in self.observer.tensors):
+        for tensor in (tensor for tensor in tensors if tensor in self.observer.tensors):
             if not isinstance(value := self.values.get(tensor), Poisoned | None):
                 self.observer.see(tensor, value, self.trips)
 
     def poisoned(self, tensors: Iterable[ITensor | None]) -> Poisoned | None:
         """The first of some tensors that is poisoned."""
-        found = (self.values.get(each) for each in tensors if each is not None)
-        return next((each for each in found if isinstance(each, Poisoned)), None)
+        found = (self.values.get(tensor) for tensor in tensors if tensor is not None)
+        return next((value for value in found if isinstance(value, Poisoned)), None)

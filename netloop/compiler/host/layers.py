@@ -47,7 +47,7 @@ def _assert(layer: IAssertionLayer, frame: HostFrame) -> None:
     poisoned = frame.poisoned(layer.inputs)
     if poisoned is not None:
         raise ExecutionError(poisoned.finding)
-    if not all(layer.holds(np.asarray(frame.values[each])) for each in layer.inputs if each is not None):
+    if not all(layer.holds(np.asarray(frame.values[tensor])) for tensor in layer.inputs if tensor is not None):
         raise ExecutionError(layer.failure())
 
 
@@ -58,15 +58,15 @@ def _known_shape(layer: IShapeLayer, frame: HostFrame) -> Any:
 
 
 def _value(layer: ILayer, frame: HostFrame, scopes: Scopes) -> Any:
-    arrays = [None if each is None else to_numpy(frame.values[each]) for each in layer.inputs]
+    arrays = [None if tensor is None else to_numpy(frame.values[tensor]) for tensor in layer.inputs]
     if isinstance(layer, IIfConditionalInputLayer):
         return arrays[0]
     if isinstance(layer, IIteratorLayer):
         return _slice(layer, arrays[0], frame)
     assert isinstance(layer, Operation)
     # the check could not infer with shapes that were open; an error in them is found here
-    if all(isinstance(each, np.ndarray | None) for each in arrays):
-        layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
+    if all(isinstance(array, np.ndarray | None) for array in arrays):
+        layer.infer(*(None if array is None else TensorType.of(array) for array in arrays))
     if not layer.draws:
         return layer.host_value(*arrays)
     trips = (frame.trips[loop] for loop in scopes.chain_of(layer.outputs[0]))

@@ -31,21 +31,21 @@ class HostLoop:
             ExecutionError: an assertion does not hold, or the limit of a loop with assertions is poisoned.
         """
         step = self._step
-        rows: dict[ILoopOutputLayer, list[Any]] = {each: [] for each in step.stacked}
-        inside = self._iteration(frame, 0, [frame.values[each.tensor(0)] for each in step.recurrences])
+        rows: dict[ILoopOutputLayer, list[Any]] = {output: [] for output in step.stacked}
+        inside = self._iteration(frame, 0, [frame.values[recurrence.tensor(0)] for recurrence in step.recurrences])
         going = self._goes_on(inside)
         while going is True:
             self._run(step.iteration, inside)
-            for each in step.stacked:
-                rows[each].append(inside.values[each.tensor(0)])
-            trip, states = inside.trips[step.loop] + 1, [inside.values[each] for each in step.next_states]
+            for output in step.stacked:
+                rows[output].append(inside.values[output.tensor(0)])
+            trip, states = inside.trips[step.loop] + 1, [inside.values[state] for state in step.next_states]
             inside = self._iteration(frame, trip, states)
             going = self._goes_on(inside)
         if isinstance(going, Poisoned) and step.has_assertions:
             raise ExecutionError(going.finding)
-        for each in step.outputs:
-            made = _stack(each, rows[each], frame) if each.stacks else self._ask(each.tensor(0), inside)
-            frame.values[each.outputs[0]] = going if isinstance(going, Poisoned) else made
+        for output in step.outputs:
+            made = _stack(output, rows[output], frame) if output.stacks else self._ask(output.tensor(0), inside)
+            frame.values[output.outputs[0]] = going if isinstance(going, Poisoned) else made
 
     def _iteration(self, frame: HostFrame, trip: int, states: Sequence[Any]) -> HostFrame:
         inside = frame.inside(dict(zip(self._step.states, states, strict=True)))
@@ -79,12 +79,12 @@ class HostLoop:
 
 def _stack(layer: ILoopOutputLayer, rows: Sequence[Any], frame: HostFrame) -> Any:
     length = frame.values[layer.tensor(1)]
-    poisoned = next((each for each in (length, *rows) if isinstance(each, Poisoned)), None)
+    poisoned = next((row for row in (length, *rows) if isinstance(row, Poisoned)), None)
     if poisoned is not None:
         return poisoned
     try:
         row = frame.type_table()[layer.tensor(0)]
         layer.check_length(int(length), len(rows), row)
-        return layer.stack([np.asarray(each) for each in rows], int(length), row)
+        return layer.stack([np.asarray(row) for row in rows], int(length), row)
     except LayerError as error:
         return Poisoned(layer.finding_of(error, code="NL601"))

@@ -42,8 +42,8 @@ class NumpyLayers:
     def __init__(self, blocks: Iterable[Sequence[Step]], types: TypeTable) -> None:
         self._layers = {step: layer for steps in blocks for step, layer in _chosen(steps, types)}
         self._checked: dict[Operation, dict[Any, bool]] = {}
-        reads = (each for layer in self._layers.values() for each in layer.inputs if each is not None)
-        known = ((each, found.value) for each in reads if isinstance(found := types.of(each), TensorType))
+        reads = (tensor for layer in self._layers.values() for tensor in layer.inputs if tensor is not None)
+        known = ((tensor, found.value) for tensor in reads if isinstance(found := types.of(tensor), TensorType))
         self._known = {tensor: value for tensor, value in known if value is not None}
 
     def compute(self, step: Step, frame: HostFrame) -> bool:
@@ -86,9 +86,11 @@ class NumpyLayers:
 
     def _is_small(self, layer: Operation, arrays: list[Array | None]) -> bool:
         """Whether a layer takes arrays, and they and its outputs are small."""
-        key = tuple([None if each is None else (each.shape, each.dtype) for each in arrays])
+        key = tuple([None if array is None else (array.shape, array.dtype) for array in arrays])
         if layer.SHAPE_INPUTS:
-            values = [each.tobytes() for at, each in enumerate(arrays) if each is not None and at in layer.SHAPE_INPUTS]
+            values = [
+                array.tobytes() for at, array in enumerate(arrays) if array is not None and at in layer.SHAPE_INPUTS
+            ]
             key = key, *values
         known = self._checked.setdefault(layer, {})
         found = known.get(key)
@@ -125,12 +127,12 @@ def _add_shape(layer: IShapeLayer, frame: HostFrame) -> bool:
 
 def _fits(layer: Operation, arrays: list[Array | None]) -> bool:
     try:
-        made = layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
+        made = layer.infer(*(None if array is None else TensorType.of(array) for array in arrays))
     except LayerError:
         return False
     types = made if isinstance(made, tuple) else (made,)
-    size = sum(each.nbytes for each in arrays if each is not None)
-    return max(size, *(each.nbytes for each in types if isinstance(each, TensorType))) <= MOST_BYTES
+    size = sum(array.nbytes for array in arrays if array is not None)
+    return max(size, *(type_.nbytes for type_ in types if isinstance(type_, TensorType))) <= MOST_BYTES
 
 
 def all_blocks(steps: Sequence[Step]) -> Iterable[Sequence[Step]]:

@@ -53,14 +53,14 @@ class PaddedPieces:
 
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Run | None:
         """Some first steps as a padded piece; None if they are to have a piece for their exact lengths."""
-        reads = [each for each in reads_of(steps) if each in frame.values]
-        if frame.trips or not all(isinstance(frame.values[each], jax.Array | np.ndarray) for each in reads):
+        reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
+        if frame.trips or not all(isinstance(frame.values[tensor], jax.Array | np.ndarray) for tensor in reads):
             return None
         padding = Padding(types, self._before)
-        for each in reads:
-            padding.reads(each)
+        for tensor in reads:
+            padding.reads(tensor)
         here = list(takewhile(padding.takes, steps))
-        if not any(isinstance(each, PRODUCTS) for each in padding.masks):
+        if not any(isinstance(mask, PRODUCTS) for mask in padding.masks):
             return None
         key = steps[0], *map(frame.key_of, reads)
         if self._first.setdefault(steps[0], key) == key:
@@ -72,8 +72,10 @@ class PaddedPieces:
         return Run(len(here), call, call.is_better) if call.is_better() else None
 
     def _program(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable, padding: Padding) -> "PaddedProgram":
-        given = {each: self._type(each, types, padding) for each in reads_of(steps) if each in frame.values}
-        values = tuple(None if each.value is None else each.value.tobytes() for each in given.values())
+        given = {tensor: self._type(tensor, types, padding) for tensor in reads_of(steps) if tensor in frame.values}
+        values = tuple(
+            None if tensor_type.value is None else tensor_type.value.tobytes() for tensor_type in given.values()
+        )
         key = tuple(steps), tuple(given.values()), values
         if key not in self._compiled:
             _make_room(self._compiled)
@@ -130,7 +132,7 @@ class PaddedProgram(Program):
         for axis in sorted(self._masks.get(layer, ())) if position == 0 else ():
             assert tensor is not None
             within = jnp.arange(found.shape[axis]) < frame.lengths[tensor, axis]
-            found = jnp.where(within.reshape([-1 if each == axis else 1 for each in range(found.ndim)]), found, 0)
+            found = jnp.where(within.reshape([-1 if index == axis else 1 for index in range(found.ndim)]), found, 0)
         return found
 
 
@@ -139,7 +141,7 @@ class PaddedCall:
 
     def __init__(self, program: PaddedProgram, types: TypeTable) -> None:
         self._program = program
-        self._shapes = [types[each].shape for each in program.outputs]
+        self._shapes = [types[tensor].shape for tensor in program.outputs]
         self._lengths = [np.int32(types[tensor].shape[axis]) for tensor, axis in program.lengths]
         self._calls = 0
 
@@ -150,7 +152,7 @@ class PaddedCall:
     def __call__(self, frame: HostFrame) -> None:
         self._calls += 1
         program = self._program
-        arrays = [_longer(frame.values[each], of.shape) for each, of in program.reads.items()]
+        arrays = [_longer(frame.values[key], of.shape) for key, of in program.reads.items()]
         made = completed(program.compiled(arrays, self._lengths))
         for tensor, value, shape in zip(program.outputs, made, self._shapes, strict=True):
             frame.values[tensor] = value if value.shape == shape else np.asarray(value)[tuple(map(slice, shape))]

@@ -78,8 +78,8 @@ class Padding:
         layer = step.layer if isinstance(step, LayerStep) else None
         if not isinstance(layer, Operation) or layer.draws or not self._sizes_are_known(layer):
             return False
-        known = [None if each is None else self._types[each] for each in layer.inputs]
-        axes = [NONE if each is None else self.axes(each) for each in layer.inputs]
+        known = [None if tensor is None else self._types[tensor] for tensor in layer.inputs]
+        axes = [NONE if tensor is None else self.axes(tensor) for tensor in layer.inputs]
         rule = next((rule for kinds, rule in RULES if isinstance(layer, kinds)), None)
         masked = NONE if not any(axes) else rule(layer, known, axes) if rule is not None else None
         if masked is None or not self._infer(layer, known):
@@ -90,8 +90,8 @@ class Padding:
 
     def _sizes_are_known(self, layer: Operation) -> bool:
         """Whether what decides the shape of a layer is the same in all runs."""
-        sizes = (each for position, each in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS)
-        return all(each is None or is_known(self._before, each) for each in sizes)
+        sizes = (tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS)
+        return all(size is None or is_known(self._before, size) for size in sizes)
 
     def axes(self, tensor: ITensor) -> Axes:
         """The axes of a tensor that count as padded."""
@@ -102,7 +102,7 @@ class Padding:
 
     def _infer(self, layer: Operation, known: Sequence[TensorType | None]) -> bool:
         """Add the padded shapes of the outputs of a layer; False if there are none."""
-        padded = (None if each is None else self.shapes.get(each) for each in layer.inputs)
+        padded = (None if tensor is None else self.shapes.get(tensor) for tensor in layer.inputs)
         pairs = zip(known, padded, strict=True)
         given = [of if of is None or shape in (None, of.shape) else of.with_shape(shape) for of, shape in pairs]
         try:
@@ -147,7 +147,7 @@ def _joined(layer: IConcatenationLayer, known: Sequence[TensorType | None], axes
     first = known[0]
     assert first is not None
     along = layer.axis % first.rank
-    return None if any(along in each for each in axes) else NONE
+    return None if any(along in axis for axis in axes) else NONE
 
 
 def _sliced(layer: ISliceLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:

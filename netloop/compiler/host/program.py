@@ -64,7 +64,7 @@ class HostProgram:
         self._max_trips = max_trips
         self._interruptible = interruptible
         self._observed = frozenset(observed)
-        steps = [each for each in validated.block.steps if each not in without]
+        steps = [step for step in validated.block.steps if step not in without]
         closed, others = ([], steps) if self._observed else closed_first(steps, types)
         self._steps = [*closed, *others]
         self._valued = valued_in_run(network)
@@ -85,10 +85,10 @@ class HostProgram:
             ExecutionError: an output needs a value that failed, or an assertion does not hold.
         """
         values = self.values(given, listener)
-        poisoned = next((each for each in values if isinstance(each, Poisoned)), None)
+        poisoned = next((value for value in values if isinstance(value, Poisoned)), None)
         if poisoned is not None:
             raise ExecutionError(poisoned.finding)
-        return [to_user(each, _on_device) for each in values]
+        return [to_user(value, _on_device) for value in values]
 
     def values(self, given: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, with ``Poisoned`` for each that failed.
@@ -151,14 +151,14 @@ class HostProgram:
         taken = 0 if condition else 1
         inside = frame.inside({})
         self._run(step.branches[taken].steps, inside)
-        results = (inside.values[each] for each in step.results(taken))
+        results = (inside.values[result] for result in step.results(taken))
         frame.values.update(zip(step.writes, results, strict=True))
 
     def _reason(self, step: LoopStep) -> str:
         """The reason why a loop runs in Python."""
         if self._interruptible:
             return INTERRUPTIBLE
-        return ON_HOST if any(each.on_host for each in layers_of(step)) else DATA_DEPENDENT
+        return ON_HOST if any(layer.on_host for layer in layers_of(step)) else DATA_DEPENDENT
 
 
 def _on_device(array: Any) -> jax.Array:

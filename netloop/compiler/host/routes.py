@@ -49,8 +49,8 @@ class Route:
     def keep(self, position: int, run: Run, frame: HostFrame) -> None:
         """Remember a run for the types of a frame."""
         decided = self.steps[position : position + run.length + 1]
-        reads = [each for each in reads_of(decided) if self._may_differ(each)]
-        if any(each not in frame.values and not isinstance(each.producer, IConstantLayer) for each in reads):
+        reads = [tensor for tensor in reads_of(decided) if self._may_differ(tensor)]
+        if any(tensor not in frame.values and not isinstance(tensor.producer, IConstantLayer) for tensor in reads):
             return  # its type follows from other tensors
         known = self._met.setdefault(position, [])
         met = next((met for others, met in known if others == reads), None)

@@ -15,7 +15,7 @@ USE_COMPILE = "netloop.compile runs it as it is"
 
 def has_program(network: INetworkDefinition, types: TypeTable) -> bool:
     """Whether one program can hold a network; if not, it runs on the host."""
-    takes_arrays = all(each.type.is_tensor and not each.type.is_string for each in network.inputs)
+    takes_arrays = all(tensor.type.is_tensor and not tensor.type.is_string for tensor in network.inputs)
     return takes_arrays and all(fits_program(layer, types) for layer in live_layers(network))
 
 
@@ -27,13 +27,13 @@ def fits_program(layer: ILayer, types: TypeTable) -> bool:
     if layer.on_host or _has_strings(layer, types):
         return False
     sizes = [tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS and tensor]
-    is_fixed = all(_is_fixed(each, types) for each in layer.outputs)
-    return is_fixed and all(types[each].value is not None for each in sizes)
+    is_fixed = all(_is_fixed(tensor, types) for tensor in layer.outputs)
+    return is_fixed and all(types[size].value is not None for size in sizes)
 
 
 def _has_strings(layer: ILayer, types: TypeTable) -> bool:
-    found = (types.of(each) for each in (*layer.inputs, *layer.outputs) if each is not None)
-    return any(isinstance(each, TensorType) and each.is_string for each in found)
+    found = (types.of(tensor) for tensor in (*layer.inputs, *layer.outputs) if tensor is not None)
+    return any(isinstance(known, TensorType) and known.is_string for known in found)
 
 
 def _is_fixed(tensor: ITensor | None, types: TypeTable) -> bool:
@@ -56,7 +56,7 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
     if impossible:
         raise NetworkError(*(_impossible(layer, found) for layer, found in impossible.items()))
     unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
-    first = [layer for layer in unfixed if all(_is_fixed(each, types) for each in layer.type_inputs())]
+    first = [layer for layer in unfixed if all(_is_fixed(tensor, types) for tensor in layer.type_inputs())]
     if unfixed:
         raise NetworkError(*(_data_dependent(layer, types) for layer in first or unfixed))
 
@@ -67,10 +67,10 @@ def require_arrays(network: INetworkDefinition) -> None:
     Raises:
         NetworkError: an input is a sequence, an optional value, a map, or of strings.
     """
-    for each in network.inputs:
-        if not each.type.is_tensor or each.type.is_string:
-            what = f"the input {each.name!r} is {each.type}, and a pure function takes arrays of numbers"
-            raise NetworkError(Finding("NL503", what, why=reason("NL503"), fix=USE_COMPILE, at=each))
+    for tensor in network.inputs:
+        if not tensor.type.is_tensor or tensor.type.is_string:
+            what = f"the input {tensor.name!r} is {tensor.type}, and a pure function takes arrays of numbers"
+            raise NetworkError(Finding("NL503", what, why=reason("NL503"), fix=USE_COMPILE, at=tensor))
 
 
 def _on_host(layer: ILayer) -> Finding:

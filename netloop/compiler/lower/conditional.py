@@ -61,7 +61,7 @@ def _branch(lowering: Lowering, step: IfStep, branch: int, frame: Frame, tracks_
         lowering.run(step.branches[branch].steps, inside)
         results = step.results(branch)
         # both branches of lax.cond return values of the same types, so a flag is 0 and not None
-        flags = [first_error(0, inside.error_flag([each])) if tracks_errors else None for each in results]
-        return [lowering.array(each, inside) for each in results], flags, jnp.int32(inside.status)
+        flags = [first_error(0, inside.error_flag([result])) if tracks_errors else None for result in results]
+        return [lowering.array(result, inside) for result in results], flags, jnp.int32(inside.status)
 
     return run

@@ -30,11 +30,11 @@ class CompileTimeConstants:
     def _follows_from_shapes(self, layer: ILayer | None) -> bool:
         if layer is None or isinstance(layer, IShapeLayer):
             return True
-        return isinstance(layer, Operation) and all(each in self for each in layer.inputs if each is not None)
+        return isinstance(layer, Operation) and all(tensor in self for tensor in layer.inputs if tensor is not None)
 
 
 def constants_of(network: INetworkDefinition) -> list[IConstantLayer]:
     """The constants that a program takes as arguments: all that the network needs, except small integers and bools."""
-    constants = [each for each in live_layers(network) if isinstance(each, IConstantLayer)]
+    constants = [layer for layer in live_layers(network) if isinstance(layer, IConstantLayer)]
     types = network.types
-    return [each for each in constants if not types[each.outputs[0]].is_known_integer]
+    return [constant for constant in constants if not types[constant.outputs[0]].is_known_integer]

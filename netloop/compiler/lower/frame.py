@@ -77,7 +77,7 @@ class Frame:
 
     def error_flag(self, tensors: Iterable[ITensor | None]) -> Any:
         """The first error among some tensors; None if none of them can be poisoned."""
-        return first_error(*(self.error_flags[each] for each in tensors if each in self.error_flags))
+        return first_error(*(self.error_flags[tensor] for tensor in tensors if tensor in self.error_flags))
 
     def poison(self, tensors: Iterable[ITensor], flag: Any) -> None:
         """Set the error flag of tensors to that of their inputs, unless it is None."""

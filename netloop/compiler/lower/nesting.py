@@ -35,7 +35,7 @@ def require_shallow(block: Block, deepest: int = DEEPEST_NEST, max_trips: int | 
             loop or conditional.
     """
     depths = depths_of(block)
-    nests = [each for each in depths if not isinstance(each, LayerStep)]
+    nests = [depth for depth in depths if not isinstance(depth, LayerStep)]
     if not nests:
         return
     innermost = max(nests, key=depths.__getitem__)
@@ -56,11 +56,11 @@ def _copies(block: Block, can_fail: bool) -> dict[Step, int]:
     """How often each step is lowered."""
     copies = dict.fromkeys(block.steps, 1)
     for step in walk(block):
-        for each in (each for inner in step.blocks for each in inner.steps):
-            copies[each] = copies[step] if isinstance(step, IfStep) else 0
+        for other in (other for inner in step.blocks for other in inner.steps):
+            copies[other] = copies[step] if isinstance(step, IfStep) else 0
         if isinstance(step, LoopStep):
-            for each in _lowered(step, can_fail):
-                copies[each] += copies[step]
+            for other in _lowered(step, can_fail):
+                copies[other] += copies[step]
     return copies
 
 
@@ -88,7 +88,7 @@ def _can_fail(step: Step) -> bool:
     """Whether a step may need error flags."""
     if isinstance(step, LayerStep):
         return isinstance(step.layer, IIteratorLayer | IAssertionLayer)
-    return any(isinstance(each, ILoopOutputLayer) and each.stacks for each in step.layers)
+    return any(isinstance(layer, ILoopOutputLayer) and layer.stacks for layer in step.layers)
 
 
 def _refusal(step: Step, what: str, why: str) -> NetworkError:

@@ -113,8 +113,8 @@ class Program(Lowering):
     @property
     def longest_body(self) -> int:
         """The number of layers in the longest loop body, with the layers of loops inside it."""
-        bodies = (walk(each.body) for each in self.block.steps if isinstance(each, LoopStep))
-        return max((sum(isinstance(each, LayerStep) for each in body) for body in bodies), default=0)
+        bodies = (walk(step.body) for step in self.block.steps if isinstance(step, LoopStep))
+        return max((sum(isinstance(step, LayerStep) for step in body) for body in bodies), default=0)
 
     @cached_property
     def weight_folding(self) -> WeightOnlySteps:
@@ -129,14 +129,14 @@ class Program(Lowering):
     def unfolded(self, tensors: Iterable[ITensor]) -> list[ITensor]:
         """Those of some tensors that are read by other steps than those of ``weight_folding``."""
         late = {*read_by_others(self.block, self.weight_folding.steps), *self.outputs}
-        return [each for each in tensors if each in late]
+        return [tensor for tensor in tensors if tensor in late]
 
     def load(self, given: Mapping[ITensor, Any]) -> list[Any]:
         """The tensors of ``weight_folding``, from the constants of ``constants_of`` and what is known of them."""
         frame = Frame(dict(given))
         # steps whose results are given do not run again
         self.run(self.weight_folding.steps, frame)
-        return [self.array(each, frame) for each in self.weight_folding.tensors]
+        return [self.array(tensor, frame) for tensor in self.weight_folding.tensors]
 
     def run(self, steps: Iterable[Step], frame: Frame) -> None:
         """Run steps in order, and add their results to the frame."""
@@ -157,7 +157,7 @@ class Program(Lowering):
             frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
             frame.poison(layer.outputs, frame.error_flag(layer.inputs))
         # constants, and layers that are folded or batched, have their values already
-        elif layer.outputs[0] not in frame.values and not all(each in self.constants for each in layer.outputs):
+        elif layer.outputs[0] not in frame.values and not all(tensor in self.constants for tensor in layer.outputs):
             self._compute(layer, frame)
 
     def _assert(self, layer: IAssertionLayer, frame: Frame) -> None:
@@ -199,7 +199,7 @@ class Program(Lowering):
 
 def _scope_name(layer: ILayer) -> str:
     """The name of a layer in a form that XLA's profiles can show."""
-    return "".join(each if each.isalnum() or each in "_-." else "_" for each in layer.name) or layer.LABEL
+    return "".join(name if name.isalnum() or name in "_-." else "_" for name in layer.name) or layer.LABEL
 
 
 def _tensor(layer: ILayer, position: int) -> ITensor:

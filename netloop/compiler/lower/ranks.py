@@ -22,8 +22,8 @@ def require_in_step(step: LoopStep | IfStep, axes: Axes) -> None:
     if not axes:
         return
     name = (step.loop if isinstance(step, LoopStep) else step.conditional).name
-    for each in walk(Block([step])):
-        layer = each.layer if isinstance(each, LayerStep) else None
+    for node in walk(Block([step])):
+        layer = node.layer if isinstance(node, LayerStep) else None
         is_collective = isinstance(layer, IDistCollectiveLayer | IAttentionOutputLayer) and layer.num_ranks > 1
         if layer is not None and is_collective and name_of_axis(layer) in axes:
             what = f"{layer.name!r} exchanges tensors between ranks in {name!r}, whose condition may differ"

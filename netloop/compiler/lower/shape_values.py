@@ -29,15 +29,17 @@ def valued_in_run(network: INetworkDefinition) -> frozenset[ITensor]:
 
 def _not_followed(network: INetworkDefinition) -> set[ITensor]:
     """The tensors whose values types do not have, whatever the inputs: large ones, and what follows from them."""
-    made = {each: None for layer in network.layers for each in (*layer.inputs, *layer.outputs) if each is not None}
-    stack, found = [each for each in made if _is_large(network.types.of(each))], set[ITensor]()
+    made = {
+        tensor: None for layer in network.layers for tensor in (*layer.inputs, *layer.outputs) if tensor is not None
+    }
+    stack, found = [tensor for tensor in made if _is_large(network.types.of(tensor))], set[ITensor]()
     while stack:
         tensor = stack.pop()
         if tensor not in found:
             found.add(tensor)
             # other layers than operations may have values without those of all inputs, as that of the branch taken
             readers = (layer for layer, _ in tensor.uses if isinstance(layer, Operation))
-            stack += [each for layer in readers if not isinstance(layer, IShapeLayer) for each in layer.outputs]
+            stack += [tensor for layer in readers if not isinstance(layer, IShapeLayer) for tensor in layer.outputs]
     return found
 
 

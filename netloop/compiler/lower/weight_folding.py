@@ -52,7 +52,7 @@ class WeightOnlySteps(NamedTuple):
             if step not in others:
                 assert isinstance(step.layer, Operation)
                 layer = step.layer
-                arrays: list[Any] = [each and values.get(each, types[each].value) for each in layer.inputs]
+                arrays: list[Any] = [tensor and values.get(tensor, types[tensor].value) for tensor in layer.inputs]
                 compute = layer.zero_filled if isinstance(layer, IGatherLayer) else layer.evaluate
                 # numpy's results of rank 0 may be numbers instead of arrays
                 values[layer.outputs[0]] = np.asarray(compute(*arrays))
@@ -65,17 +65,17 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
     found: dict[ITensor, LayerStep] = {}
     for step in walk(block):
         if isinstance(step, LayerStep) and step.reads and fixed.issuperset(step.writes) and step.writes:
-            ready = all(each in found or isinstance(each.producer, IConstantLayer) for each in step.reads)
+            ready = all(tensor in found or isinstance(tensor.producer, IConstantLayer) for tensor in step.reads)
             # strings are on no device
-            ready = ready and all(types[each].dtype != STRING for each in (*step.reads, *step.writes))
+            ready = ready and all(types[tensor].dtype != STRING for tensor in (*step.reads, *step.writes))
             if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):
                 found.update(dict.fromkeys(step.writes, step))
     steps = _without_last_reshapes(dict.fromkeys(found.values()))
     found = {tensor: step for tensor, step in found.items() if step in steps}
-    if max((_bytes(each.reads, types) for each in steps), default=0) < SMALLEST:
+    if max((_bytes(step.reads, types) for step in steps), default=0) < SMALLEST:
         return WeightOnlySteps([], [], [])
     late = dict.fromkeys([*read_by_others(block, steps), *outputs])
-    return WeightOnlySteps(list(steps), [each for each in late if each in found], _not_by_numpy(steps))
+    return WeightOnlySteps(list(steps), [tensor for tensor in late if tensor in found], _not_by_numpy(steps))
 
 
 def _without_last_reshapes(steps: Collection[LayerStep]) -> dict[LayerStep, None]:
@@ -103,10 +103,10 @@ def _keeps_order(layer: ILayer) -> bool:
 def _not_by_numpy(steps: Iterable[LayerStep]) -> list[LayerStep]:
     late: set[ITensor] = set()
     found: list[LayerStep] = []
-    for each in steps:
-        if not _is_by_numpy(each.layer) or not late.isdisjoint(each.reads):
-            late.update(each.writes)
-            found.append(each)
+    for step in steps:
+        if not _is_by_numpy(step.layer) or not late.isdisjoint(step.reads):
+            late.update(step.writes)
+            found.append(step)
     return found
 
 
@@ -116,7 +116,7 @@ def _is_by_numpy(layer: ILayer) -> bool:
 
 def read_by_others(block: Block, steps: Collection[Step]) -> list[ITensor]:
     """The tensors that the steps of a block read, at any depth, without some of the steps."""
-    return [each for step in walk(block) if step not in steps for each in _own_reads(step)]
+    return [read for step in walk(block) if step not in steps for read in _own_reads(step)]
 
 
 def _own_reads(step: Step) -> list[ITensor]:
@@ -126,8 +126,8 @@ def _own_reads(step: Step) -> list[ITensor]:
     if isinstance(step, IfStep):
         return [step.condition, *step.results(0), *step.results(1)]
     boundary = (*step.limits, *step.recurrences, *step.iterators, *step.outputs)
-    return [each for layer in boundary for each in layer.inputs if each is not None]
+    return [tensor for layer in boundary for tensor in layer.inputs if tensor is not None]
 
 
 def _bytes(tensors: Iterable[ITensor], types: TypeTable) -> int:
-    return sum(types[each].nbytes for each in tensors)
+    return sum(types[tensor].nbytes for tensor in tensors)

@@ -30,18 +30,18 @@ for _module in iter_modules(__path__):
 
 def _defined(base: type[Pass]) -> Iterator[type[Pass]]:
     """The classes below a base that have a name."""
-    for each in base.__subclasses__():
-        yield from [each] if "name" in vars(each) else _defined(each)
+    for subclass in base.__subclasses__():
+        yield from [subclass] if "name" in vars(subclass) else _defined(subclass)
 
 
 def _in_order(passes: Iterable[Pass]) -> dict[str, Pass]:
     """Passes by name, each after those that it must follow, and forms of lowering last."""
-    by_name = {each.name: each for each in passes}
-    order = [by_name[name] for name in TopologicalSorter({each.name: each.after for each in passes}).static_order()]
-    return {each.name: each for each in sorted(order, key=lambda each: isinstance(each, LoweringPass))}
+    by_name = {pass_.name: pass_ for pass_ in passes}
+    order = [by_name[name] for name in TopologicalSorter({pass_.name: pass_.after for pass_ in passes}).static_order()]
+    return {pass_.name: pass_ for pass_ in sorted(order, key=lambda pass_: isinstance(pass_, LoweringPass))}
 
 
-PASSES: dict[str, Pass] = _in_order([each() for each in _defined(Pass)])
+PASSES: dict[str, Pass] = _in_order([kind() for kind in _defined(Pass)])
 """All passes by name, in the order in which they are applied."""
 
 
@@ -74,7 +74,7 @@ def chosen(passes: Iterable[str] | None) -> frozenset[str]:
     """
     if passes is None:
         return frozenset(PASSES)
-    if isinstance(passes, str) or not all(isinstance(each, str) for each in passes):
+    if isinstance(passes, str) or not all(isinstance(pass_, str) for pass_ in passes):
         raise TypeError("passes is a collection of names, such as netloop.PASSES")
     found = frozenset(passes)
     for name in sorted(found.difference(PASSES)):
@@ -90,7 +90,7 @@ def applied(passes: Iterable[str], forms: Forms) -> frozenset[str]:
 
 def of_level(level: int) -> frozenset[str]:
     """Return the names of the passes of an optimization level, 0 to 5."""
-    return frozenset(name for name, each in PASSES.items() if each.level <= level)
+    return frozenset(name for name, pass_ in PASSES.items() if pass_.level <= level)
 
 
 def of_host(passes: Iterable[str]) -> frozenset[str]:
@@ -111,16 +111,16 @@ def improve(
     forms: Forms = NO_FORMS,
 ) -> Improved:
     """Rewrite a network for the given types of its inputs by some passes, in the given forms."""
-    rewrites = [each for name, each in PASSES.items() if name in passes and not isinstance(each, LoweringPass)]
+    rewrites = [pass_ for name, pass_ in PASSES.items() if name in passes and not isinstance(pass_, LoweringPass)]
     original = Improved(network, types, validated, [])
     if not rewrites:
         return original  # a copy costs time even if no pass changes it
     rewriter, notes, is_changed = Rewriter(network, types), list[Note](), False
-    for each in rewrites:
-        rewriter.form = forms.get(each.name, RULE)
-        if each.rewrite(rewriter):
+    for rewrite in rewrites:
+        rewriter.form = forms.get(rewrite.name, RULE)
+        if rewrite.rewrite(rewriter):
             is_changed = True
-            notes += [Note(each.name, what) for what in rewriter.notes]
+            notes += [Note(rewrite.name, what) for what in rewriter.notes]
             rewriter.read()
     if not is_changed:
         return original
@@ -131,5 +131,5 @@ def improve(
 
 def table() -> str:
     """Return the passes as a Markdown table, for docs/performance.md."""
-    rows = (f"| `{name}` | {each.level} | {each.rule} |\n" for name, each in PASSES.items())
+    rows = (f"| `{name}` | {pass_.level} | {pass_.rule} |\n" for name, pass_ in PASSES.items())
     return "| pass | level | what it does, and when |\n|---|---|---|\n" + "".join(rows)

@@ -40,7 +40,7 @@ def multiplies_bfloat16() -> bool:
         lines = CPU_INFO.read_text("utf-8", "replace").splitlines()
     except OSError:
         return False
-    return any(each.startswith("flags") and not FEATURES.isdisjoint(each.split()) for each in lines)
+    return any(line.startswith("flags") and not FEATURES.isdisjoint(line.split()) for line in lines)
 
 
 @layer(LayerType.INTERNAL, "Integer Product")
@@ -86,9 +86,11 @@ class BFloat16Products(Pass):
     def rewrite(self, rewriter: Rewriter) -> bool:
         if not multiplies_bfloat16():
             return False
-        found = [each for each in map(_found, rewriter.layers(ChannelsLastConvolutionLayer)) if each is not None]
-        for each in found:
-            _multiply(rewriter, each)
+        found = [
+            product for product in map(_found, rewriter.layers(ChannelsLastConvolutionLayer)) if product is not None
+        ]
+        for product in found:
+            _multiply(rewriter, product)
         if found:
             rewriter.note(f"{len(found)} convolutions multiply integers as bfloat16")
         return bool(found)

@@ -42,7 +42,7 @@ class CarryLayout(Pass):
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        states = [(step, each.outputs[0]) for step in rewriter.loops() for each in step.recurrences]
+        states = [(step, recurrence.outputs[0]) for step in rewriter.loops() for recurrence in step.recurrences]
         swapped = [_swap(rewriter, step, state) for step, state in states]
         return any(swapped)
 
@@ -90,14 +90,14 @@ class _Group:
             for layer in (tensor.producer, *(reader for reader, _ in tensor.uses)):
                 if layer in live and layer not in self.layers:
                     self.layers[layer] = None
-                    fresh = [each for each in self._carried(layer) if each not in self.members]
+                    fresh = [tensor for tensor in self._carried(layer) if tensor not in self.members]
                     self.members.update(dict.fromkeys(fresh))
                     queue += fresh
 
     def _carried(self, layer: ILayer) -> list[ITensor]:
         """Return the tensors of a layer that are swapped if one of them is."""
-        tensors = [each for each in (*layer.inputs, *layer.outputs) if each is not None and self._carries(layer)]
-        return [each for each in tensors if _is_wide(each) and self._varies(each)]
+        tensors = [tensor for tensor in (*layer.inputs, *layer.outputs) if tensor is not None and self._carries(layer)]
+        return [tensor for tensor in tensors if _is_wide(tensor) and self._varies(tensor)]
 
     def _carries(self, layer: ILayer) -> bool:
         """Whether a layer keeps the axes of its inputs."""
@@ -129,13 +129,13 @@ class _Group:
     def _can_multiply(self, layer: IMatrixMultiplyLayer) -> bool:
         """Whether a product reads members as matrices, or multiplies a column and a row into a member."""
         if layer.outputs[0] in self.members:
-            return not any(_is_wide(each) or op is VECTOR for each, op in _operands(layer))
-        return not any(each in self.members and op is VECTOR for each, op in _operands(layer))
+            return not any(_is_wide(tensor) or op is VECTOR for tensor, op in _operands(layer))
+        return not any(tensor in self.members and op is VECTOR for tensor, op in _operands(layer))
 
     def _gains(self, layer: ILayer) -> bool:
         """Whether a layer sums or reduces, or broadcasts an input along one of the axes."""
-        inputs = [each for each in layer.inputs if each is not None] if self._carries(layer) else []
-        return isinstance(layer, COMBINING) or any(each.type.shape[-2:].count(1) == 1 for each in inputs)
+        inputs = [tensor for tensor in layer.inputs if tensor is not None] if self._carries(layer) else []
+        return isinstance(layer, COMBINING) or any(tensor.type.shape[-2:].count(1) == 1 for tensor in inputs)
 
     def swap(self) -> None:
         """Swap the axes of the members, and keep all other tensors as they are."""
@@ -146,10 +146,10 @@ class _Group:
         edges = list(self._edges())
         swapped = [self._swapped(tensor) for _, _, tensor in edges]
         products = [
-            (each, self._swaps_operands(each)) for each in self.layers if isinstance(each, IMatrixMultiplyLayer)
+            (layer, self._swaps_operands(layer)) for layer in self.layers if isinstance(layer, IMatrixMultiplyLayer)
         ]
-        equations = [(each, self._equation(each)) for each in self.layers if isinstance(each, IEinsumLayer)]
-        reductions = [(each, _swapped_axes(each)) for each in self.layers if isinstance(each, IReduceLayer)]
+        equations = [(layer, self._equation(layer)) for layer in self.layers if isinstance(layer, IEinsumLayer)]
+        reductions = [(layer, _swapped_axes(layer)) for layer in self.layers if isinstance(layer, IReduceLayer)]
         for (layer, position, _), tensor in zip(edges, swapped, strict=True):
             layer.set_input(position, tensor)
         for product, swaps in products:
@@ -192,11 +192,11 @@ class _Group:
     def _flip(self, layer: IMatrixMultiplyLayer, swaps: bool) -> None:
         """Let a product read its operands as they are now; its result stays the same, or has its axes swapped."""
         operands = _operands(layer)
-        ops = [FLIPPED[op] if each in self.members else op for each, op in operands]
+        ops = [FLIPPED[op] if tensor in self.members else op for tensor, op in operands]
         if swaps:
             ops = [FLIPPED[op] for op in reversed(ops)]
-            for position, (each, _) in enumerate(reversed(operands)):
-                layer.set_input(position, each)
+            for position, (tensor, _) in enumerate(reversed(operands)):
+                layer.set_input(position, tensor)
         layer.op0, layer.op1 = ops
 
     def _equation(self, layer: IEinsumLayer) -> str:

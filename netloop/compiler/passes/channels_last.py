@@ -60,8 +60,8 @@ class ChannelsLast(Pass):
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         layout = _Layout(rewriter)
-        for each in rewriter.layers(Operation):
-            layout.convert(each)
+        for layer in rewriter.layers(Operation):
+            layout.convert(layer)
         if layout.convolutions:
             rewriter.note(
                 f"{layout.convolutions} convolutions and {layout.others} layers between them have their channels last"
@@ -88,7 +88,7 @@ class _Layout:
         """Convert a layer if that is possible and pays."""
         if isinstance(layer, WeightedWindow):
             self._convert_window(layer)
-        elif any(each in self._last for each in layer.inputs):
+        elif any(tensor in self._last for tensor in layer.inputs):
             self._convert_other(layer)
 
     def last(self, tensor: ITensor) -> ITensor:
@@ -126,12 +126,12 @@ class _Layout:
     def _form(self, layer: WeightedWindow, shape: Sequence[int]) -> ChannelsLastWindow:
         """The layer that computes the same of an input of ``shape`` with its channels last."""
         places, steps = layer.places(shape[2:]), layer.stride_nd
-        before, after = [each.before for each in places], [each.after for each in places]
+        before, after = [place.before for place in places], [place.after for place in places]
         kind: type[ChannelsLastWindow] = ChannelsLastDeconvolutionLayer
         if isinstance(layer, IConvolutionLayer):
             # what the windows read, which is not the padding that was asked for if some are left out
             axes = zip(shape[2:], layer.spans, steps, places, strict=True)
-            after = [(each.length - 1) * step + span - length - each.before for length, span, step, each in axes]
+            after = [(places.length - 1) * step + span - length - places.before for length, span, step, places in axes]
             kind = ChannelsLastConvolutionLayer
         elif _is_convolution(layer):
             before, after = (
@@ -150,34 +150,34 @@ class _Layout:
         if not self._gains(layer) or not _keeps_axes(layer, rank):
             return
         # types are only known again when all readers are rewired
-        inputs = [None if each is None else self.last(each) for each in layer.inputs]
+        inputs = [None if tensor is None else self.last(tensor) for tensor in layer.inputs]
         if isinstance(layer, IPoolingLayer):
             named = {name: getattr(layer, name) for name in layer.ATTRIBUTES}
             pooled = self.rewriter.network.add(ChannelsLastPoolingLayer(**named), inputs)
             self.rewriter.take_over(output, self._first(pooled.outputs[0]))
         else:
-            for position, each in enumerate(inputs):
-                if each is not None:
-                    layer.set_input(position, each)
+            for position, tensor in enumerate(inputs):
+                if tensor is not None:
+                    layer.set_input(position, tensor)
             _move_axes(layer, rank)
             self.rewriter.take_over(output, self._first(output))
         self.others += 1
 
     def _gains(self, layer: Operation) -> bool:
         """Whether most of what a layer reads has its channels last already."""
-        inputs = [each for each in layer.inputs if each is not None and each not in self.rewriter.weights]
-        fixed = all(each.type.is_fixed for each in (*inputs, layer.outputs[0]))
-        return fixed and 2 * _volume(each for each in inputs if each in self._last) >= _volume(inputs)
+        inputs = [tensor for tensor in layer.inputs if tensor is not None and tensor not in self.rewriter.weights]
+        fixed = all(tensor.type.is_fixed for tensor in (*inputs, layer.outputs[0]))
+        return fixed and 2 * _volume(tensor for tensor in inputs if tensor in self._last) >= _volume(inputs)
 
 
 def _volume(tensors: Iterable[ITensor]) -> int:
-    return sum(each.type.volume for each in tensors)
+    return sum(tensor.type.volume for tensor in tensors)
 
 
 def _keeps_axes(layer: Operation, rank: int) -> bool:
     """Whether a layer computes the same with its axes in another order, if its attributes follow."""
-    inputs = [each for each in layer.inputs if each is not None]
-    if any(each.type.rank != rank for each in inputs):
+    inputs = [tensor for tensor in layer.inputs if tensor is not None]
+    if any(tensor.type.rank != rank for tensor in inputs):
         return False
     if isinstance(layer, IScaleLayer):
         return layer.mode is ScaleMode.UNIFORM or (layer.mode is ScaleMode.CHANNEL and layer.channel_axis == 1)
@@ -223,7 +223,7 @@ def _move_axes(layer: Operation, rank: int) -> None:
 def _weights_of(rewriter: Rewriter, layer: WeightedWindow) -> tuple[ITensor, ITensor | None] | None:
     """The kernel, in its shape, and the bias of a convolution as tensors; None if they are not all weights."""
     kernel, bias = [*layer.inputs, None, None][1:3]
-    if any(each is not None and each not in rewriter.weights for each in (kernel, bias)):
+    if any(tensor is not None and tensor not in rewriter.weights for tensor in (kernel, bias)):
         return None
     if kernel is None:
         assert layer.kernel is not None
@@ -247,7 +247,7 @@ def _arranged(make: FormulaBuilder, layer: WeightedWindow, kernel: ITensor) -> I
     if not _is_convolution(layer):
         return make.transpose(kernel, [first, *window, second])
     channels, maps, *sizes = kernel.type.shape
-    reversed_ = make.slice(kernel, [each - 1 for each in sizes], sizes, [-1] * len(sizes), window)
+    reversed_ = make.slice(kernel, [size - 1 for size in sizes], sizes, [-1] * len(sizes), window)
     own = make.reshape(reversed_, [layer.num_groups, channels // layer.num_groups, maps, *sizes])
     order = [*(axis + 1 for axis in window), 1, 0, 2]
     return make.reshape(make.transpose(own, order), [*sizes, channels // layer.num_groups, layer.num_output_maps])

@@ -75,14 +75,14 @@ class ChannelsLastWindow(Operation):
         return x.with_shape((x.shape[0], *self.lengths(x.shape, kernel.shape), self.maps(kernel.shape)))
 
     def evaluate(self, x: Array, kernel: Array, bias: Array | None = None) -> Array:
-        wide = [None if each is None else each.astype(np.float64) for each in (x, kernel, bias)]
+        wide = [None if array is None else array.astype(np.float64) for array in (x, kernel, bias)]
         return self._biased(np, *wide).astype(x.dtype)
 
     def lower(self, x: Any, kernel: Any, bias: Any = None) -> Any:
         dtype = jnp.asarray(x).dtype
         wide = [
-            None if each is None else jnp.asarray(each).astype(np.float32 if dtype in HALVES else dtype)
-            for each in (x, kernel, bias)
+            None if value is None else jnp.asarray(value).astype(np.float32 if dtype in HALVES else dtype)
+            for value in (x, kernel, bias)
         ]
         return self._biased(jnp, *wide).astype(dtype)
 
@@ -111,7 +111,7 @@ class ChannelsLastConvolutionLayer(ChannelsLastWindow):
             return self._by_taps(xp, x, kernel, lengths)
         if 1 < groups <= MAX_SPLIT_GROUPS:
             own = zip(xp.split(x, groups, -1), xp.split(kernel, groups, -1), strict=True)
-            return xp.concatenate([self._convolved(xp, *each, 1, lengths) for each in own], -1)
+            return xp.concatenate([self._convolved(xp, *entry, 1, lengths) for entry in own], -1)
         return self._convolved(xp, x, kernel, groups, lengths)
 
     def _convolved(self, xp: Any, x: Any, kernel: Any, groups: int, lengths: Shape) -> Any:
@@ -258,9 +258,9 @@ class ChannelsLastDeconvolutionLayer(ChannelsLastWindow):
             # position i is written at i * stride + at, where at is counted from the phase
             places = zip(tap, self.dilation_nd, self.before, phase, strict=True)
             at = [f * spread - before - own for f, spread, before, own in places]
-            if any(each % step for each, step in zip(at, self.stride_nd, strict=True)):
+            if any(value % step for value, step in zip(at, self.stride_nd, strict=True)):
                 continue
-            shifts = [each // step for each, step in zip(at, self.stride_nd, strict=True)]
+            shifts = [value // step for value, step in zip(at, self.stride_nd, strict=True)]
             ends = zip(rows, x.shape[1:-1], shifts, strict=True)
             term = padded(xp, writes(tap), [(shift, row - length - shift) for row, length, shift in ends])
             made = term if made is None else made + term
@@ -292,13 +292,14 @@ class ChannelsLastPoolingLayer(IPoolingLayer):
         places = self.places(x.shape[1:-1])
         ends = zip(x.shape[1:-1], self.spans, self.stride_nd, places, strict=True)
         around = [
-            (each.before, (each.length - 1) * step + span - length - each.before) for length, span, step, each in ends
+            (places.before, (places.length - 1) * step + span - length - places.before)
+            for length, span, step, places in ends
         ]
         wide = padded(jnp, x, around, start)
         made = None
         for tap in np.ndindex(*self.window):
             starts = [f * spread for f, spread in zip(tap, self.dilation_nd, strict=True)]
-            read = part(jnp, wide, starts, [each.length for each in places], self.stride_nd)
+            read = part(jnp, wide, starts, [place.length for place in places], self.stride_nd)
             made = read if made is None else combine(made, read)
         return made
 
@@ -322,7 +323,7 @@ def padded(xp: Any, x: Any, padding: Sequence[tuple[int, int]], by: Any = 0) -> 
     if not any(map(any, padding)):
         return x
     if xp is jnp:
-        return lax.pad(x, jnp.asarray(by, x.dtype), [(0, 0, 0), *((*each, 0) for each in padding), (0, 0, 0)])
+        return lax.pad(x, jnp.asarray(by, x.dtype), [(0, 0, 0), *((*amount, 0) for amount in padding), (0, 0, 0)])
     wide = np.pad(
         x, [(0, 0), *((max(before, 0), max(after, 0)) for before, after in padding), (0, 0)], constant_values=by
     )

@@ -27,7 +27,7 @@ class EmbeddingFolding(Pass):
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        folded = [_fold(rewriter, each) for each in rewriter.layers(IMatrixMultiplyLayer)]
+        folded = [_fold(rewriter, layer) for layer in rewriter.layers(IMatrixMultiplyLayer)]
         return any(folded)
 
 

@@ -85,5 +85,5 @@ class LoopUnrolling(LoweringPass):
         "A scan whose body is a few small element-wise layers runs up to 16 iterations at a time, as long as they "
         "compute at most 512 elements; half as many if it stacks single numbers, and one at a time if it stacks more."
     )
-    factors: ClassVar[dict[str, int]] = {f"{each} iterations": each for each in (2, 4, 8, 16, 32)}
+    factors: ClassVar[dict[str, int]] = {f"{number} iterations": number for number in (2, 4, 8, 16, 32)}
     alternatives = (OFF, *factors)

@@ -68,19 +68,21 @@ class GateFusion(Pass):
     alternatives = (OFF, APART)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        gates = [each for each in rewriter.layers(IActivationLayer) if _is_gate(rewriter, each)]
+        gates = [other for other in rewriter.layers(IActivationLayer) if _is_gate(rewriter, other)]
         sections: dict[tuple[ITensor, int], list[_Section]] = defaultdict(list)
-        for each in filter(None, map(_section_of, gates if rewriter.form != APART else ())):
-            sections[each.source, each.axis].append(each)
+        for section in filter(None, map(_section_of, gates if rewriter.form != APART else ())):
+            sections[section.source, section.axis].append(section)
         fused: set[ILayer] = set()
         for run in (run for group in sections.values() for run in _adjacent(group)):
             _fuse(rewriter, run)
-            fused.update(each.gate for each in run)
-        rest = [each for each in gates if each not in fused and each.type is SIGMOID]
-        single = [each for each in rest if operand(each, 0).type.rank > 0]  # a scalar has no axis to have sections of
-        for each in single:
-            source = operand(each, 0)
-            _fuse(rewriter, [_Section(each, source, -1, 0, source.type.shape[-1])])
+            fused.update(section.gate for section in run)
+        rest = [gate for gate in gates if gate not in fused and gate.type is SIGMOID]
+        single = [
+            other for other in rest if operand(other, 0).type.rank > 0
+        ]  # a scalar has no axis to have sections of
+        for other in single:
+            source = operand(other, 0)
+            _fuse(rewriter, [_Section(other, source, -1, 0, source.type.shape[-1])])
         if fused or single:
             rewriter.note(f"{len(fused) + len(single)} gates are computed through tanh")
         return bool(fused or single)
@@ -95,7 +97,7 @@ def _is_gate(rewriter: Rewriter, layer: IActivationLayer) -> bool:
 
 def _is_only_multiplied(rewriter: Rewriter, tensor: ITensor) -> bool:
     readers = [reader for reader, _ in tensor.uses]
-    return bool(readers) and all(_is_product(each) or _is_multiplied_slice(rewriter, each) for each in readers)
+    return bool(readers) and all(_is_product(reader) or _is_multiplied_slice(rewriter, reader) for reader in readers)
 
 
 def _is_product(layer: ILayer) -> bool:
@@ -127,9 +129,9 @@ def _section_of(gate: IActivationLayer) -> _Section | None:
     source = operand(slice, 0)
     rank, shape = source.type.rank, slice.outputs[0].type.shape
     cut = [axis for axis in range(rank) if shape[axis] != source.type.shape[axis]]
-    if len(cut) != 1 or any(each != 1 for each in slice.stride):
+    if len(cut) != 1 or any(number != 1 for number in slice.stride):
         return None
-    axes = range(rank) if slice.axes is None else [each % rank for each in slice.axes]
+    axes = range(rank) if slice.axes is None else [axis % rank for axis in slice.axes]
     begin = dict(zip(axes, slice.start, strict=True))[cut[0]]
     return _Section(gate, source, cut[0] - rank, begin, begin + shape[cut[0]])
 
@@ -137,7 +139,7 @@ def _section_of(gate: IActivationLayer) -> _Section | None:
 def _adjacent(sections: list[_Section]) -> Iterator[list[_Section]]:
     """Runs of two or more sections of which each begins where the one before ends."""
     runs: list[list[_Section]] = []
-    for section in sorted(sections, key=lambda each: each.begin):
+    for section in sorted(sections, key=lambda section: section.begin):
         if not runs or section.begin != runs[-1][-1].end:
             runs.append([])
         runs[-1].append(section)
@@ -146,12 +148,14 @@ def _adjacent(sections: list[_Section]) -> Iterator[list[_Section]]:
 
 def _fuse(rewriter: Rewriter, run: list[_Section]) -> None:
     _, source, axis, begin, _ = run[0]
-    length, sizes = run[-1].end - begin, [each.end - each.begin for each in run]
+    length, sizes = run[-1].end - begin, [section.end - section.begin for section in run]
     if length < source.type.shape[axis]:
         source = rewriter.make.slice(source, [begin], [length], axes=[source.type.rank + axis])
-    logistic = [int(each.gate.type is SIGMOID) for each in run]
+    logistic = [int(section.gate.type is SIGMOID) for section in run]
     made = rewriter.network.add(FusedGatesLayer(axis=axis, sizes=sizes, logistic=logistic), [source]).outputs[0]
-    for each, size in zip(run, sizes, strict=True):
+    for section, size in zip(run, sizes, strict=True):
         is_all = size == length
-        part = made if is_all else rewriter.make.slice(made, [each.begin - begin], [size], axes=[made.type.rank + axis])
-        rewriter.replace(each.gate.outputs[0], part)
+        part = (
+            made if is_all else rewriter.make.slice(made, [section.begin - begin], [size], axes=[made.type.rank + axis])
+        )
+        rewriter.replace(section.gate.outputs[0], part)

@@ -114,9 +114,9 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     buffer = step.loop.add_loop_output(appended, LoopOutput.CONCATENATE)
     least = rewriter.make.constant(np.array(LEAST_ROWS, np.int64))
     buffer.set_input(1, network.add(BufferRowsLayer(), [least, count.tensor(0)]).outputs[0])
-    rows, ends = buffer.outputs[0], [each for each, _ in state.outputs[0].uses if each in step.outputs]
-    for each in ends:
-        rewriter.take_over(each.outputs[0], _whole(network, state, rows, number))
+    rows, ends = buffer.outputs[0], [other for other, _ in state.outputs[0].uses if other in step.outputs]
+    for end in ends:
+        rewriter.take_over(end.outputs[0], _whole(network, state, rows, number))
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
     return True
 
@@ -145,8 +145,10 @@ def _appended(state: IRecurrenceLayer) -> ITensor | None:
 def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     """Whether only the layer that appends to a state reads it, and outputs with its last value."""
     now, grown = state.outputs[0], state.tensor(1)
-    others = [each for each, _ in now.uses if each is not grown.producer]
-    are_ends = all(isinstance(each, ILoopOutputLayer) and each in step.outputs and not each.stacks for each in others)
+    others = [other for other, _ in now.uses if other is not grown.producer]
+    are_ends = all(
+        isinstance(other, ILoopOutputLayer) and other in step.outputs and not other.stacks for other in others
+    )
     return are_ends and len(now.uses) == len(others) + 1 and len(grown.uses) == 1 and rewriter.may_replace(grown)
 
 
@@ -157,7 +159,7 @@ def _number_of_iterations(rewriter: Rewriter, step: LoopStep, count: ITensor) ->
     known = count.type.ints()
     if known is None or known[0] > MOST_ROWS:
         return None
-    zero, one = (rewriter.make.constant(np.array(each, np.int64)) for each in (0, 1))
+    zero, one = (rewriter.make.constant(np.array(number, np.int64)) for number in (0, 1))
     counter = step.loop.add_recurrence(zero)
     counter.set_input(1, rewriter.make.add(counter.outputs[0], one))
     return step.loop.add_loop_output(counter.outputs[0], LoopOutput.LAST_VALUE).outputs[0]

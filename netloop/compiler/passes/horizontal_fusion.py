@@ -42,7 +42,7 @@ class HorizontalFusion(Pass):
         f"sums over all their results. Up to {MAX_PACKED_BYTES >> 20} MiB of matrices; outside of loops, only "
         f"products of fewer than {LEAST_APART:,} multiplications each."
     )
-    sizes: ClassVar[dict[str, int]] = {f"up to {each} MiB": each << 20 for each in (1, 4)}
+    sizes: ClassVar[dict[str, int]] = {f"up to {number} MiB": number << 20 for number in (1, 4)}
     """The bytes of the largest packed matrix in each form that is not the rule."""
     alternatives = (OFF, *sizes)
 
@@ -102,7 +102,7 @@ def _siblings(rewriter: Rewriter, block: Block) -> Iterator[tuple[int, list[IMat
                     break  # a product joins one group
     most = HorizontalFusion.sizes.get(rewriter.form, MAX_PACKED_BYTES)
     for (position, _, _), layers in groups.items():
-        if len(layers) > 1 and sum(operand(each, 1 - position).type.nbytes for each in layers) <= most:
+        if len(layers) > 1 and sum(operand(layer, 1 - position).type.nbytes for layer in layers) <= most:
             yield position, layers
 
 
@@ -139,12 +139,12 @@ def _kept_axis(layer: IMatrixMultiplyLayer, position: int) -> int:
 
 def _fuse(rewriter: Rewriter, position: int, layers: Sequence[IMatrixMultiplyLayer]) -> _Pack:
     first, other = layers[0], 1 - position
-    parts = [operand(each, other) for each in layers]
+    parts = [operand(layer, other) for layer in layers]
     wide = rewriter.make.concat(parts, parts[0].type.rank + _kept_axis(first, other))
     a, b = (operand(first, 0), wide) if position == 0 else (wide, operand(first, 1))
     product = rewriter.network.add_matrix_multiply(a, first.op0, b, first.op1).outputs[0]
     axis = -1 if other == 1 or first.op1 is MatrixOperation.VECTOR else -2
-    return _Pack.of(rewriter, product, axis, [each.outputs[0] for each in layers])
+    return _Pack.of(rewriter, product, axis, [layer.outputs[0] for layer in layers])
 
 
 class _ElementwiseFusion:
@@ -200,11 +200,11 @@ class _ElementwiseFusion:
     def _join(self, pack: _Pack, position: int, layers: list[IElementWiseLayer]) -> None:
         if not self.open.issuperset(layers):  # an operand of a layer may be a part of two packs
             return
-        theirs = self._partner([operand(each, 1 - position) for each in layers], pack)
+        theirs = self._partner([operand(layer, 1 - position) for layer in layers], pack)
         a, b = (pack.whole, theirs) if position == 0 else (theirs, pack.whole)
         whole = self.rewriter.network.add_elementwise(a, b, layers[0].op).outputs[0]
         self.open.difference_update(layers)
-        made = _Pack.of(self.rewriter, whole, pack.axis, [each.outputs[0] for each in layers])
+        made = _Pack.of(self.rewriter, whole, pack.axis, [layer.outputs[0] for layer in layers])
         self.places.update({part: (made, place) for place, part in enumerate(made.parts)})
         self.packs.append(made)
 

@@ -43,10 +43,10 @@ class InductionVariables(Pass):
             if known is None or step.loop.limit(TripLimit.WHILE) is not None:
                 continue
             elements = max(0, known[0]) + _reads_once_more(rewriter, step)
-            layers = [each.layer for each in step.body.steps if isinstance(each, LayerStep)]
-            gathers = [each for each in layers if isinstance(each, IGatherLayer)]
-            found = [_add_iterator(rewriter, step, each, elements) for each in gathers]
-            found += [_stack(rewriter, step, each, known[0]) for each in step.recurrences]
+            layers = [other.layer for other in step.body.steps if isinstance(other, LayerStep)]
+            gathers = [layer for layer in layers if isinstance(layer, IGatherLayer)]
+            found = [_add_iterator(rewriter, step, gather, elements) for gather in gathers]
+            found += [_stack(rewriter, step, recurrence, known[0]) for recurrence in step.recurrences]
             is_changed |= any(found)
         return is_changed
 
@@ -56,8 +56,10 @@ def _reads_once_more(rewriter: Rewriter, step: LoopStep) -> bool:
 
     LAST_VALUE of a recurrence does not; of any other tensor that varies it does.
     """
-    last = [each.tensor(0) for each in step.outputs if not each.stacks]
-    return any(rewriter.scopes.varies_in(each, step.loop) and each.producer not in step.recurrences for each in last)
+    last = [output.tensor(0) for output in step.outputs if not output.stacks]
+    return any(
+        rewriter.scopes.varies_in(tensor, step.loop) and tensor.producer not in step.recurrences for tensor in last
+    )
 
 
 def _add_iterator(rewriter: Rewriter, step: LoopStep, layer: IGatherLayer, elements: int) -> bool:
@@ -83,17 +85,17 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, trips: i
     rows, scatter = state.outputs[0], state.tensor(1).producer
     if not isinstance(scatter, IScatterLayer) or not _writes_own_row(step, scatter, rows):
         return False
-    outputs = [each for each, _ in rows.uses if each in step.outputs and isinstance(each, ILoopOutputLayer)]
+    outputs = [layer for layer, _ in rows.uses if layer in step.outputs and isinstance(layer, ILoopOutputLayer)]
     is_only_written = len(rows.uses) == len(outputs) + 1 and len(scatter.outputs[0].uses) == 1
     update = operand(scatter, 2)
     fits = trips == rows.type.shape[0] > 0 and rewriter.scopes.varies_in(update, step.loop)
-    if not (is_only_written and fits) or any(each.stacks or each.axis for each in outputs):
+    if not (is_only_written and fits) or any(output.stacks or output.axis for output in outputs):
         return False
     # the initial rows never show, as each iteration replaces one of them
     row = rewriter.make.reshape(update, rows.type.shape[1:])
-    for each in outputs:
-        each.set_input(0, row)
-        each.set_input(1, rewriter.make.constant(np.int32(trips)))
+    for output in outputs:
+        output.set_input(0, row)
+        output.set_input(1, rewriter.make.constant(np.int32(trips)))
     rewriter.note(f"the rows of {state.name!r} are stacked")
     return True
 

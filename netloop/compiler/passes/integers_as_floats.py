@@ -47,7 +47,7 @@ class LimitedLayer(Elementary):
         return x.without_value()
 
     def formula(self, xp: Any, x: Any) -> Any:
-        low, high, of_nan = (xp.full_like(x, each) for each in (self.low, self.high, self.of_nan))
+        low, high, of_nan = (xp.full_like(x, number) for number in (self.low, self.high, self.of_nan))
         # jnp.where is a call in the traced program, and takes ten times as long to trace
         select, is_unequal = (xp.where, np.not_equal) if xp is np else (lax.select, lax.ne)
         is_greater = np.greater if xp is np else lax.gt
@@ -77,9 +77,9 @@ class IntegersAsFloats(Pass):
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         found = _Floats(rewriter)
-        for each in rewriter.layers(Operation):
-            if _is_typed(rewriter, each):
-                found.visit(each)
+        for other in rewriter.layers(Operation):
+            if _is_typed(rewriter, other):
+                found.visit(other)
         if found.replaced:
             rewriter.note(f"{found.replaced} layers read small integers as float32")
         return found.replaced > 0
@@ -136,7 +136,7 @@ class _Floats:
 
     def _reads_known(self, layer: ILayer) -> bool:
         """Whether something that a layer reads follows from a rounded number."""
-        return any(each is not None and self._known.get(each) for each in layer.inputs)
+        return any(tensor is not None and self._known.get(tensor) for tensor in layer.inputs)
 
     def _whole(self, tensor: ITensor) -> _Whole | None:
         """A tensor in float32, if it follows from rounded numbers or consists of small weights."""
@@ -148,8 +148,8 @@ class _Floats:
 
     def _wholes(self, *tensors: ITensor) -> list[_Whole]:
         """Several tensors in float32; nothing if one is not known so."""
-        found = [self._whole(each) for each in tensors]
-        return [each for each in found if each is not None] if all(found) else []
+        found = [self._whole(tensor) for tensor in tensors]
+        return [whole for whole in found if whole is not None] if all(found) else []
 
     # ------------------------------------------------------------------ conversions
 
@@ -242,7 +242,7 @@ class _Floats:
         if most > MOST:
             return
         named = {name: getattr(layer, name) for name in layer.ATTRIBUTES}
-        made = self.rewriter.network.add(type(layer)(**named), [each.tensor for each in both]).outputs[0]
+        made = self.rewriter.network.add(type(layer)(**named), [whole.tensor for whole in both]).outputs[0]
         whole, bias = self.make.cast(made, np.int32), [*layer.inputs, None][2]
         if bias is None or not isinstance(layer, IConvolutionLayer):
             self._known[whole] = self._known[output] = _Whole(made, -most, most)
@@ -254,8 +254,8 @@ class _Floats:
 def _is_typed(rewriter: Rewriter, layer: Operation) -> bool:
     """Whether a layer has types: one in a branch that the shapes of a call do not allow has none."""
     types = rewriter.network.types
-    tensors = [each for each in (*layer.inputs, *layer.outputs) if each is not None]
-    return all(isinstance(types.of(each), TensorType) for each in tensors)
+    tensors = [tensor for tensor in (*layer.inputs, *layer.outputs) if tensor is not None]
+    return all(isinstance(types.of(tensor), TensorType) for tensor in tensors)
 
 
 def _limits(tensor: ITensor) -> tuple[int, int] | None:

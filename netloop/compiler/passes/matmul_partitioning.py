@@ -46,8 +46,8 @@ class MatmulPartitioning(Pass):
             return False
         varying, is_changed = depend_on_iteration(rewriter), False
         for step in rewriter.loops():
-            products = [each for each in _products(rewriter, step) if operand(each, 0) in varying]
-            spills = sum(operand(each, 1).type.volume for each in products) > CACHED_ELEMENTS
+            products = [product for product in _products(rewriter, step) if operand(product, 0) in varying]
+            spills = sum(operand(product, 1).type.volume for product in products) > CACHED_ELEMENTS
             for layer in products:
                 parts = _number_of_parts(layer, spills)
                 if parts > 1:
@@ -77,14 +77,14 @@ def _products(rewriter: Rewriter, step: LoopStep) -> list[IMatrixMultiplyLayer]:
     """Return the products with weights that the next iteration needs; fission batches the others over iterations."""
     condition = step.loop.limit(TripLimit.WHILE)
     following = step.next_states + ([] if condition is None else [condition.tensor(0)])
-    layers = [each.layer for each in step.body.needed(following) if isinstance(each, LayerStep)]
+    layers = [other.layer for other in step.body.needed(following) if isinstance(other, LayerStep)]
     return [
-        each
-        for each in layers
-        if isinstance(each, IMatrixMultiplyLayer)
-        and multiplies_weights(rewriter, each)
-        and operand(each, 0).type.rank == 2
-        and rewriter.may_replace(each.outputs[0])
+        layer
+        for layer in layers
+        if isinstance(layer, IMatrixMultiplyLayer)
+        and multiplies_weights(rewriter, layer)
+        and operand(layer, 0).type.rank == 2
+        and rewriter.may_replace(layer.outputs[0])
     ]
 
 

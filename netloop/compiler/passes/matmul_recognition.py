@@ -30,8 +30,8 @@ class MatmulRecognition(Pass):
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        found = [_multiply(rewriter, each) for each in rewriter.layers(IEinsumLayer)]
-        found += [_sum_as_product(rewriter, each) for each in rewriter.layers(IReduceLayer)]
+        found = [_multiply(rewriter, layer) for layer in rewriter.layers(IEinsumLayer)]
+        found += [_sum_as_product(rewriter, layer) for layer in rewriter.layers(IReduceLayer)]
         return any(found)
 
 

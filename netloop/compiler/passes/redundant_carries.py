@@ -30,10 +30,16 @@ class RedundantCarries(Pass):
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         loops = list(rewriter.loops())
-        constant = [each for step in loops if _may_move_out(step) for each in step.recurrences if _never_changes(each)]
-        for each in constant:
-            rewriter.replace(each.outputs[0], each.tensor(0))
-            rewriter.note(f"the state {each.outputs[0].name!r} never changes")
+        constant = [
+            recurrence
+            for step in loops
+            if _may_move_out(step)
+            for recurrence in step.recurrences
+            if _never_changes(recurrence)
+        ]
+        for recurrence in constant:
+            rewriter.replace(recurrence.outputs[0], recurrence.tensor(0))
+            rewriter.note(f"the state {recurrence.outputs[0].name!r} never changes")
         merged = [_merge_equal(rewriter, step) for step in loops]
         return bool(constant) or any(merged)
 
@@ -43,9 +49,10 @@ def _may_move_out(step: LoopStep) -> bool:
 
     A layer that draws random numbers would draw them once, and an assertion would be checked even without an iteration.
     """
-    layers = [each.layer for each in walk(step.body) if isinstance(each, LayerStep)]
+    layers = [node.layer for node in walk(step.body) if isinstance(node, LayerStep)]
     return all(
-        each.is_foldable if isinstance(each, Operation) else not isinstance(each, IAssertionLayer) for each in layers
+        layer.is_foldable if isinstance(layer, Operation) else not isinstance(layer, IAssertionLayer)
+        for layer in layers
     )
 
 
@@ -58,9 +65,9 @@ def _never_changes(layer: IRecurrenceLayer) -> bool:
 
 
 def _merge_equal(rewriter: Rewriter, step: LoopStep) -> bool:
-    states = [each for each in step.recurrences if not _never_changes(each)]
+    states = [recurrence for recurrence in step.recurrences if not _never_changes(recurrence)]
     groups = _ValueNumbering(step, states).groups
-    iterators = {each: (each.tensor(0), each.axis, each.reverse) for each in step.iterators}
+    iterators = {iterator: (iterator.tensor(0), iterator.axis, iterator.reverse) for iterator in step.iterators}
     merged = [_merge(rewriter, "states", groups), _merge(rewriter, "iterators", iterators)]
     return any(merged)
 
@@ -86,15 +93,15 @@ class _ValueNumbering:
     def __init__(self, step: LoopStep, states: list[IRecurrenceLayer]) -> None:
         self.step = step
         self.groups: dict[IRecurrenceLayer, int] = dict.fromkeys(states, 0)
-        self._split({each: _identity(each.tensor(0)) for each in states})
+        self._split({state: _identity(state.tensor(0)) for state in states})
         before, rounds = 0, MOST_NUMBERED // (1 + len(states) + len(step.body.steps))
         while len(set(self.groups.values())) > before:
             if rounds == 0:
-                self.groups = {each: number for number, each in enumerate(states)}
+                self.groups = {state: number for number, state in enumerate(states)}
                 return
             before, rounds = len(set(self.groups.values())), rounds - 1
             numbers = self._number_tensors()
-            self._split({each: numbers.get(each.tensor(1), each.tensor(1)) for each in states})
+            self._split({state: numbers.get(state.tensor(1), state.tensor(1)) for state in states})
 
     def _split(self, by: dict[IRecurrenceLayer, Hashable]) -> None:
         numbers: dict[Hashable, int] = {}
@@ -102,16 +109,18 @@ class _ValueNumbering:
             self.groups[layer] = numbers.setdefault((group, by[layer]), len(numbers))
 
     def _number_tensors(self) -> dict[ITensor, Hashable]:
-        found: dict[ITensor, Hashable] = {each.outputs[0]: ("state", group) for each, group in self.groups.items()}
+        found: dict[ITensor, Hashable] = {key.outputs[0]: ("state", group) for key, group in self.groups.items()}
         known: dict[Hashable, int] = {}
         for step in self.step.body.steps:
             layer = step.layer if isinstance(step, LayerStep) else None
             # two layers that draw random numbers differ even if they read the same
             if isinstance(layer, Operation) and layer.is_foldable:
-                inputs = tuple(None if each is None else found.get(each) or _identity(each) for each in layer.inputs)
+                inputs = tuple(
+                    None if tensor is None else found.get(tensor) or _identity(tensor) for tensor in layer.inputs
+                )
                 attributes = tuple(repr(getattr(layer, name)) for name in layer.ATTRIBUTES)
                 number = known.setdefault((type(layer), attributes, inputs), len(known))
-                found.update({each: ("layer", number, each.position) for each in layer.outputs})
+                found.update({tensor: ("layer", number, tensor.position) for tensor in layer.outputs})
         return found
 
 

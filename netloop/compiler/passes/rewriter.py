@@ -70,7 +70,7 @@ class Rewriter:
     def layers(self, kind: type[L]) -> list[L]:
         """The layers of a kind in ``steps``; those at the boundary of loops and conditionals are left out."""
         layers = (step.layer for step in self.steps() if isinstance(step, LayerStep))
-        return [each for each in layers if isinstance(each, kind)]
+        return [layer for layer in layers if isinstance(layer, kind)]
 
     def replace(self, old: ITensor, new: ITensor) -> None:
         """Let all readers of ``old`` read ``new``. An output of the network stays what it is."""

@@ -110,7 +110,7 @@ def depend_on_iteration(rewriter: Rewriter) -> set[ITensor]:
     """
     by_state = {state for loop in rewriter.loops() for state in loop.states}
     outside = set(rewriter.network.inputs)
-    iterators = {each for loop in rewriter.loops() for each in loop.iterators}
+    iterators = {iterator for loop in rewriter.loops() for iterator in loop.iterators}
     for step in walk(rewriter.block):
         if not any(map(rewriter.scopes.depth, step.writes)):
             outside.update(step.writes)

@@ -69,7 +69,7 @@ class WinogradConvolutionLayer(ChannelsLastWindow):
         # 4 transforms of the columns by 4 of the rows, which XLA compiles faster than 16 of both
         tiles = xp.concatenate(_differences(columns)).reshape(16, -1, x.shape[-1])
         made = _products(xp, tiles, kernel).reshape(4, 4, x.shape[0], down, along, -1)
-        upper, lower = (xp.stack(_sums(each), 3) for each in _sums([made[:, i] for i in range(4)]))
+        upper, lower = (xp.stack(_sums(sum_), 3) for sum_ in _sums([made[:, i] for i in range(4)]))
         # [N, rows, row of a tile, columns, column of a tile, K]
         whole = xp.stack([upper, lower], 2).reshape(x.shape[0], 2 * down, 2 * along, -1)
         return part(xp, whole, [0, 0], [height, width], [1, 1])
@@ -115,15 +115,15 @@ class Winograd(Pass):
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        found = [each for each in rewriter.layers(ChannelsLastConvolutionLayer) if _gains(each)]
-        for each in found:
-            x, _, *bias = each.inputs
-            transformed = rewriter.network.add(WinogradKernelLayer(), [operand(each, 1)]).outputs[0]
+        found = [other for other in rewriter.layers(ChannelsLastConvolutionLayer) if _gains(other)]
+        for other in found:
+            x, _, *bias = other.inputs
+            transformed = rewriter.network.add(WinogradKernelLayer(), [operand(other, 1)]).outputs[0]
             layer = WinogradConvolutionLayer(
-                stride_nd=each.stride_nd, dilation_nd=each.dilation_nd, before=each.before, after=each.after
+                stride_nd=other.stride_nd, dilation_nd=other.dilation_nd, before=other.before, after=other.after
             )
             made = rewriter.network.add(layer, [x, transformed, *bias])
-            rewriter.take_over(each.outputs[0], made.outputs[0])
+            rewriter.take_over(other.outputs[0], made.outputs[0])
         if found:
             rewriter.note(f"{len(found)} convolutions by Winograd's algorithm")
         return bool(found)

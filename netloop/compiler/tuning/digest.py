@@ -27,14 +27,14 @@ def digest_of(network: INetworkDefinition, inputs: Mapping[str, Any], options: o
     except NetworkError:
         return None
     for kind in ("inputs", "loops", "conditionals"):
-        document[kind] = [_essence(each) for each in document[kind]]
+        document[kind] = [_essence(value) for value in document[kind]]
     document["layers"] = [
-        _essence({**each, "outputs": [*map(_essence, each["outputs"])]}) for each in document["layers"]
+        _essence({**value, "outputs": [*map(_essence, value["outputs"])]}) for value in document["layers"]
     ]
-    shapes = [(np.shape(each), str(getattr(each, "dtype", type(each).__name__))) for each in inputs.values()]
+    shapes = [(np.shape(tensor), str(getattr(tensor, "dtype", type(tensor).__name__))) for tensor in inputs.values()]
     whole = {**document, "name": None, "files": None}
     return hashlib.sha256(to_json(whole) + repr((shapes, options)).encode()).hexdigest()
 
 
 def _essence(node: dict[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in node.items() if name not in UNIMPORTANT}
+    return {name: attribute for name, attribute in node.items() if name not in UNIMPORTANT}

@@ -48,13 +48,13 @@ class TimedPair:
     def of(candidate: list[list[float]], incumbent: list[list[float]]) -> TimedPair:
         """Compare the samples of each round; what else a machine does makes samples longer, and never shorter."""
         ratios = [min(one) / min(other) for one, other in zip(candidate, incumbent, strict=True)]
-        seconds, before = (float(np.median([*chain.from_iterable(each)])) for each in (candidate, incumbent))
+        seconds, before = (float(np.median([*chain.from_iterable(entry)])) for entry in (candidate, incumbent))
         return TimedPair(seconds, before, ratios)
 
     @property
     def is_faster(self) -> bool:
         """Whether the candidate saves time in half of the rounds, and takes longer in at most a quarter of them."""
-        slower = sum(each >= 1 for each in self.ratios)
+        slower = sum(ratio >= 1 for ratio in self.ratios)
         return bool(np.median(self.ratios) < 1 - LEAST_GAIN) and slower <= len(self.ratios) // 4
 
 
@@ -80,8 +80,8 @@ class Stopwatch:
             if turn == HOPELESS and min(TimedPair.of(*samples).ratios) > 1:
                 break
             # the copies of both are made before either is measured, so that each takes what memory the other leaves
-            given = [self._moved(each) for each in pair]
-            longest = max(self._seconds(*each, 1) for each in zip(pair, given, strict=True))
+            given = [self._moved(executable) for executable in pair]
+            longest = max(self._seconds(*entry, 1) for entry in zip(pair, given, strict=True))
             calls = self.calls * max(1, ceil(SHORTEST / max(longest, 1e-7)))
             samples[0].append([])
             samples[1].append([])
@@ -93,12 +93,14 @@ class Stopwatch:
     def _orders(self, turn: int, longest: float) -> Iterator[tuple[int, int]]:
         """The order of each pair of samples: who comes second finds the caches in another state."""
         fitting = int(LIMIT / ROUNDS / max(2 * longest, 1e-9))
-        return ((0, 1) if (turn + each) % 2 else (1, 0) for each in range(min(PAIRS, max(1, fitting))))
+        return ((0, 1) if (turn + index) % 2 else (1, 0) for index in range(min(PAIRS, max(1, fitting))))
 
     def _moved(self, engine: Executable) -> dict[str, Any]:
         """Copies of the inputs, for an engine whose weights are copied too; it has been called once since."""
         engine.move_weights()
-        given = {name: np.array(each) if isinstance(each, np.ndarray) else each for name, each in self.inputs.items()}
+        given = {
+            name: np.array(tensor) if isinstance(tensor, np.ndarray) else tensor for name, tensor in self.inputs.items()
+        }
         jax.block_until_ready(engine(given))
         return given
 

@@ -79,7 +79,7 @@ def require_ending(engine: Executable, limited: Callable[[], Executable], inputs
     Raises:
         NoSamples: a call fails.
     """
-    kinds = {each.kind for each in engine.loop_strategies.values()}
+    kinds = {strategy.kind for strategy in engine.loop_strategies.values()}
     asked = limited() if kinds - {StrategyKind.SCAN} else engine
     try:
         asked(inputs)

@@ -24,7 +24,7 @@ E = TypeVar("E", bound=Engine)
 
 def with_alternatives(passes: Collection[str]) -> list[str]:
     """Return the names among ``passes`` that have forms to choose from, in the order in which they are applied."""
-    return [name for name, each in PASSES.items() if each.alternatives and name in passes]
+    return [name for name, pass_ in PASSES.items() if pass_.alternatives and name in passes]
 
 
 TOGETHER = "all"
@@ -33,7 +33,7 @@ TOGETHER = "all"
 
 def _done(engine: Engine) -> list[Note]:
     """What passes did in an engine; if two have the same, so do their programs."""
-    return [each for each in engine.notes if each.by in PASSES]
+    return [note for note in engine.notes if note.by in PASSES]
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,6 @@ class Search(Generic[E]):
 
     def _fastest(self) -> float:
         """The seconds of a call with what is in use now; 0 if nothing was timed."""
-        timed = [each for each in self._trials if each.seconds is not None]
-        in_use = [each.seconds if each.chosen else each.before for each in timed[-1:]]
+        timed = [trial for trial in self._trials if trial.seconds is not None]
+        in_use = [trial.seconds if trial.chosen else trial.before for trial in timed[-1:]]
         return in_use[0] or 0.0 if in_use else 0.0

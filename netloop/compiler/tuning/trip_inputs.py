@@ -79,10 +79,12 @@ def _deciding(network: INetworkDefinition) -> dict[ITensor, list[ILoop]]:
         behind = set[ITensor]()
         for kind in TripLimit:
             limit = loop.limit(kind)
-            behind |= {each for each in inputs_behind(limit.tensor(0)) if _may_count(each, kind)} if limit else set()
-        for each in behind:
-            found.setdefault(each, []).append(loop)
-    return {each: found[each] for each in network.inputs if each in found}
+            behind |= (
+                {tensor for tensor in inputs_behind(limit.tensor(0)) if _may_count(tensor, kind)} if limit else set()
+            )
+        for tensor in behind:
+            found.setdefault(tensor, []).append(loop)
+    return {tensor: found[tensor] for tensor in network.inputs if tensor in found}
 
 
 def _may_count(tensor: ITensor, kind: TripLimit) -> bool:
@@ -102,15 +104,15 @@ def _fitting(
     others: Mapping[ITensor, Array],
 ) -> Array:
     """An array of the first number that fits, among those of the inputs before."""
-    rows = [each for each in network.layers if isinstance(each, IGatherLayer) and _is_index(tensor, each)]
+    rows = [layer for layer in network.layers if isinstance(layer, IGatherLayer) and _is_index(tensor, layer)]
     made: Array = np.ones(shapes[tensor], tensor.type.dtype)
     dtype = tensor.type.dtype
     largest = jnp.iinfo(dtype).max if jnp.issubdtype(dtype, jnp.integer) else LONGEST
-    for number in (each for each in (TRIPS, *OTHERS) if each <= largest):
+    for number in (other for other in (TRIPS, *OTHERS) if other <= largest):
         made = np.full(shapes[tensor], True if tensor.type.is_bool else number, tensor.type.dtype)
         types = _types(network, shapes, {**others, tensor: made})
-        is_valid = all(_is_within(number, each, types) for each in rows)
-        if is_valid and all(_runs(number, tensor, each, types) for each in loops):
+        is_valid = all(_is_within(number, row, types) for row in rows)
+        if is_valid and all(_runs(number, tensor, loop, types) for loop in loops):
             break
     return made
 
@@ -118,9 +120,9 @@ def _fitting(
 def _types(
     network: INetworkDefinition, shapes: Mapping[ITensor, Sequence[int]], arrays: Mapping[ITensor, Array]
 ) -> TypeTable:
-    given = {each: each.type for each in network.inputs}
-    given |= {each: TensorType(each.type.dtype, tuple(shape)) for each, shape in shapes.items()}
-    return TypeTable(given | {each: TensorType.of(array) for each, array in arrays.items()})
+    given = {tensor: tensor.type for tensor in network.inputs}
+    given |= {key: TensorType(key.type.dtype, tuple(shape)) for key, shape in shapes.items()}
+    return TypeTable(given | {key: TensorType.of(array) for key, array in arrays.items()})
 
 
 def _is_index(tensor: ITensor, layer: IGatherLayer) -> bool:
@@ -135,7 +137,7 @@ def _is_within(number: int, layer: IGatherLayer, types: TypeTable) -> bool:
     if not data.rank:
         return True
     lengths = data.shape if layer.mode is GatherMode.ND else [data.shape[layer.axis % data.rank]]
-    return max(indices.ints() or [number]) < min((each for each in lengths if each != UNKNOWN), default=LONGEST)
+    return max(indices.ints() or [number]) < min((length for length in lengths if length != UNKNOWN), default=LONGEST)
 
 
 def _runs(number: int, tensor: ITensor, loop: ILoop, types: TypeTable) -> bool:
@@ -149,12 +151,12 @@ def _runs(number: int, tensor: ITensor, loop: ILoop, types: TypeTable) -> bool:
 def _room(loop: ILoop, types: TypeTable) -> int:
     """The most iterations for which a loop has elements to read and rows to write, as far as types show."""
     room = [LONGEST]
-    for each in loop.boundary(IIteratorLayer):
-        read = types.of(each.tensor(0))
-        if isinstance(read, TensorType) and read.rank > each.axis and read.shape[each.axis] >= 0:
-            room.append(read.shape[each.axis])
-    for each in loop.boundary(ILoopOutputLayer):
-        rows = types.of(each.tensor(1)) if each.stacks and len(each.inputs) > 1 else None
+    for iterator in loop.boundary(IIteratorLayer):
+        read = types.of(iterator.tensor(0))
+        if isinstance(read, TensorType) and read.rank > iterator.axis and read.shape[iterator.axis] >= 0:
+            room.append(read.shape[iterator.axis])
+    for output in loop.boundary(ILoopOutputLayer):
+        rows = types.of(output.tensor(1)) if output.stacks and len(output.inputs) > 1 else None
         if isinstance(rows, TensorType) and rows.ints():
             room.append((rows.ints() or [0])[0])
     return min(room)

@@ -54,7 +54,7 @@ class Scores:
 
     def swapped(self) -> "Scores":
         """The same, with the operands swapped."""
-        axes = tuple(Axis((each.of[1], each.of[0]), each.length) for each in self.axes)
+        axes = tuple(Axis((axis.of[1], axis.of[0]), axis.length) for axis in self.axes)
         return replace(self, operands=self.operands[::-1], summed=self.summed[::-1], axes=axes)
 
 
@@ -113,7 +113,7 @@ def _places(scores: Scores, own: Sum) -> Places | None:
     if any(scores.axes[axis].of[1] is not None for axis in rest):
         return None
     long = [axis for axis in rest if scores.axes[axis].length != 1] or rest[-1:]
-    return Places(batch, long[0], key, [each for each in rest if each != long[0]]) if len(long) == 1 else None
+    return Places(batch, long[0], key, [operand for operand in rest if operand != long[0]]) if len(long) == 1 else None
 
 
 def _is_alike(scores: Scores, values: ITensor, own: Sum, other: Sum) -> bool:
@@ -177,7 +177,7 @@ def _of_einsum(layer: IEinsumLayer) -> Scores | None:
     is_plain = len({*first}) == len(first) and len({*second}) == len(second)
     if not is_plain or ({*first} | {*second}) - summed != {*result}:
         return None
-    of = [(_place(first, each), _place(second, each)) for each in result]
+    of = [(_place(first, name), _place(second, name)) for name in result]
     lengths = [a.type.shape[i] if i is not None else b.type.shape[j or 0] for i, j in of]
     (letter,) = summed
     axes = tuple(map(Axis, of, lengths))

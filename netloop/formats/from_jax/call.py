@@ -51,7 +51,7 @@ class Call:
     @property
     def results(self) -> list[Any]:
         """The abstract values of all results."""
-        return [each.aval for each in self.equation.outvars]
+        return [variable.aval for variable in self.equation.outvars]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -68,7 +68,7 @@ class Call:
 
     def lengths(self, shape: Sequence[Any]) -> list[Length]:
         """A shape whose lengths may be symbolic, as numbers and tensors."""
-        return [self.facts.lengths.length(each) for each in shape]
+        return [self.facts.lengths.length(length) for length in shape]
 
     def define(self, function: Callable[..., Any], *operands: ITensor, as_parts: bool = True) -> list[ITensor]:
         """Add the equations of a function of arrays to the network; return its results.
@@ -78,8 +78,8 @@ class Call:
             operands: their tensors.
             as_parts: whether it takes complex numbers as their parts.
         """
-        atoms: list[Any] = [each.aval for each in self.equation.invars]
-        avals = [array_aval(each) if as_parts else jax.ShapeDtypeStruct(each.shape, each.dtype) for each in atoms]
+        atoms: list[Any] = [variable.aval for variable in self.equation.invars]
+        avals = [array_aval(atom) if as_parts else jax.ShapeDtypeStruct(atom.shape, atom.dtype) for atom in atoms]
         return self.trace(function, avals, operands)
 
     def trace(self, function: Callable[..., Any], avals: Sequence[Any], operands: Sequence[ITensor]) -> list[ITensor]:

@@ -57,7 +57,7 @@ def from_jax(
     network.name = getattr(function, "__name__", network.name)
     importer = JaxprImporter(network, own)
     constant = _as_names(weights, called)
-    leaves = [leaf for each in examples for leaf in jax.tree.leaves(each)]
+    leaves = [leaf for example in examples for leaf in jax.tree.leaves(example)]
     inputs = [
         importer.facts.weight(name, leaf, variable.aval)
         if argument in constant
@@ -68,8 +68,8 @@ def from_jax(
     ]
     made = importer.inline(traced, inputs)
     before = len(network.layers)
-    whole = [importer.facts.whole(each, atom.aval) for each, atom in zip(made, traced.jaxpr.outvars, strict=True)]
-    _mark(importer.facts, whole, result_names(result, [each.name for each in network.inputs]))
+    whole = [importer.facts.whole(tensor, atom.aval) for tensor, atom in zip(made, traced.jaxpr.outvars, strict=True)]
+    _mark(importer.facts, whole, result_names(result, [tensor.name for tensor in network.inputs]))
     importer.name_layers(before, "output")
     keep_live(network)
     return network
@@ -77,9 +77,9 @@ def from_jax(
 
 def _as_names(weights: str | Sequence[str], called: Sequence[str]) -> list[str]:
     listed = [weights] if isinstance(weights, str) else [*weights]
-    for each in listed:
-        if each not in called:
-            raise TypeError(f"weights names {each!r}, and the arguments are {', '.join(map(repr, called))}")
+    for name in listed:
+        if name not in called:
+            raise TypeError(f"weights names {name!r}, and the arguments are {', '.join(map(repr, called))}")
     return listed
 
 

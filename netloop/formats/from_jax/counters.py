@@ -11,11 +11,11 @@ from netloop.formats.from_jax.liveness import live_equations
 
 def step_of(body: ClosedJaxpr, before: Var, after: Any) -> int | None:
     """What each iteration adds to a carried integer; None if that is no positive constant."""
-    equation = next((each for each in body.jaxpr.eqns if after in each.outvars), None)
+    equation = next((eqn for eqn in body.jaxpr.eqns if after in eqn.outvars), None)
     aval: Any = before.aval
     if equation is None or equation.primitive.name != "add" or aval.shape != () or aval.dtype.kind != "i":
         return None
-    steps = [int(each.val) for each in equation.invars if isinstance(each, Literal)]
+    steps = [int(variable.val) for variable in equation.invars if isinstance(variable, Literal)]
     return steps[0] if before in equation.invars and steps and steps[0] > 0 else None
 
 

@@ -93,12 +93,12 @@ class Facts:
                 return None
             if isinstance(layer, IFillLayer) and layer.operation is not FillOperation.LINSPACE:
                 return None
-            for each in layer.inputs:
-                if each is not None and each not in values:
-                    waiting.append(each)
+            for other in layer.inputs:
+                if other is not None and other not in values:
+                    waiting.append(other)
                     is_ready = False
             if is_ready:
-                given: list[Any] = [None if each is None else values[each] for each in layer.inputs]
+                given: list[Any] = [None if tensor is None else values[tensor] for tensor in layer.inputs]
                 values[waiting.pop()] = layer.evaluate(*given)
         return values[tensor]
 
@@ -109,8 +109,8 @@ class Facts:
         shape = tensor_shape(aval)
         if tensor.type.rank == len(shape) and not any(map(_is_narrow, tensor.type.shape, shape)):
             return tensor
-        lengths = [self.lengths.length(each) for each in shape]
-        known = [each for each in lengths if isinstance(each, int)]
+        lengths = [self.lengths.length(length) for length in shape]
+        known = [length for length in lengths if isinstance(length, int)]
         value = self.scalar_of(tensor)
         if value is not None and len(known) == len(lengths) and np.prod(known) * value.itemsize <= SMALL:
             return self.make.constant(np.full(known, value))
@@ -142,8 +142,8 @@ class Facts:
         aval = equation.outvars[0].aval
         if has_parts(aval) or made.type.dtype.kind not in "iu" or made in self.ranges:
             return
-        avals = [each.aval for each in equation.invars]
-        given = [self.range_of(each) for each in operands]
+        avals = [variable.aval for variable in equation.invars]
+        given = [self.range_of(tensor) for tensor in operands]
         found = range_of_result(equation.primitive.name, equation.params, given, avals, aval)
         if found is not None:
             self.ranges[made] = found

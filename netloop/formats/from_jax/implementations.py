@@ -19,7 +19,7 @@ def implementation_of(equation: JaxprEqn) -> ClosedJaxpr | None:
     primitive: Any = equation.primitive
     if primitive.name in REFUSED:
         return None
-    avals = [array_aval(each.aval) for each in equation.invars]
+    avals = [array_aval(variable.aval) for variable in equation.invars]
     try:
         with jax.enable_x64(True):
             traced = jax.make_jaxpr(lambda *arrays: primitive.impl(*arrays, **equation.params))(*avals)

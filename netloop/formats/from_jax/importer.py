@@ -57,19 +57,19 @@ class JaxprImporter:
             values[variable] = value if isinstance(value, ITensor) else self.facts.constant(value, variable.aval)
         values.update(zip(inner.invars, operands, strict=True))
         equations = live_equations(inner)
-        atoms = [each for equation in equations for each in equation.invars] + inner.outvars
-        reads = Counter(each for each in atoms if isinstance(each, Var))
+        atoms = [variable for equation in equations for variable in equation.invars] + inner.outvars
+        reads = Counter(atom for atom in atoms if isinstance(atom, Var))
         for equation in equations:
             with self._at(equation):
                 self._add(equation, values, reads)
-        return [self._read(each, values) for each in inner.outvars]
+        return [self._read(variable, values) for variable in inner.outvars]
 
     def _read(self, atom: Var | Literal, values: Values) -> ITensor:
         return self.facts.constant(atom.val, atom.aval) if isinstance(atom, Literal) else values[atom]
 
     def _add(self, equation: JaxprEqn, values: Values, reads: Counter[Any]) -> None:
         name = equation.primitive.name
-        operands = [self._read(each, values) for each in equation.invars]
+        operands = [self._read(variable, values) for variable in equation.invars]
         if name in UNIFORM and operands[0].type.rank == 0 and not has_parts(equation.outvars[0].aval):
             made: Outputs = [operands[0]] * len(equation.outvars)
         else:
@@ -87,9 +87,11 @@ class JaxprImporter:
         name = equation.primitive.name
         own = self._rules.get(name)
         atoms = (*equation.invars, *equation.outvars)
-        special = COMPLEX.find(name) if any(is_complex(each.aval) for each in atoms) else None
+        special = COMPLEX.find(name) if any(is_complex(atom.aval) for atom in atoms) else None
         if own is not None or special is not None or name not in BROADCASTING:
-            operands = [self.facts.whole(each, atom.aval) for each, atom in zip(operands, equation.invars, strict=True)]
+            operands = [
+                self.facts.whole(tensor, atom.aval) for tensor, atom in zip(operands, equation.invars, strict=True)
+            ]
         if own is not None:
             return _as_wanted(outputs_of_own(own, name, self._network, operands, equation.params), equation)
         rule = special or TABLE.find(name)
@@ -149,10 +151,13 @@ def _as_wanted(made: Sequence[ITensor | None], equation: JaxprEqn) -> list[ITens
     Raises:
         LayerError: they are not those of the equation.
     """
-    found = [each for each in made if each is not None]
-    wanted = [f"{element_type(each.aval)}[{','.join(map(str, tensor_shape(each.aval)))}]" for each in equation.outvars]
+    found = [tensor for tensor in made if tensor is not None]
+    wanted = [
+        f"{element_type(variable.aval)}[{','.join(map(str, tensor_shape(variable.aval)))}]"
+        for variable in equation.outvars
+    ]
     fits = len(found) == len(wanted) and all(map(_fits, found, equation.outvars))
-    listed = ", ".join(str(each.type) for each in found) or "nothing"
+    listed = ", ".join(str(tensor.type) for tensor in found) or "nothing"
     require(fits, f"the rule returned {listed}", f"the equation has the results {', '.join(wanted)}")
     return found
 

@@ -109,7 +109,7 @@ class Indices:
         make, windows = self._make, self.windows
         known = self._call.facts.range_of(self.given)
         spans = [_difference(self._call, windows.shape[axis], windows.sizes[axis]) for axis in windows.starts]
-        if known is not None and known[0] >= 0 and all(isinstance(each, int) and known[1] <= each for each in spans):
+        if known is not None and known[0] >= 0 and all(isinstance(span, int) and known[1] <= span for span in spans):
             return
         last = make.cast(make.list_tensor(spans), self.given.type.dtype)
         clipped = make.minimum(make.maximum(self.given, 0), last)
@@ -155,7 +155,7 @@ class Indices:
         """The numbers from 0 along an axis."""
         numbers = self._make.cast(self._make.arange(length), self.given.type.dtype)
         rank = self.batch + len(self.windows.partial)
-        return self._make.expand_dims(numbers, [each for each in range(rank) if each != axis])
+        return self._make.expand_dims(numbers, [index for index in range(rank) if index != axis])
 
     def _lengths(self) -> list[Length]:
         batch = [self._make.length(self.given, axis) for axis in range(self.batch)]
@@ -171,7 +171,7 @@ class Indices:
         if len(windows.starts) != 1 or windows.partial or self.batch != windows.rank:
             return None
         (axis,) = windows.starts
-        same = all(windows.batches.get(each) == each for each in range(windows.rank) if each != axis)
+        same = all(windows.batches.get(index) == index for index in range(windows.rank) if index != axis)
         return axis if same and len(windows.batches) == windows.rank - 1 else None
 
     def positions(self) -> ITensor:
@@ -206,4 +206,4 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _ints(axes: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(int(each) for each in axes)
+    return tuple(int(axis) for axis in axes)

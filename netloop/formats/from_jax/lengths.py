@@ -22,9 +22,9 @@ class Lengths:
 
     def declare(self, tensor: ITensor, shape: tuple[Any, ...]) -> None:
         """Enter the names that are lengths of an input, ``shape`` as JAX has it."""
-        for axis, each in enumerate(shape):
-            if not isinstance(each, int) and str(each).isidentifier():
-                self._named.setdefault(str(each), (tensor, axis))
+        for axis, length in enumerate(shape):
+            if not isinstance(length, int) and str(length).isidentifier():
+                self._named.setdefault(str(length), (tensor, axis))
 
     def length(self, given: Any) -> Length:
         """A length of JAX, a number or an expression of names, as a number or a tensor.
@@ -53,7 +53,7 @@ class Lengths:
             case ast.BinOp(left=left, op=op, right=right):
                 return self._combined(type(op), self._value(left), self._value(right))
             case ast.Call(func=ast.Name(id=name), args=args):
-                return self._combined(name, *(self._value(each) for each in args))
+                return self._combined(name, *(self._value(arg) for arg in args))
             case _:
                 raise AssertionError(f"JAX writes a length as {ast.unparse(node)}")
 
@@ -70,10 +70,10 @@ class Lengths:
 
     def _combined(self, op: Any, *lengths: Length) -> Length:
         numbers, formula = self._operations()[op]
-        known = [each for each in lengths if isinstance(each, int)]
+        known = [length for length in lengths if isinstance(length, int)]
         if len(known) == len(lengths):
             return numbers(*known)
-        made = formula(*(each if isinstance(each, ITensor) else self._make.constant(each) for each in lengths))
+        made = formula(*(length if isinstance(length, ITensor) else self._make.constant(length) for length in lengths))
         value = self._make.ints(made)
         return made if value is None else value[0]
 
@@ -92,9 +92,9 @@ class Lengths:
 
 def declared_shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape with -1 for each symbolic length."""
-    return tuple(each if isinstance(each, int) else UNKNOWN for each in shape)
+    return tuple(length if isinstance(length, int) else UNKNOWN for length in shape)
 
 
 def known_size(shape: tuple[Any, ...]) -> int:
     """The number of elements of a shape; -1 if a length is symbolic."""
-    return math.prod(shape) if all(isinstance(each, int) for each in shape) else UNKNOWN
+    return math.prod(shape) if all(isinstance(length, int) for length in shape) else UNKNOWN

@@ -11,12 +11,12 @@ from netloop.values.diagnostics import SourceLocation
 
 def live_equations(jaxpr: Jaxpr) -> list[JaxprEqn]:
     """The equations that the results depend on, in order."""
-    needed = {each for each in jaxpr.outvars if isinstance(each, Var)}
+    needed = {variable for variable in jaxpr.outvars if isinstance(variable, Var)}
     live: list[JaxprEqn] = []
     for equation in reversed(jaxpr.eqns):
         if not needed.isdisjoint(equation.outvars):
             live.append(equation)
-            needed.update(each for each in equation.invars if isinstance(each, Var))
+            needed.update(variable for variable in equation.invars if isinstance(variable, Var))
     return live[::-1]
 
 
@@ -28,12 +28,12 @@ def every_equation(jaxpr: ClosedJaxpr) -> Iterator[tuple[JaxprEqn, SourceLocatio
         for equation in live_equations(inner):
             place = source_location(equation, around)
             yield equation, place
-            waiting += [(getattr(each, "jaxpr", each), place) for each in _jaxprs_in(equation.params)]
+            waiting += [(getattr(jaxpr, "jaxpr", jaxpr), place) for jaxpr in _jaxprs_in(equation.params)]
 
 
 def _jaxprs_in(params: Mapping[str, Any]) -> Iterator[Jaxpr | ClosedJaxpr]:
     """The jaxprs among the parameters of an equation; JAX 0.8 has no public function that finds them."""
     for value in params.values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(each, Jaxpr | ClosedJaxpr):
-                yield each
+        for element in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(element, Jaxpr | ClosedJaxpr):
+                yield element

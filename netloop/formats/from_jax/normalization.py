@@ -70,8 +70,8 @@ def _normalized(facts: Facts, centred: ITensor, below: ITensor | None, scale: IT
         if epsilon is None or not 0 <= epsilon < np.inf or not _is_kept(variance, x, axes):
             continue
         if _is_variance(facts, variance, x, axes):
-            one, zero = (facts.make.constant(np.asarray(each, x.type.dtype)) for each in (1, 0))
-            own, bias = (_factor(facts, x, axes, each) for each in (one if scale is None else scale, zero))
+            one, zero = (facts.make.constant(np.asarray(number, x.type.dtype)) for number in (1, 0))
+            own, bias = (_factor(facts, x, axes, tensor) for tensor in (one if scale is None else scale, zero))
             if own is None or bias is None:
                 return None
             layer = facts.make.network.add_normalization(x, own, bias, bitmask(*axes))

@@ -49,7 +49,7 @@ def _is_highest(most: ITensor, x: ITensor, axis: int) -> bool:
     highest, place = reduced.producer, order[axis]
     if not isinstance(highest, IReduceLayer) or highest.inputs[0] is not before or highest.keep_dims:
         return False
-    wanted = [each - (each > place) for each in order if each != place]
+    wanted = [layer - (layer > place) for layer in order if layer != place]
     is_same = (rest or [*range(len(wanted))]) == wanted and most.type.shape[axis] == 1
     return is_same and highest.op is ReduceOperation.MAX and highest.axes == bitmask(place)
 
@@ -103,7 +103,7 @@ def transposed_einsum(make: FormulaBuilder, x: ITensor, order: Sequence[int]) ->
         return None
     operands, _, result = layer.equation.partition("->")
     equation = f"{operands}->{''.join(result[axis] for axis in order)}"
-    return make.einsum(equation, [each for each in layer.inputs if each is not None])
+    return make.einsum(equation, [tensor for tensor in layer.inputs if tensor is not None])
 
 
 def transposed_again(make: FormulaBuilder, x: ITensor, order: Sequence[int]) -> ITensor | None:
@@ -116,7 +116,10 @@ def softplus(make: FormulaBuilder, body: Any, x: ITensor, zero: Any) -> ITensor 
     """The softplus that ``logaddexp(x, 0)`` is, if the body of a call is that of logaddexp; else None."""
     if zero is None or zero != 0 or not x.type.is_float or len(getattr(body, "jaxpr", body).eqns) < FEWEST:
         return None
-    avals = [jax.ShapeDtypeStruct(each.aval.shape, each.aval.dtype) for each in getattr(body, "jaxpr", body).invars]
+    avals = [
+        jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype)
+        for variable in getattr(body, "jaxpr", body).invars
+    ]
     for equation, _ in every_equation(jax.make_jaxpr(jnp.logaddexp)(*avals)):
         known = equation.params.get("call_jaxpr")
         if known is not None and str(known) == str(body):
@@ -136,10 +139,10 @@ FOLDED: dict[str, Any] = {
 
 def folded(facts: Facts, name: str, *operands: ITensor) -> ITensor | None:
     """The number that an operation on floating-point numbers makes; None if one of them is no known number."""
-    values = [facts.scalar_of(each) for each in operands]
-    if name not in FOLDED or any(each is None or each.dtype not in (np.float32, np.float64) for each in values):
+    values = [facts.scalar_of(tensor) for tensor in operands]
+    if name not in FOLDED or any(value is None or value.dtype not in (np.float32, np.float64) for value in values):
         return None
-    rank = max(each.type.rank for each in operands)
+    rank = max(tensor.type.rank for tensor in operands)
     with np.errstate(all="ignore"):
         return facts.make.constant(np.asarray(FOLDED[name](*values)).reshape((1,) * rank))
 

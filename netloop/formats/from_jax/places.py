@@ -32,4 +32,4 @@ def source_location(equation: Any, around: SourceLocation = OF_JAX) -> SourceLoc
 def scope_name(stack: str) -> str:
     """The names of ``jax.named_scope`` in a name stack, without those of transformations: ``a/b`` of ``vmap(a)/b``."""
     plain = re.sub(r"\b(vmap|jvp|transpose|rematted_computation|checkpoint)\b(?=\()", "", stack)
-    return "/".join(each for each in re.sub(r"[()]", "", plain).split("/") if each)
+    return "/".join(word for word in re.sub(r"[()]", "", plain).split("/") if word)

@@ -45,8 +45,8 @@ def _same(params: Any, a: Range, *others: Range) -> Range:
     return a
 
 
-def _any(params: Any, *each: Range) -> Range:
-    return min(low for low, _ in each), max(high for _, high in each)
+def _any(params: Any, *entry: Range) -> Range:
+    return min(low for low, _ in entry), max(high for _, high in entry)
 
 
 def _selected(params: Any, which: Range, *cases: Range) -> Range:
@@ -74,7 +74,7 @@ def range_of_result(name: str, params: Any, operands: Sequence[Any], avals: Sequ
         operands = operands[:1]  # within bounds, or filled
         return operands[0] if name == "dynamic_slice" else None
     formula = FORMULAS.get(name)
-    if formula is None or any(each is None for each in operands):
+    if formula is None or any(operand is None for operand in operands):
         return None
     found, limits = formula(params, *operands), np.iinfo(result.dtype)
     return found if found is not None and limits.min <= found[0] and found[1] <= limits.max else None

@@ -19,15 +19,15 @@ def argument_names(function: Callable[..., Any], count: int, given: Sequence[str
     """
     if given is not None:
         listed: list[Any] = [given] if isinstance(given, str) else [*given]
-        if len(listed) != count or not all(isinstance(each, str) for each in listed) or len({*listed}) != count:
+        if len(listed) != count or not all(isinstance(value, str) for value in listed) or len({*listed}) != count:
             raise TypeError(f"names are {count} different strings, one for each argument, not {given!r}")
         return listed
     found: list[str] = []
-    for each in _parameters(function):
-        if each.kind is each.VAR_POSITIONAL:
-            found += [f"{each.name}{index}" for index in range(count - len(found))]
-        elif each.kind is not each.KEYWORD_ONLY and each.kind is not each.VAR_KEYWORD:
-            found.append(each.name)
+    for parameter in _parameters(function):
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            found += [f"{parameter.name}{index}" for index in range(count - len(found))]
+        elif parameter.kind is not parameter.KEYWORD_ONLY and parameter.kind is not parameter.VAR_KEYWORD:
+            found.append(parameter.name)
     return [*found, *(f"input{index}" for index in range(len(found), count))][:count]
 
 
@@ -50,9 +50,9 @@ def leaf_names(arguments: Sequence[str], examples: Sequence[Any]) -> list[tuple[
 def result_names(result: Any, taken: Sequence[str]) -> list[str]:
     """The names of the leaves of a result; those of inputs, and numbers alone, have ``output`` in front."""
     names = [".".join(_words(path)) for path, _ in jax.tree_util.tree_leaves_with_path(result)]
-    named = [each if each and not each[0].isdigit() and each not in taken else _under_output(each) for each in names]
-    twice = {each for each, count in Counter(named).items() if count > 1}
-    return [f"{each}.{index}" if each in twice else each for index, each in enumerate(named)]
+    named = [name if name and not name[0].isdigit() and name not in taken else _under_output(name) for name in names]
+    twice = {name for name, count in Counter(named).items() if count > 1}
+    return [f"{name}.{index}" if name in twice else name for index, name in enumerate(named)]
 
 
 def _under_output(name: str) -> str:
@@ -61,4 +61,4 @@ def _under_output(name: str) -> str:
 
 def _words(path: Sequence[Any]) -> list[str]:
     """The keys of a path in a pytree, each without its brackets and quotes."""
-    return [jax.tree_util.keystr((each,), simple=True) for each in path]
+    return [jax.tree_util.keystr((part,), simple=True) for part in path]

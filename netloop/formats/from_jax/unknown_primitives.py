@@ -26,7 +26,7 @@ def check_primitives(jaxpr: ClosedJaxpr, given: Collection[str]) -> None:
         first, count = findings.get(key, (found, 0))
         findings[key] = first, count + 1
     if findings:
-        raise ModelError(*(_counted(each, count) for each, count in findings.values()))
+        raise ModelError(*(_counted(finding, count) for finding, count in findings.values()))
 
 
 def _all_of(
@@ -48,7 +48,7 @@ def _of(equation: JaxprEqn, where: str, given: Collection[str]) -> list[tuple[tu
     if name in given:
         return []
     atoms = (*equation.invars, *equation.outvars)
-    numbers = [each.aval for each in atoms if is_complex(each.aval)]
+    numbers = [atom.aval for atom in atoms if is_complex(atom.aval)]
     known = TABLE.find(name) is not None and (not numbers or name in MOVED)
     if not known and not (numbers and COMPLEX.find(name) is not None):
         if numbers and name not in REFUSED:

@@ -92,7 +92,7 @@ def texts(encoded: Iterable[bytes]) -> list[str]:
         LayerError: one is not valid UTF-8.
     """
     try:
-        return [each.decode() for each in encoded]
+        return [data.decode() for data in encoded]
     except UnicodeDecodeError as error:
         raise LayerError("a string is not valid UTF-8", str(error)) from None
 

@@ -24,8 +24,8 @@ def is_needless(layer: IAssertionLayer, types: TypeTable, others: Collection[ILa
         types: the types of the tensors.
         others: the layers that run whenever the assertion is checked.
     """
-    values = [types[each].value for each in layer.inputs if each is not None]
-    if all(each is not None and layer.holds(each) for each in values):
+    values = [types[tensor].value for tensor in layer.inputs if tensor is not None]
+    if all(array is not None and layer.holds(array) for array in values):
         return True
     (condition,) = (tensor for tensor in layer.inputs if tensor is not None)
     length = _length_that_is_one(condition, types)

@@ -75,7 +75,7 @@ class NetworkExporter:
         self.export_steps(self._block.steps, scope)
         for tensor in self._network.outputs:
             value = self.read(tensor, scope)
-            if any(value is each for each, _ in graph.inputs) and value.name == tensor.name:
+            if any(value is other for other, _ in graph.inputs) and value.name == tensor.name:
                 graph.outputs.append((value, self.types[tensor]))
             else:
                 graph.add_output(value, self.types[tensor], tensor.name).name = tensor.name
@@ -144,7 +144,7 @@ class NetworkExporter:
         self._layers += 1
         if self._layers > len(self._network.layers) + MOST_COPIES:
             raise NetworkError(self._too_large())
-        if layer.outputs and all(self._known(each) is not None for each in layer.outputs):
+        if layer.outputs and all(self._known(tensor) is not None for tensor in layer.outputs):
             return
         unchanged = unchanged_input(layer, self.types)
         if unchanged is not None:
@@ -154,7 +154,7 @@ class NetworkExporter:
             made = self._outputs_of(layer, scope)
         except LayerError as error:
             self._problems.setdefault(layer, layer.finding_of(error, self._code))
-            made = tuple(Value(self.types[each].dtype) for each in layer.outputs)
+            made = tuple(Value(self.types[tensor].dtype) for tensor in layer.outputs)
         for tensor, value in zip(layer.outputs, made, strict=True):
             value.name = value.name or tensor.name
             value.shape = self.types[tensor].shape
@@ -172,7 +172,9 @@ class NetworkExporter:
             return (self.read(layer.tensor(0), scope),)
         if isinstance(layer, IAssertionLayer):
             return ()
-        return self.translate(layer, scope, [None if each is None else self.read(each, scope) for each in layer.inputs])
+        return self.translate(
+            layer, scope, [None if tensor is None else self.read(tensor, scope) for tensor in layer.inputs]
+        )
 
     def translate(self, layer: ILayer, scope: ValueScope, inputs: Sequence[Value | None]) -> tuple[Value, ...]:
         """Add the nodes of a layer; return its outputs.

@@ -76,7 +76,7 @@ class OnnxGraph:
 
     def add_output(self, value: Value, type: TensorType, name: str = "") -> Value:
         """Make a value an output, by a copy if no node of the graph computes it or if it is an output already."""
-        if value not in self.computed or any(value is each for each, _ in self.outputs):
+        if value not in self.computed or any(value is other for other, _ in self.outputs):
             copy = Value(type.dtype, name or value.name, shape=type.shape)
             self.add(OnnxNode("Identity", [value], [copy], {}, "Identity"))
             value = copy
@@ -86,7 +86,7 @@ class OnnxGraph:
     def values(self) -> Iterator[Value]:
         """The values that its nodes read and compute."""
         for node in self.nodes:
-            yield from (each for each in (*node.inputs, *node.outputs) if each is not None)
+            yield from (value for value in (*node.inputs, *node.outputs) if value is not None)
 
     def walk(self) -> Iterator[OnnxGraph]:
         """The graph and all graphs nested in it."""

@@ -60,24 +60,24 @@ class _LoopExporter:
         self.make = exporter.builder(scope, name=step.loop.name)
         count, self.while_limit = (step.loop.limit(kind) for kind in (TripLimit.COUNT, TripLimit.WHILE))
         self.count = None if count is None else self.make.cast(exporter.read(count.tensor(0), scope), INT64)
-        self.states = [each.outputs[0] for each in step.recurrences]
-        self.stacked = [each for each in step.outputs if each.stacks]
-        self.last = [each for each in step.outputs if not each.stacks]
+        self.states = [recurrence.outputs[0] for recurrence in step.recurrences]
+        self.stacked = [output for output in step.outputs if output.stacks]
+        self.last = [output for output in step.outputs if not output.stacks]
         self.counts_iterations = self.while_limit is not None and any(
-            each.tensor(0) not in self.states for each in self.last
+            output.tensor(0) not in self.states for output in self.last
         )
 
     def export(self) -> None:
         """Add the nodes of the loop and of its outputs."""
-        initial = self._states_of([each.tensor(0) for each in self.step.recurrences], self.scope)
+        initial = self._states_of([recurrence.tensor(0) for recurrence in self.step.recurrences], self.scope)
         if self.states or self.stacked or self.counts_iterations:
             states, trip_count, rows = self._repeat(initial)
         else:
             states, trip_count, rows = [], None, []
         for layer in self.last:
             self.scope.values[layer.outputs[0]] = self._last(layer, states, trip_count)
-        for layer, each in zip(self.stacked, rows, strict=True):
-            made = self._arranged(layer, each)
+        for layer, row in zip(self.stacked, rows, strict=True):
+            made = self._arranged(layer, row)
             made.name = layer.outputs[0].name
             self.scope.values[layer.outputs[0]] = made
 
@@ -90,20 +90,20 @@ class _LoopExporter:
         counter = [first] if self.counts_iterations else []
         states = [Value(type.dtype, f"{name} last") for name, type in self._state_types()]
         trip_count = [Value(INT64, f"{self.step.loop.name} trip count") for _ in counter]
-        rows = [Value(self.exporter.types[each.tensor(0)].dtype, f"{each.name} rows") for each in self.stacked]
+        rows = [Value(self.exporter.types[output.tensor(0)].dtype, f"{output.name} rows") for output in self.stacked]
         self.make.node(
             "Loop", [self.count, condition, *initial, *counter], [*states, *trip_count, *rows], body=self._body()
         )
         return states, trip_count[0] if trip_count else None, rows
 
     def _state_types(self) -> list[tuple[str, TensorType]]:
-        return [(each.name, self.exporter.types[each].without_value()) for each in self.states]
+        return [(state.name, self.exporter.types[state].without_value()) for state in self.states]
 
     def _states_of(self, tensors: Sequence[ITensor], scope: ValueScope) -> list[Value]:
         """The values of tensors, with the types of the states."""
         types, make = self.exporter.types, self.exporter.builder(scope, name=self.step.loop.name)
         pairs = zip(tensors, self.states, strict=True)
-        return [make.fitted(self.exporter.read(each, scope), types[each], types[state]) for each, state in pairs]
+        return [make.fitted(self.exporter.read(tensor, scope), types[tensor], types[state]) for tensor, state in pairs]
 
     # ------------------------------------------------------------------ the body
 
@@ -117,8 +117,8 @@ class _LoopExporter:
             inside.values[tensor] = graph.add_input(name, type)
         if self.counts_iterations:
             graph.add_input("trip count before", SCALAR)
-        following = [each.tensor(1) for each in self.step.recurrences]
-        elements = [each.tensor(0) for each in self.stacked]
+        following = [recurrence.tensor(1) for recurrence in self.step.recurrences]
+        elements = [output.tensor(0) for output in self.stacked]
         self.exporter.export_steps(self.step.body.needed([*following, *elements]), inside)
         after = self._states_of(following, inside)
         next_iteration = make.op("Add", iteration, make.number(1, INT64)) if self.while_limit is not None else iteration

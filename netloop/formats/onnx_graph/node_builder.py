@@ -19,13 +19,15 @@ from netloop.values.enums import DataType
 from netloop.values.string_arrays import STRING
 from netloop.values.types import HALVES, NUMPY_TYPES, UNKNOWN, OptionalType, TensorType
 
-INT64, FLOAT, BOOL, INT32 = (np.dtype(each) for each in (np.int64, np.float32, np.bool_, np.int32))
+INT64, FLOAT, BOOL, INT32 = (np.dtype(other) for other in (np.int64, np.float32, np.bool_, np.int32))
 BF16 = NUMPY_TYPES[DataType.BF16]
-INT8, UINT8, DOUBLE = (np.dtype(each) for each in (np.int8, np.uint8, np.float64))
-INT16, UINT16, UINT32, UINT64 = (np.dtype(each) for each in (np.int16, np.uint16, np.uint32, np.uint64))
-FP8, FP4, E8M0 = (NUMPY_TYPES[each] for each in (DataType.FP8, DataType.FP4, DataType.E8M0))
-INT4, UINT4, INT2, UINT2 = (NUMPY_TYPES[DataType[each]] for each in ("INT4", "UINT4", "INT2", "UINT2"))
-FLOATS_OF_8_BITS = {NUMPY_TYPES[each] for each in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
+INT8, UINT8, DOUBLE = (np.dtype(other) for other in (np.int8, np.uint8, np.float64))
+INT16, UINT16, UINT32, UINT64 = (np.dtype(other) for other in (np.int16, np.uint16, np.uint32, np.uint64))
+FP8, FP4, E8M0 = (NUMPY_TYPES[number] for number in (DataType.FP8, DataType.FP4, DataType.E8M0))
+INT4, UINT4, INT2, UINT2 = (NUMPY_TYPES[DataType[name]] for name in ("INT4", "UINT4", "INT2", "UINT2"))
+FLOATS_OF_8_BITS = {
+    NUMPY_TYPES[number] for number in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)
+}
 SMALL = dict.fromkeys((*FLOATS_OF_8_BITS, FP4, E8M0), FLOAT) | {INT4: INT8, INT2: INT8, UINT4: UINT8, UINT2: UINT8}
 WIDE = dict.fromkeys(HALVES, FLOAT) | SMALL
 
@@ -147,8 +149,8 @@ class NodeBuilder:
         wanted = to if to is not None or source is None else source.dtype
         assert wanted is not None
         carried = [
-            each if each is None or position < first else self.cast(each, carrier(op, each.dtype))
-            for position, each in enumerate(inputs)
+            value if value is None or position < first else self.cast(value, carrier(op, value.dtype))
+            for position, value in enumerate(inputs)
         ]
         made = Value(carrier(op, wanted) if to is None else wanted)
         self.node(op, carried, [made], **attributes)
@@ -234,7 +236,7 @@ class NodeBuilder:
 
     def move_axis(self, x: Value, rank: int, axis: int, to: int) -> Value:
         """``x`` with one axis moved."""
-        order = [each for each in range(rank) if each != axis]
+        order = [index for index in range(rank) if index != axis]
         return self.transpose(x, [*order[:to], axis, *order[to:]])
 
     def concat(self, parts: Sequence[Value], axis: int) -> Value:

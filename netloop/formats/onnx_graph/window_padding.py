@@ -39,7 +39,7 @@ def _computed_pads(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[V
     """The widths before and after, from the shape of the input at run time."""
     lengths, spans, strides = make.shape(x, 2), make.int64s(*layer.spans), make.int64s(*layer.stride_nd)
     given = make.int64s(*layer.pre_padding)
-    given_pads = [sum(each) for each in zip(layer.pre_padding, layer.post_padding, strict=True)]
+    given_pads = [sum(entry) for entry in zip(layer.pre_padding, layer.post_padding, strict=True)]
     slack = make.op("Sub", make.op("Add", lengths, make.int64s(*given_pads)), spans)
     if layer.padding_mode in SAME:
         slack = make.op("Sub", lengths, make.int64s(1))
@@ -56,9 +56,9 @@ def _computed_pads(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[V
 def _pads(layer: SlidingWindow, lengths: Shape) -> tuple[list[int], list[int]]:
     """The widths before and after, for an input of known lengths."""
     places = layer.places(lengths)
-    before = [each.before for each in places]
+    before = [place.before for place in places]
     if layer.padding_mode is PaddingMode.EXPLICIT_ROUND_DOWN:
         return before, list(layer.post_padding)
     steps = zip(lengths, layer.spans, layer.stride_nd, places, strict=True)
-    after = [(each.length - 1) * stride + span - length - each.before for length, span, stride, each in steps]
-    return before, [max(0, each) for each in after]
+    after = [(places.length - 1) * stride + span - length - places.before for length, span, stride, places in steps]
+    return before, [max(0, number) for number in after]

@@ -61,7 +61,7 @@ Value = ITensor | Alternatives | Unimported | None
 def if_outputs(split: Split, true: Sequence[Value], false: Sequence[Value]) -> list[Value]:
     """The outputs of an If: tensors, or alternatives if one of them has two ranks."""
     values = [Alternatives(split, pair) for pair in zip(true, false, strict=True)]
-    return [*values] if any(map(_has_two_ranks, values)) else [merged(each) for each in values]
+    return [*values] if any(map(_has_two_ranks, values)) else [merged(alternatives) for alternatives in values]
 
 
 def merged(value: Value) -> Value:
@@ -79,28 +79,34 @@ def merge_finished(values: dict[H, Value], needed: Mapping[H, int], position: in
 
     ``needed`` has the position of the last node that reads each value.
     """
-    live = {name: each for name, each in values.items() if needed.get(name, -1) > position}
-    splits = {each.split: None for each in live.values() if isinstance(each, Alternatives)}
+    live = {name: value for name, value in values.items() if needed.get(name, -1) > position}
+    splits = {value.split: None for value in live.values() if isinstance(value, Alternatives)}
     for split in splits:
-        group = {name: each for name, each in live.items() if isinstance(each, Alternatives) and each.split is split}
-        if not any(_has_two_ranks(each) or _is_known_to_differ(each) for each in group.values()):
-            values.update({name: merged(each) for name, each in group.items()})
+        group = {
+            name: value for name, value in live.items() if isinstance(value, Alternatives) and value.split is split
+        }
+        if not any(
+            _has_two_ranks(alternatives) or _is_known_to_differ(alternatives) for alternatives in group.values()
+        ):
+            values.update({name: merged(alternatives) for name, alternatives in group.items()})
 
 
 def _has_two_ranks(value: Alternatives) -> bool:
     leaves = _leaves(value)
-    types = [each.type for each in leaves]
-    return all(each.is_tensor and each.dtype == types[0].dtype for each in types) and len({t.rank for t in types}) > 1
+    types = [leaf.type for leaf in leaves]
+    return (
+        all(type_.is_tensor and type_.dtype == types[0].dtype for type_ in types) and len({t.rank for t in types}) > 1
+    )
 
 
 def _is_known_to_differ(value: Alternatives) -> bool:
     """Whether a value is known integers that differ by the branch: what ranks are compared with, or axes."""
-    types = [each.type for each in _leaves(value)]
-    known = [each.value for each in types if each.is_known_integer and each.value is not None]
-    return len(known) == len(types) and any(not np.array_equal(each, known[0]) for each in known)
+    types = [tensor.type for tensor in _leaves(value)]
+    known = [type_.value for type_ in types if type_.is_known_integer and type_.value is not None]
+    return len(known) == len(types) and any(not np.array_equal(array, known[0]) for array in known)
 
 
 def _leaves(value: Value) -> list[ITensor]:
     if isinstance(value, Alternatives):
-        return [leaf for each in value.branches for leaf in _leaves(each)]
+        return [leaf for branch in value.branches for leaf in _leaves(branch)]
     return [value] if isinstance(value, ITensor) else []

@@ -71,6 +71,6 @@ class Assumptions:
         make = self._make
         self._required.append((dict(self._assumed), condition, branch))
         holds = condition if branch else make.logical_not(condition)
-        for each, is_true in self._assumed.items():
-            holds = make.logical_or(make.logical_not(each) if is_true else each, holds)
+        for key, is_true in self._assumed.items():
+            holds = make.logical_or(make.logical_not(key) if is_true else key, holds)
         make.network.add_assertion(holds, f"otherwise {reason}")

@@ -26,7 +26,7 @@ class FixedInputs:
 
     def __init__(self, given: Mapping[str, Any] | None) -> None:
         values: Any = {} if given is None else given
-        if not isinstance(values, Mapping) or not all(isinstance(each, str) for each in cast(Any, values)):
+        if not isinstance(values, Mapping) or not all(isinstance(value, str) for value in cast(Any, values)):
             raise TypeError(f"inputs are a dict from names to values, not {quoted(values)}")
         self._values = cast(Mapping[str, Any], values)
 
@@ -42,10 +42,10 @@ class FixedInputs:
         has = listed(sorted(names)) or "none"
         found = [
             Finding(
-                "NL602", f"the model has no input {quoted(each)}; it has {has}", WHERE, fix=did_you_mean(each, names)
+                "NL602", f"the model has no input {quoted(value)}; it has {has}", WHERE, fix=did_you_mean(value, names)
             )
-            for each in self._values
-            if each not in names
+            for value in self._values
+            if value not in names
         ]
         if found:
             raise InputError(*found)

@@ -89,9 +89,9 @@ class ImportErrors:
             pass
         except NetworkError as error:
             # the fixes of layers are for scripts that add them
-            advice = [self._advice.get(each.code, "") for each in error.findings]
+            advice = [self._advice.get(finding.code, "") for finding in error.findings]
             found = zip(error.findings, advice, strict=True)
-            self._findings += [replace(each, where=where, at=at, fix=fix) for each, fix in found]
+            self._findings += [replace(finding, where=where, at=at, fix=fix) for finding, fix in found]
         except NetloopError:
             raise
         except Exception as error:

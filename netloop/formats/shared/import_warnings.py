@@ -31,5 +31,5 @@ class ImportWarnings:
     def issue(self) -> None:
         """Issue the warnings, at the line that called the importer."""
         place = call_site()
-        for each in self.findings:
-            warnings.warn_explicit(ModelWarning(each), None, place.file, place.line)
+        for finding in self.findings:
+            warnings.warn_explicit(ModelWarning(finding), None, place.file, place.line)

@@ -196,7 +196,7 @@ def name_tensor(tensor: ITensor, name: str) -> ITensor:
 
 def all_imported(values: Sequence[T | Unimported]) -> list[T]:
     """The values, if all of them were imported; else raises InputNotImported."""
-    found = [each for each in values if not isinstance(each, Unimported)]
+    found = [t for t in values if not isinstance(t, Unimported)]
     if len(found) < len(values):
         raise InputNotImported
     return found
@@ -211,13 +211,13 @@ def choose(name: str, word: Any, choices: Mapping[str, T]) -> T:
 
 def repeated(values: Iterable[H]) -> list[H]:
     """The values that occur more than once."""
-    return [each for each, count in Counter(values).items() if count > 1]
+    return [key for key, count in Counter(values).items() if count > 1]
 
 
 @cache
 def arity(function: Operator) -> tuple[int, int]:
     """The least and the greatest number of inputs that the function of an operator takes."""
     inputs = list(signature(function).parameters.values())[1:]
-    variadic = any(each.kind is Parameter.VAR_POSITIONAL for each in inputs)
-    own = [each for each in inputs if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    return sum(each.default is Parameter.empty for each in own), ANY_NUMBER if variadic else len(own)
+    variadic = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in inputs)
+    own = [parameter for parameter in inputs if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    return sum(parameter.default is Parameter.empty for parameter in own), ANY_NUMBER if variadic else len(own)

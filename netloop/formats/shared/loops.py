@@ -191,7 +191,7 @@ class _LoopBuilder:
         if not self._early or not rows:
             return True
         most = None if self._bound is None else self._make.ints(self._bound)
-        row = sum(_size(each.value.type) for each in rows)
+        row = sum(_size(row.value.type) for row in rows)
         return self._bound is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
 
     def last(self) -> list[ITensor]:
@@ -200,7 +200,7 @@ class _LoopBuilder:
 
     def finals(self) -> list[ITensor]:
         """The final values of the last iteration; zeros if there is none."""
-        return [self._final(each) for each in self._step.finals]
+        return [self._final(final) for final in self._step.finals]
 
     def _final(self, value: ITensor) -> ITensor:
         known = self._carried.recurrence_of(value)
@@ -220,7 +220,7 @@ class _LoopBuilder:
 
     def rows(self) -> list[ITensor]:
         """The rows of all iterations."""
-        return [self._joined(each) if each.joined else self._stacked(each) for each in self._step.rows]
+        return [self._joined(row) if row.joined else self._stacked(row) for row in self._step.rows]
 
     def _stacked(self, row: StackedOutput) -> ITensor:
         make = self._make
@@ -238,12 +238,12 @@ class _LoopBuilder:
         if value.type.shape[axis] == UNKNOWN and self._carried.grows:
             return self._grown(value, axis, row.reverse)
         stacked = self._stacked(StackedOutput(value, axis, row.reverse))
-        dims: list[Length] = [make.length(stacked, each) for each in range(stacked.type.rank)]
+        dims: list[Length] = [make.length(stacked, index) for index in range(stacked.type.rank)]
         return make.reshape(stacked, [*dims[:axis], UNKNOWN, *dims[axis + 2 :]])
 
     def _grown(self, value: ITensor, axis: int, reverse: bool) -> ITensor:
         """Rows of different lengths, concatenated iteration by iteration."""
-        shape = [0 if each == axis else max(length, 0) for each, length in enumerate(value.type.shape)]
+        shape = [0 if number == axis else max(length, 0) for number, length in enumerate(value.type.shape)]
         so_far = self._loop.add_recurrence(self._zeros(shape, value))
         so_far.keeps_shape = False
         parts = [value, so_far.outputs[0]] if reverse else [so_far.outputs[0], value]
@@ -261,16 +261,16 @@ class CarriedValues:
     def __init__(self, make: FormulaBuilder, loop: ILoop, initial: Sequence[ITensor]) -> None:
         self._make = make
         self._loop = loop
-        self._recurrences = [loop.add_recurrence(each) for each in initial]
-        for each in self._recurrences:
-            each.keeps_shape = False
-        self._values = [each.outputs[0] for each in self._recurrences]
-        self._before = [each.type.shape for each in initial]
+        self._recurrences = [loop.add_recurrence(state) for state in initial]
+        for recurrence in self._recurrences:
+            recurrence.keeps_shape = False
+        self._values = [recurrence.outputs[0] for recurrence in self._recurrences]
+        self._before = [state.type.shape for state in initial]
 
     @property
     def grows(self) -> bool:
         """Whether a length changes between iterations."""
-        return self._before != [each.type.shape for each in self._values]
+        return self._before != [tensor.type.shape for tensor in self._values]
 
     def through(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
         """Pass the values to a body, which returns their next values and a result; return that result.
@@ -280,10 +280,10 @@ class CarriedValues:
         may be absent.
         """
         while True:
-            types = [each.type for each in self._values]
+            types = [tensor.type for tensor in self._values]
             following, result = body(self._values)
             self._set_next(following)
-            if types == [each.type for each in self._values]:
+            if types == [tensor.type for tensor in self._values]:
                 return result
 
     def _set_next(self, following: Sequence[ITensor]) -> None:
@@ -299,8 +299,8 @@ class CarriedValues:
 
     def recurrence_of(self, value: ITensor) -> IRecurrenceLayer | None:
         """The recurrence that carries a value to the next iteration; None if there is none."""
-        return next((each for each in self._recurrences if each.get_input(1) is value), None)
+        return next((recurrence for recurrence in self._recurrences if recurrence.get_input(1) is value), None)
 
     def last(self) -> list[ITensor]:
         """The values after the last iteration."""
-        return [self._make.last(self._loop, each) for each in self._recurrences]
+        return [self._make.last(self._loop, recurrence) for recurrence in self._recurrences]

@@ -41,7 +41,7 @@ class OperatorTable(Generic[K, F]):
 
     def version_at(self, key: K, version: int | None = None) -> int | None:
         """The newest registered version that is not above ``version``, or the newest of all; None if there is none."""
-        return max((each for each in self.versions(key) if version is None or each <= version), default=None)
+        return max((number for number in self.versions(key) if version is None or number <= version), default=None)
 
     def find(self, key: K, version: int | None = None) -> F | None:
         """The function of that version; None if there is none."""

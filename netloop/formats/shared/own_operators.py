@@ -41,15 +41,15 @@ def outputs_of_own(
     try:
         made: Any = function(network, [*inputs], dict(attributes))
         outputs: list[Any] = [made] if isinstance(made, ITensor) else [*made]
-        for each in outputs:
-            assert not isinstance(each, ITensor) or each.type  # reading the type checks the layer
+        for tensor in outputs:
+            assert not isinstance(tensor, ITensor) or tensor.type  # reading the type checks the layer
     except NetworkError as error:
         first = error.findings[0]
         raise LayerError(first.what, first.why, first.fix, first.code) from error
     except Exception as error:
         what = f"the function for {quoted(name)} raised {type(error).__name__}: {error}"
         raise LayerError(what, "the code of the function raised an exception", "", "NL411") from error
-    for each in outputs:
-        what = f"the function for {quoted(name)} returned {type(each).__name__}"
-        require(isinstance(each, ITensor | None), what, "it returns tensors of the network, one for each output")
+    for tensor in outputs:
+        what = f"the function for {quoted(name)} returned {type(tensor).__name__}"
+        require(isinstance(tensor, ITensor | None), what, "it returns tensors of the network, one for each output")
     return outputs

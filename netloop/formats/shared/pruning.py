@@ -12,7 +12,7 @@ def keep_live(network: INetworkDefinition, start: int = 0) -> None:
 
 def keep(network: INetworkDefinition, kept: set[ILayer]) -> None:
     """Remove all layers but some, and loops and conditionals of which nothing is left."""
-    live = [each for each in network.layers if each in kept]
+    live = [layer for layer in network.layers if layer in kept]
     for layer in network.layers:
         if layer not in kept:
             _unwire(layer)
@@ -23,8 +23,8 @@ def keep(network: INetworkDefinition, kept: set[ILayer]) -> None:
         loop.layers.keep(kept)
     for conditional in network.conditionals:
         conditional.layers.keep(kept)
-    network.loops[:] = [each for each in network.loops if each.layers]
-    network.conditionals[:] = [each for each in network.conditionals if each.layers]
+    network.loops[:] = [loop for loop in network.loops if loop.layers]
+    network.conditionals[:] = [conditional for conditional in network.conditionals if conditional.layers]
 
 
 def _unwire(layer: ILayer) -> None:

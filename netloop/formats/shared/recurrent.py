@@ -69,16 +69,16 @@ class _TimeLoop:
         time = make.cast(make.tensor(make.length(products, 0)), np.int64)
         loop.add_trip_limit(time, TripLimit.COUNT)
         x = loop.add_iterator(products, 0, self._reverse).outputs[0]
-        states = [loop.add_recurrence(self._zeros(products) if each is None else each) for each in initial]
-        old = [each.outputs[0] for each in states]
+        states = [loop.add_recurrence(self._zeros(products) if state is None else state) for state in initial]
+        old = [state.outputs[0] for state in states]
         new = self._cell.step(x, old)
         output = new[0]
         if self._lengths is not None:
             output, new = self._masked(self._lengths, old, new)
-        for recurrence, each in zip(states, new, strict=True):
-            recurrence.set_input(1, each)
+        for recurrence, tensor in zip(states, new, strict=True):
+            recurrence.set_input(1, tensor)
         rows = make.stacked(loop, output, time, reverse=self._reverse)
-        return rows, [make.last(loop, each) for each in states]
+        return rows, [make.last(loop, state) for state in states]
 
     def _zeros(self, products: ITensor) -> ITensor:
         make, dtype = self._make, products.type.dtype

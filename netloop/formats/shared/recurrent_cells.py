@@ -89,7 +89,7 @@ class Cell(ABC):
         """The product of the input and its weights, plus the biases that can be added before the loop."""
         products = self.make.matmul(x, self.make.transpose(self.weights, (1, 0)))
         both = [self.bias, None if self.keeps_bias else self.recurrent_bias]
-        return reduce(self.make.add, (each for each in both if each is not None), products)
+        return reduce(self.make.add, (tensor for tensor in both if tensor is not None), products)
 
     @property
     def hidden(self) -> int:

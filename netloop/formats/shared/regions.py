@@ -116,7 +116,7 @@ class _Samples:
 
     def _side(self, length: Length, number: int, first: int) -> _RoiAxis:
         make, ratio = self._make, self._grid.ratio
-        start, end = (make.gather(self._places, make.constant([each]), 1) for each in (first, first + 2))
+        start, end = (make.gather(self._places, make.constant([number]), 1) for number in (first, first + 2))
         span = make.sub(end, start)
         cell = make.div(make.maximum(span, 1.0) if self._grid.is_wide else span, float(number))
         if ratio:
@@ -175,7 +175,7 @@ class _Samples:
         """The pixels of all channels at a row and a column, times the weights of both."""
         make = self._make
         (y, down), (x, across) = (
-            [make.expand_dims(each, [axis]) for each in pair] for axis, pair in ((2, row), (1, column))
+            [make.expand_dims(tensor, [axis]) for tensor in pair] for axis, pair in ((2, row), (1, column))
         )
         line = make.add(make.mul(self._items, self._rows.length), y)
         found = make.gather(self._pixels, make.add(make.mul(line, self._columns.length), x))

@@ -78,9 +78,9 @@ def deconvolved(
     layer = make.network.add_deconvolution_nd(x, maps * groups, window, Weights())
     layer.num_groups, layer.stride_nd, layer.dilation_nd = groups, sliding.strides, sliding.dilations
     before, after = _trimmed(x, layer, sliding, more, wanted)
-    layer.pre_padding, layer.post_padding = ([max(0, each) for each in side] for side in (before, after))
+    layer.pre_padding, layer.post_padding = ([max(0, number) for number in side] for side in (before, after))
     layer.set_input(1, kernel)
-    return padded(make, make.made(layer), *([max(0, -each) for each in side] for side in (before, after)))
+    return padded(make, make.made(layer), *([max(0, -number) for number in side] for side in (before, after)))
 
 
 def _trimmed(
@@ -90,10 +90,10 @@ def _trimmed(
     before, after = list(sliding.before), list(sliding.after)
     if wanted or sliding.same is not None:
         total = [spare + extra for spare, extra in zip(_spare(x, layer, wanted), more, strict=True)]
-        less = [each // 2 for each in total]
-        remainder = [each - half for each, half in zip(total, less, strict=True)]
+        less = [number // 2 for number in total]
+        remainder = [number - half for number, half in zip(total, less, strict=True)]
         before, after = (less, remainder) if sliding.same is PaddingMode.SAME_UPPER else (remainder, less)
-    return before, [each - extra for each, extra in zip(after, more, strict=True)]
+    return before, [number - extra for number, extra in zip(after, more, strict=True)]
 
 
 def _spare(x: ITensor, layer: WeightedWindow, wanted: Sequence[int] | None) -> list[int]:
@@ -113,7 +113,7 @@ def padded(make: FormulaBuilder, x: ITensor, before: Sequence[int], after: Seque
     if not any((*before, *after)):
         return x
     count = x.type.rank - len(before)
-    starts = [0] * count + [-each for each in before]
+    starts = [0] * count + [-number for number in before]
     around = [0] * count + [a + b for a, b in zip(before, after, strict=True)]
     return make.slice(x, starts, make.add(make.shape(x), np.array(around, np.int64)), outside=SampleMode.FILL)
 
@@ -136,7 +136,7 @@ def pooled(
     made = make.made(layer)
     if not inside:
         return made
-    dims, counts = (make.slice(make.shape(each), [2], [len(layer.window)]) for each in (x, made))
+    dims, counts = (make.slice(make.shape(tensor), [2], [len(layer.window)]) for tensor in (x, made))
     before = np.array(layer.pre_padding, np.int64) - 1
     starting = make.add(make.floor_div(make.add(dims, before), np.array(layer.stride_nd, np.int64)), 1)
     kept = make.minimum(counts, starting)
@@ -172,7 +172,7 @@ def columns_to_image(make: FormulaBuilder, x: ITensor, image: ITensor, block: IT
     """
     image, block = make.list_tensor(image), make.list_tensor(block)
     rank = axis_count(image.type)
-    before, after = (np.array(each, np.int64) for each in (sliding.before, sliding.after))
+    before, after = (np.array(entry, np.int64) for entry in (sliding.before, sliding.after))
     around = make.add(image, before + after)
     places = _block_indices(make, around, block, sliding)
     elements = make.reduce(ReduceOperation.PROD, block, [0])
@@ -193,7 +193,7 @@ def _block_indices(make: FormulaBuilder, image: ITensor, block: ITensor, sliding
     require(fits, f"strides are {list(strides)}, dilations {list(dilations)}, but must have {rank} numbers each")
     places = make.constant(0)
     for axis in range(rank):
-        length, reach = (make.scalar(make.slice(each, [axis], [1])) for each in (image, block))
+        length, reach = (make.scalar(make.slice(tensor, [axis], [1])) for tensor in (image, block))
         rest = make.sub(make.sub(length, make.mul(make.sub(reach, 1), dilations[axis])), 1)
         blocks = make.add(make.floor_div(rest, strides[axis]), 1)
         inside = make.expand_dims(make.mul(make.arange(reach), dilations[axis]), range(1, 2 * rank - axis))

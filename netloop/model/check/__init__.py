@@ -28,7 +28,9 @@ def check(network: INetworkDefinition, target: str | None = None) -> list[Findin
     if target not in (None, "tensorrt"):
         raise ValueError(f"target must be None or 'tensorrt', not {target!r}")
     findings, _ = _examine(Subject(network, network.types, Scopes(network)))
-    return [each.as_error() if each.severity is Severity.PORTABILITY and target else each for each in findings]
+    return [
+        finding.as_error() if finding.severity is Severity.PORTABILITY and target else finding for finding in findings
+    ]
 
 
 class ValidatedNetwork(NamedTuple):
@@ -54,10 +56,10 @@ def require_valid(
     subject = Subject(network, types or network.types, Scopes(network, also))
     findings, block = _examine(subject)
     if block is None:
-        raise NetworkError(*(each for each in findings if each.severity is Severity.ERROR))
-    for each in findings:
-        if types is None and each.severity is Severity.WARNING:
-            network.warn_once(f"{each.code}: {each.what}", str(each))
+        raise NetworkError(*(finding for finding in findings if finding.severity is Severity.ERROR))
+    for finding in findings:
+        if types is None and finding.severity is Severity.WARNING:
+            network.warn_once(f"{finding.code}: {finding.what}", str(finding))
     return ValidatedNetwork(subject.scopes, block)
 
 
@@ -70,14 +72,16 @@ def known_valid(network: INetworkDefinition) -> ValidatedNetwork:
 def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:
     """Return all findings, and the region tree; None in its place if there are errors."""
     findings = [found for code in sorted(RULES) for found in RULES[code].apply(subject)]
-    errors = [each for each in findings if each.severity is Severity.ERROR]
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     # the region tree is defined for networks whose only errors are types
-    if errors and subject.types.is_of_call and all(each.code == "NL401" for each in errors):
+    if errors and subject.types.is_of_call and all(error.code == "NL401" for error in errors):
         lazy = set(_lazy_layers(nest(subject.network, subject.scopes), subject.types))
         # what the declared types forbid is an error in any branch; a network that passes made has those of the call
         declared = None if subject.network.types is subject.types else subject.network.types
-        findings = [each for each in findings if each.at not in lazy or (declared and declared.finding(each.at))]
-    if any(each.severity is Severity.ERROR for each in findings):
+        findings = [
+            finding for finding in findings if finding.at not in lazy or (declared and declared.finding(finding.at))
+        ]
+    if any(finding.severity is Severity.ERROR for finding in findings):
         return findings, None
     try:
         return findings, nest(subject.network, subject.scopes)
@@ -88,8 +92,8 @@ def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:
 def _lazy_layers(block: Block, types: TypeTable) -> Iterator[ILayer]:
     """The layers of branches that may not be possible for the inputs of a call, as the other branch is."""
     for step in walk(block):
-        if isinstance(step, IfStep) and all(isinstance(types.of(each), TensorType) for each in step.writes):
+        if isinstance(step, IfStep) and all(isinstance(types.of(tensor), TensorType) for tensor in step.writes):
             taken = types[step.condition].value
             for number, branch in enumerate(step.branches):
                 if taken is None or bool(taken) != (number == 0):
-                    yield from (layer for each in branch.steps for layer in layers_of(each))
+                    yield from (layer for step in branch.steps for layer in layers_of(step))

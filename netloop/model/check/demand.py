@@ -46,11 +46,11 @@ class Demand:
         self._scopes = scopes
         self._types = network.types
         self._is_likely = is_likely
-        conditions = (each for layer in scopes.live if isinstance(layer, IAssertionLayer) for each in layer.inputs)
+        conditions = (tensor for layer in scopes.live if isinstance(layer, IAssertionLayer) for tensor in layer.inputs)
         self._follow([*network.outputs, *(conditions if is_likely else ())])
 
     def _follow(self, tensors: Iterable[ITensor | None]) -> None:
-        stack: list[Need] = [(each, {}) for each in tensors]
+        stack: list[Need] = [(tensor, {}) for tensor in tensors]
         followed: dict[ITensor, set[tuple[int | None, ...]]] = {}
         while stack:
             tensor, at = stack.pop()
@@ -78,7 +78,7 @@ class Demand:
         # a shape may be known without the tensor
         if not isinstance(layer, Operation | IIfConditionalInputLayer) or isinstance(layer, IShapeLayer):
             return ()
-        return ((each, at) for each in layer.inputs)
+        return ((tensor, at) for tensor in layer.inputs)
 
     def _of_output(self, layer: ILoopOutputLayer, at: At) -> Iterator[Need]:
         loop = layer.loop
@@ -130,7 +130,7 @@ class Demand:
         if taken is not None:
             yield layer.get_input(0 if taken else 1), at
         elif self._is_likely:
-            yield from ((each, at) for each in layer.inputs)
+            yield from ((tensor, at) for tensor in layer.inputs)
 
     def _trips(self, loop: ILoop) -> int | None:
         """The number of iterations if it is known: a WHILE may end the loop before its COUNT."""
@@ -179,7 +179,7 @@ def known_integer(tensor: ITensor | None, types: TypeTable) -> int | None:
             continue
         if isinstance(layer, IConstantLayer) and not types[layer.outputs[0]].is_known_integer:
             return None
-        fresh = [each for each in layer.type_inputs() if each is not None and each not in seen]
+        fresh = [tensor for tensor in layer.type_inputs() if tensor is not None and tensor not in seen]
         stack += fresh
         seen.update(fresh)
     return (found.ints() or [0])[0]
@@ -187,9 +187,9 @@ def known_integer(tensor: ITensor | None, types: TypeTable) -> int | None:
 
 def may_fail(types: TypeTable, scopes: Scopes) -> bool:
     """Whether a live loop output or iterator fails if it is needed: most networks have none, which is quickly seen."""
-    layers = [each for each in scopes.live if isinstance(each, ILoopOutputLayer | IIteratorLayer)]
-    typed = [each for each in layers if isinstance(types.of(each.outputs[0]), TensorType)]
-    return any(_is_too_short(each, types) or _is_last_of_no_recurrence(each) for each in typed)
+    layers = [layer for layer in scopes.live if isinstance(layer, ILoopOutputLayer | IIteratorLayer)]
+    typed = [output for output in layers if isinstance(types.of(output.outputs[0]), TensorType)]
+    return any(_is_too_short(output, types) or _is_last_of_no_recurrence(output) for output in typed)
 
 
 def _is_too_short(layer: ILoopOutputLayer | IIteratorLayer, types: TypeTable) -> bool:

@@ -48,24 +48,24 @@ class Escapes:
                 return here
             if _is_of(tensor, loop, IIteratorLayer):
                 iterated = iterated or here
-            for reader, each in self._before(tensor, loop):
-                if each not in found:
-                    found[each] = Escape(each, reader, here.through or _loop_behind(tensor))
-                    queue.append(each)
+            for reader, other in self._before(tensor, loop):
+                if other not in found:
+                    found[other] = Escape(other, reader, here.through or _loop_behind(tensor))
+                    queue.append(other)
         # nothing of the loop is computed from an iterated value: what is computed from it may belong to the body
         return iterated if iterated is not None and self._follows(output, loop) else direct
 
     def _body(self, loop: ILoop) -> set[ITensor]:
         """The tensors that vary in a loop, and that its boundary layers depend on."""
         if loop not in self._bodies:
-            reads = (each for layer in loop.layers for each in layer.inputs)
-            stack = [each for each in reads if each is not None and self._scopes.varies_in(each, loop)]
+            reads = (tensor for layer in loop.layers for tensor in layer.inputs)
+            stack = [tensor for tensor in reads if tensor is not None and self._scopes.varies_in(tensor, loop)]
             self._bodies[loop] = body = set(stack)
             while stack:
-                for _, each in self._before(stack.pop(), loop):
-                    if each not in body:
-                        body.add(each)
-                        stack.append(each)
+                for _, tensor in self._before(stack.pop(), loop):
+                    if tensor not in body:
+                        body.add(tensor)
+                        stack.append(tensor)
         return self._bodies[loop]
 
     def _before(self, tensor: ITensor, loop: ILoop) -> Iterator[tuple[ILayer, ITensor]]:
@@ -73,9 +73,9 @@ class Escapes:
         producer = tensor.producer
         if _is_of(tensor, loop, IRecurrenceLayer, IIteratorLayer):
             return
-        for reader, each in _inputs(producer):
-            if self._scopes.varies_in(each, loop):
-                yield reader, each
+        for reader, other in _inputs(producer):
+            if self._scopes.varies_in(other, loop):
+                yield reader, other
 
     def _follows(self, tensor: ITensor, loop: ILoop) -> bool:
         """Whether a tensor is computed from an output of a loop."""
@@ -84,10 +84,10 @@ class Escapes:
             last = stack.pop()
             if _is_of(last, loop, ILoopOutputLayer):
                 return True
-            for _, each in _inputs(last.producer):
-                if each not in seen:
-                    seen.add(each)
-                    stack.append(each)
+            for _, other in _inputs(last.producer):
+                if other not in seen:
+                    seen.add(other)
+                    stack.append(other)
         return False
 
 
@@ -97,7 +97,7 @@ def _inputs(producer: ILayer | None) -> Iterator[tuple[ILayer, ITensor]]:
     if isinstance(producer, ILoopBoundaryLayer):
         layers = producer.loop.layers
     for layer in layers:
-        yield from ((layer, each) for each in inputs_of(layer) if each is not None)
+        yield from ((layer, tensor) for tensor in inputs_of(layer) if tensor is not None)
 
 
 def _is_of(tensor: ITensor, loop: ILoop, *kinds: type[ILoopBoundaryLayer]) -> bool:

@@ -40,7 +40,7 @@ def loop_has_one_limit_of_a_kind(subject: Subject) -> Iterator[Violation]:
     """
     for loop in subject.network.loops:
         for kind in TripLimit:
-            limits = [each for each in loop.boundary(ITripLimitLayer) if each.kind is kind]
+            limits = [limit for limit in loop.boundary(ITripLimitLayer) if limit.kind is kind]
             for second in limits[1:]:
                 fix = f"combine them into one tensor; the first is {limits[0].name!r}"
                 yield Violation(second, f"{loop.name!r} has a second {kind.name} limit, {second.name!r}", fix)
@@ -83,8 +83,8 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Violation]:
 
 def _fed(tensor: ITensor, loop: ILoop) -> list[IRecurrenceLayer]:
     """The recurrences of a loop of which a tensor is the next value."""
-    readers = [each for each, position in tensor.uses if isinstance(each, IRecurrenceLayer) and position == 1]
-    return sorted((each for each in readers if each.loop is loop), key=lambda each: each.index)
+    readers = [layer for layer, position in tensor.uses if isinstance(layer, IRecurrenceLayer) and position == 1]
+    return sorted((reader for reader in readers if reader.loop is loop), key=lambda reader: reader.index)
 
 
 @rule("NL205")
@@ -185,13 +185,13 @@ def _entangled(subject: Subject) -> list[tuple[ILoop, ILoop]]:
     """The entangled pairs, in the order in which the loops were added."""
     numbers = {loop: number for number, loop in enumerate(subject.network.loops)}
     pairs = [sorted(pair, key=numbers.__getitem__) for pair in subject.scopes.entangled]
-    return sorted(((first, second) for first, second in pairs), key=lambda pair: [numbers[each] for each in pair])
+    return sorted(((first, second) for first, second in pairs), key=lambda pair: [numbers[loop] for loop in pair])
 
 
 def _tensor_from_inside(subject: Subject, outer: ILoop, inner: ILoop) -> str:
     """The name of a tensor that varies in ``outer`` and is read by the boundary of ``inner``."""
     tensors = (tensor for layer in inner.layers for tensor in layer.inputs if tensor is not None)
-    return next(each.name for each in tensors if subject.scopes.varies_in(each, outer))
+    return next(tensor.name for tensor in tensors if subject.scopes.varies_in(tensor, outer))
 
 
 @rule("NL210")
@@ -259,12 +259,12 @@ def tensor_varies_in_nested_loops(subject: Subject) -> Iterator[Violation]:
 
 def _mixed(subject: Subject, layer: ILayer, inputs: list[ITensor]) -> Violation:
     shown = [
-        f"{each.name!r} varies in {loop.name!r}"
-        for each in inputs
-        if (loop := subject.scopes.innermost(each)) is not None
+        f"{tensor.name!r} varies in {loop.name!r}"
+        for tensor in inputs
+        if (loop := subject.scopes.innermost(tensor)) is not None
     ]
     what = f"{layer.name!r} mixes loops that are not nested" + (": " + " and ".join(shown) if shown else "")
-    varying = [each for each in inputs if subject.scopes.innermost(each) is not None]
+    varying = [tensor for tensor in inputs if subject.scopes.innermost(tensor) is not None]
     fix = "let one of the tensors out of its loop with add_loop_output"
     if len(varying) > 1:
         first, loop = varying[0], subject.scopes.innermost(varying[0])

@@ -96,7 +96,7 @@ def _read_before_an_iteration(subject: Subject, loop: ILoop, tensor: ITensor) ->
         if isinstance(layer, IIteratorLayer | ILoopOutputLayer):
             yield layer
             continue
-        fresh = [each for each in layer.type_inputs() if each is not None and each not in seen]
+        fresh = [tensor for tensor in layer.type_inputs() if tensor is not None and tensor not in seen]
         stack += fresh
         seen.update(fresh)
 
@@ -213,8 +213,8 @@ def recurrence_decides_no_shape(subject: Subject) -> Iterator[Violation]:
 
 def _has_a_length_from_inside(subject: Subject, loop: ILoop) -> bool:
     """Whether NL208 reports the loop already."""
-    lengths = [each.get_input(1) for each in loop.boundary(ILoopOutputLayer)]
-    return any(each is not None and subject.scopes.varies_in(each, loop) for each in lengths)
+    lengths = [output.get_input(1) for output in loop.boundary(ILoopOutputLayer)]
+    return any(tensor is not None and subject.scopes.varies_in(tensor, loop) for tensor in lengths)
 
 
 @rule("NL219", Severity.PORTABILITY)
@@ -265,7 +265,7 @@ _NOTHING_TO_COMPUTE = (IConstantLayer, IRecurrenceLayer, IIteratorLayer)
 
 def _only_for_a_branch(subject: Subject, conditional: IIfConditional) -> Iterator[ILayer]:
     """Layers that run in the scope of the conditional, and that only one of its branches needs."""
-    outputs = dict.fromkeys(each for each in conditional.output_layers if each in subject.live_set)
+    outputs = dict.fromkeys(output for output in conditional.output_layers if output in subject.live_set)
     for output in outputs:
         for branch, tensor in enumerate(output.inputs):
             layer = None if tensor is None else tensor.producer
@@ -289,15 +289,19 @@ def tensors_leave_a_conditional_by_its_outputs(subject: Subject) -> Iterator[Vio
     Wrong: ``network.mark_output(conditional.add_input(x).get_output(0))``
     Right: ``network.mark_output(conditional.add_output(inside, other).get_output(0))``
     """
-    with_inputs = [each for each in subject.network.conditionals if each.layers.of_kind(IIfConditionalInputLayer)]
-    insides = _insides(subject, {each: 1 << number for number, each in enumerate(with_inputs)})
+    with_inputs = [
+        conditional
+        for conditional in subject.network.conditionals
+        if conditional.layers.of_kind(IIfConditionalInputLayer)
+    ]
+    insides = _insides(subject, {input_: 1 << number for number, input_ in enumerate(with_inputs)})
     escaping: list[tuple[int, ITensor]] = []
     for tensor in subject.network.outputs:
         mask = insides.get(tensor.producer, 0)
         while mask:
             escaping.append((mask.bit_length() - 1, tensor))
             mask ^= 1 << escaping[-1][0]
-    for number, tensor in sorted(escaping, key=lambda each: each[0]):
+    for number, tensor in sorted(escaping, key=lambda entry: entry[0]):
         name = with_inputs[number].name
         what = f"the network output {tensor.name!r} comes from inside {name!r}, not through one of its outputs"
         fix = f"compute it from the tensors that {name!r} takes as inputs, or let it out with add_output"
@@ -309,17 +313,19 @@ def _insides(subject: Subject, bits: Mapping[IIfConditional, int]) -> Mapping[IL
     inside: dict[ILayer | None, int] = {}
     # in the order of data flow, a layer mostly has all of its bits before its dependents are visited
     order = {node: number for number, node in enumerate(DataFlow(subject.scopes.live).order)} if bits else {}
-    inside |= {each: bits[each.conditional] for each in subject.live(IIfConditionalInputLayer)}
-    queue: list[tuple[int, ILayer]] = [(order[each], each) for each in subject.live(IIfConditionalInputLayer)]
+    inside |= {input_layer: bits[input_layer.conditional] for input_layer in subject.live(IIfConditionalInputLayer)}
+    queue: list[tuple[int, ILayer]] = [
+        (order[input_layer], input_layer) for input_layer in subject.live(IIfConditionalInputLayer)
+    ]
     heapq.heapify(queue)
     while queue:
         _, layer = heapq.heappop(queue)
-        for each in _dependents(layer):
-            closed = bits.get(each.conditional, 0) if isinstance(each, IIfConditionalOutputLayer) else 0
-            fresh = inside[layer] & ~closed & ~inside.get(each, 0)
-            if fresh and each in subject.live_set:
-                inside[each] = inside.get(each, 0) | fresh
-                heapq.heappush(queue, (order[each], each))
+        for dependent in _dependents(layer):
+            closed = bits.get(dependent.conditional, 0) if isinstance(dependent, IIfConditionalOutputLayer) else 0
+            fresh = inside[layer] & ~closed & ~inside.get(dependent, 0)
+            if fresh and dependent in subject.live_set:
+                inside[dependent] = inside.get(dependent, 0) | fresh
+                heapq.heappush(queue, (order[dependent], dependent))
     return inside
 
 
@@ -344,7 +350,7 @@ def branches_have_one_element_type(subject: Subject) -> Iterator[Violation]:
     for layer in subject.live(IIfConditionalOutputLayer):
         if subject.type(layer.outputs[0]) is None:
             continue
-        first, second = (subject.type(each) for each in layer.inputs[:2])
+        first, second = (subject.type(tensor) for tensor in layer.inputs[:2])
         if first is not None and second is not None and first.dtype != second.dtype:
             what = f"the branches of {layer.conditional.name!r} give {first} and {second}"
             yield Violation(layer, what, "convert one of them with add_cast")
@@ -388,8 +394,8 @@ def element_types_exist_in_tensorrt(subject: Subject) -> Iterator[Violation]:
         elif (found := _own(subject, tensor)) is not None:
             yield Violation(tensor, f"the input {tensor.name!r} is {tensor.declared}", _instead("declare it as", found))
     for layer in subject.network.layers:
-        made = next(filter(None, (_own(subject, each) for each in layer.outputs)), None)
-        if made is not None and not any(_own(subject, each) for each in layer.type_inputs()):
+        made = next(filter(None, (_own(subject, tensor) for tensor in layer.outputs)), None)
+        if made is not None and not any(_own(subject, tensor) for tensor in layer.type_inputs()):
             yield Violation(layer, f"{layer.name!r} makes {made}", _instead("make it", made))
 
 
@@ -445,8 +451,8 @@ def layers_are_within_the_limits_of_tensorrt(subject: Subject) -> Iterator[Viola
     Right: the same with both cast to float32, if that is exact enough
     """
     for layer in subject.layers(Operation):
-        if all(subject.type(each) is not None for each in layer.outputs):
-            what = layer.beyond_tensorrt(*(subject.type(each) for each in layer.inputs))
+        if all(subject.type(tensor) is not None for tensor in layer.outputs):
+            what = layer.beyond_tensorrt(*(subject.type(tensor) for tensor in layer.inputs))
             if what:
                 yield Violation(layer, f"{layer.name!r} {what}")
 

@@ -33,11 +33,11 @@ class Subject:
 
     def layers(self, kind: type[L]) -> Iterator[L]:
         """The layers of a kind."""
-        return (each for each in self.network.layers if isinstance(each, kind))
+        return (layer for layer in self.network.layers if isinstance(layer, kind))
 
     def live(self, kind: type[L]) -> Iterator[L]:
         """The live layers of a kind."""
-        return (each for each in self.scopes.live if isinstance(each, kind))
+        return (layer for layer in self.scopes.live if isinstance(layer, kind))
 
     @cached_property
     def live_set(self) -> frozenset[ILayer]:

@@ -25,7 +25,9 @@ def inputs_and_outputs_have_unique_names(subject: Subject) -> Iterator[Violation
     Right: two names
     """
     seen: set[str] = set()
-    for tensor in subject.network.inputs + [each for each in subject.network.outputs if not each.is_network_input]:
+    for tensor in subject.network.inputs + [
+        tensor for tensor in subject.network.outputs if not tensor.is_network_input
+    ]:
         if tensor.name in seen:
             at = tensor.producer or tensor
             yield Violation(at, f"two inputs or outputs of the network are named {tensor.name!r}", "rename one of them")

@@ -75,7 +75,7 @@ class FormulaBase:
     def ints(self, x: Operand) -> list[int] | None:
         """The same value as a flat list of ints."""
         value = self.known(x)
-        return None if value is None else [int(each) for each in value.reshape(-1)]
+        return None if value is None else [int(other) for other in value.reshape(-1)]
 
     def long_ints(self, x: ITensor) -> list[int] | None:
         """The same for a constant of any length, which is not known as a value of many bytes."""
@@ -88,8 +88,8 @@ class FormulaBase:
 
     def tensors(self, *operands: Operand) -> list[ITensor]:
         """Operands as tensors; numbers take the element type of the first operand that is a tensor."""
-        like = next((each for each in operands if isinstance(each, ITensor)), None)
-        return [self.tensor(each, like) for each in operands]
+        like = next((operand for operand in operands if isinstance(operand, ITensor)), None)
+        return [self.tensor(operand, like) for operand in operands]
 
     def made(self, layer: ILayer) -> ITensor:
         """The first output of a layer; a constant instead if its value is known and not floating-point."""

@@ -38,16 +38,16 @@ class Blocks(Arithmetic):
         for axis in range(count):
             order += [2 + count + axis, first + axis]
         spread = self.transpose(self.reshape(x, parts), order)
-        return self.reshape(spread, [batch, kept, *(self.times(each, size) for each in space)])
+        return self.reshape(spread, [batch, kept, *(self.times(choice, size) for choice in space)])
 
     def channels_of_blocks(self, x: ITensor, size: int, blocks_first: bool) -> ITensor:
         """Space to depth: blocks of ``size`` along each spatial axis become channels."""
         batch, channels, *space = self._image(x)
         count = len(space)
-        rows = [self.part_of(each, size) for each in space]
+        rows = [self.part_of(choice, size) for choice in space]
         inside, outside = ([start + 2 * axis for axis in range(count)] for start in (3, 2))
         order = [0, *inside, 1, *outside] if blocks_first else [0, 1, *inside, *outside]
-        parts = [batch, channels, *(each for row in rows for each in (row, size))]
+        parts = [batch, channels, *(length for row in rows for length in (row, size))]
         blocks = self.transpose(self.reshape(x, parts), order)
         return self.reshape(blocks, [batch, self.times(channels, size**count), *rows])
 

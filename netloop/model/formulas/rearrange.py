@@ -47,17 +47,17 @@ class Arranging(FormulaBase):
 
     def merge_axes(self, x: ITensor, axis: int) -> ITensor:
         """A matrix: the axes before ``axis`` become its rows, the others its columns."""
-        lengths = [self.length(x, each) for each in range(x.type.rank)]
+        lengths = [self.length(x, index) for index in range(x.type.rank)]
         sides = [self.product(lengths[:axis]), self.product(lengths[axis:])]
         return self.reshape(x, sides)
 
     def product(self, lengths: Sequence[Length]) -> Length:
         """The product of lengths."""
-        known = math.prod(each for each in lengths if not isinstance(each, ITensor))
+        known = math.prod(length for length in lengths if not isinstance(length, ITensor))
         product: Length = known
-        for each in lengths:
-            if isinstance(each, ITensor):
-                operands = self.tensor(np.int64(product)) if isinstance(product, int) else product, each
+        for length in lengths:
+            if isinstance(length, ITensor):
+                operands = self.tensor(np.int64(product)) if isinstance(product, int) else product, length
                 product = self.made(self.network.add_elementwise(*operands, ElementWiseOperation.PROD))
         return product
 
@@ -65,14 +65,14 @@ class Arranging(FormulaBase):
         """Integers and tensors of integers as one 1-D int64 tensor."""
         if isinstance(lengths, ITensor):
             return self.flat(self.cast(lengths, np.int64))
-        if all(not isinstance(each, ITensor) for each in lengths):
+        if all(not isinstance(length, ITensor) for length in lengths):
             return self.constant(np.array(lengths, np.int64).reshape(-1))
-        parts = [self.flat(self.cast(self.tensor(each), np.int64)) for each in lengths]
+        parts = [self.flat(self.cast(self.tensor(length), np.int64)) for length in lengths]
         return self.concat(parts, 0)
 
     def _numbers(self, given: Sequence[Length] | Numbers) -> list[int] | ITensor:
         """Integers if they are known, which need no constant; else one 1-D int64 tensor."""
-        if isinstance(given, ITensor) or any(isinstance(each, ITensor) for each in given):
+        if isinstance(given, ITensor) or any(isinstance(length, ITensor) for length in given):
             listed = self.list_tensor(given)
             known = self.ints(listed)
             return listed if known is None else known
@@ -127,15 +127,15 @@ class Arranging(FormulaBase):
 
     def aligned(self, *tensors: ITensor) -> list[ITensor]:
         """Tensors of equal rank: axes of length 1 are added in front."""
-        rank = max(each.type.rank for each in tensors)
-        return [self.expand_dims(each, range(rank - each.type.rank)) for each in tensors]
+        rank = max(tensor.type.rank for tensor in tensors)
+        return [self.expand_dims(tensor, range(rank - tensor.type.rank)) for tensor in tensors]
 
     def along(self, x: ITensor, rank: int, axis: int) -> ITensor:
         """A 1-D tensor along ``axis`` of ``rank`` axes; a scalar, or a tensor of one element, stays as it is."""
         if x.type.rank != 1 or x.type.shape == (1,):
             return x
         axis = normal_axis(axis, rank)
-        return self.expand_dims(x, [each for each in range(rank) if each != axis])
+        return self.expand_dims(x, [index for index in range(rank) if index != axis])
 
     def broadcast_to(self, x: ITensor, shape: Numbers) -> ITensor:
         """``x`` broadcast to a shape; where the shape has 1, the axis keeps its length, as in ONNX's Expand."""
@@ -155,7 +155,7 @@ class Arranging(FormulaBase):
             return x if tuple(known) == x.type.shape else self.slice(x, [0] * rank, known, steps)
         # the others keep their lengths, which so stay known
         axes = [axis for axis, length in enumerate(x.type.shape) if length in (1, UNKNOWN)]
-        sizes, steps = (self.made(self.network.add_gather(each, self.constant(axes), 0)) for each in (sizes, steps))
+        sizes, steps = (self.made(self.network.add_gather(tensor, self.constant(axes), 0)) for tensor in (sizes, steps))
         return self.slice(x, [0] * len(axes), sizes, steps, axes)
 
     # ------------------------------------------------------------------ parts
@@ -170,7 +170,7 @@ class Arranging(FormulaBase):
 
     def stack(self, parts: Sequence[ITensor], axis: int) -> ITensor:
         """Tensors of one shape joined along a new axis."""
-        return self.concat([self.expand_dims(each, [axis]) for each in parts], axis)
+        return self.concat([self.expand_dims(part, [axis]) for part in parts], axis)
 
     def slice(
         self,
@@ -195,14 +195,14 @@ class Arranging(FormulaBase):
         """
         along = None if axes is None else self._numbers(axes)
         count = x.type.rank if along is None else axis_count(along.type) if isinstance(along, ITensor) else len(along)
-        given = [self._numbers(each) for each in (starts, sizes, [1] * count if strides is None else strides)]
-        layer = self.network.add_slice(x, *([] if isinstance(each, ITensor) else each for each in given))
+        given = [self._numbers(numbers) for numbers in (starts, sizes, [1] * count if strides is None else strides)]
+        layer = self.network.add_slice(x, *([] if isinstance(entry, ITensor) else entry for entry in given))
         layer.mode = outside
         if isinstance(along, list):
             layer.axes = Dims(along)
-        for index, each in zip((1, 2, 3, 5), (*given, along), strict=True):
-            if isinstance(each, ITensor):
-                layer.set_input(index, each)
+        for index, entry in zip((1, 2, 3, 5), (*given, along), strict=True):
+            if isinstance(entry, ITensor):
+                layer.set_input(index, entry)
         if fill is not None:
             layer.set_input(4, fill)
         return self.made(layer)

@@ -108,12 +108,12 @@ class Reducing(Arithmetic):
 
     def matmul(self, a: ITensor, b: ITensor) -> ITensor:
         """The product of matrices, vectors or batches of them, as ``numpy.matmul``."""
-        ops = [MatrixOperation.VECTOR if each.type.rank == 1 else MatrixOperation.NONE for each in (a, b)]
+        ops = [MatrixOperation.VECTOR if tensor.type.rank == 1 else MatrixOperation.NONE for tensor in (a, b)]
         own = [1 if op is MatrixOperation.VECTOR else 2 for op in ops]
-        batch = max(each.type.rank - count for each, count in zip((a, b), own, strict=True))
+        batch = max(tensor.type.rank - count for tensor, count in zip((a, b), own, strict=True))
         a, b = (
-            self.expand_dims(each, range(batch + count - each.type.rank))
-            for each, count in zip((a, b), own, strict=True)
+            self.expand_dims(tensor, range(batch + count - tensor.type.rank))
+            for tensor, count in zip((a, b), own, strict=True)
         )
         return self.made(self.network.add_matrix_multiply(a, ops[0], b, ops[1]))
 
@@ -126,11 +126,11 @@ class Reducing(Arithmetic):
     ) -> ITensor:
         """(x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, axis 1; half types in float32."""
         wide, *given = (
-            self.cast(each, np.float32) if each.type.dtype in HALVES else each
-            for each in (x, scale, bias, mean, variance)
+            self.cast(tensor, np.float32) if tensor.type.dtype in HALVES else tensor
+            for tensor in (x, scale, bias, mean, variance)
         )
         factor, bias, mean, variance = (
-            self.along(self.cast(each, wide.type.dtype), wide.type.rank, 1) for each in given
+            self.along(self.cast(tensor, wide.type.dtype), wide.type.rank, 1) for tensor in given
         )
         factor = self.mul(factor, self.inverse_deviation(variance, epsilon))
         return self.cast(self.add(self.mul(self.sub(wide, mean), factor), bias), x.type.dtype)
@@ -145,5 +145,5 @@ def _lower_case(equation: str) -> str:
         # the result has the letters in the order of the alphabet, which the new letters would change
         letters = sorted(set(re.findall("[A-Za-z]", equation)))
         dots = "..." if "..." in equation else ""
-        equation += "->" + dots + "".join(each for each in letters if equation.count(each) == 1)
+        equation += "->" + dots + "".join(letter for letter in letters if equation.count(letter) == 1)
     return equation.translate(dict(zip(map(ord, capitals), free, strict=False)))

@@ -22,7 +22,7 @@ class Sequencing(Arranging):
         producer = sequence.producer
         if not isinstance(producer, ISequenceLayer) or len(producer.inputs) > MOST_PARTS:
             return None
-        return [each for each in producer.inputs if each is not None]
+        return [tensor for tensor in producer.inputs if tensor is not None]
 
     def sequence(self, parts: Sequence[ITensor], dtype: DataType | None = None) -> ITensor:
         """A sequence of tensors; an empty one needs ``dtype``."""
@@ -78,7 +78,7 @@ class Sequencing(Arranging):
         starts = np.cumsum([0, *known[:-1]]).tolist()
         parts = [self.slice(x, [start], [size], axes=[axis]) for start, size in zip(starts, known, strict=False)]
         return self.sequence(
-            parts if keep_axis else [self.squeeze(each, [axis]) for each in parts], data_type(x.type.dtype)
+            parts if keep_axis else [self.squeeze(part, [axis]) for part in parts], data_type(x.type.dtype)
         )
 
     def _part_lengths(self, x: ITensor, lengths: ITensor | None, axis: int) -> list[int] | None:

@@ -29,14 +29,14 @@ class Slicing(Arithmetic, Indexing):
         count = axis_count(starts.type)
         axes = self.constant(np.arange(count)) if axes is None else self.list_tensor(axes)
         steps = self.constant(np.ones(count, np.int64)) if steps is None else self.list_tensor(steps)
-        for name, each in (("ends", ends), ("axes", axes), ("steps", steps)):
-            require(each.type.shape == (count,), f"there are {count} starts, and the {name} are {each.type}")
+        for name, tensor in (("ends", ends), ("axes", axes), ("steps", steps)):
+            require(tensor.type.shape == (count,), f"there are {count} starts, and the {name} are {tensor.type}")
         known = self.ints(steps)
         require(known is None or 0 not in known, f"the steps are {known}, and none may be 0")
         spans = self._spans(x, starts, ends, axes, steps)
         if spans is None:
             return self._between(x, starts, ends, axes, steps)
-        first, sizes, strides = [each.start for each in spans], [len(each) for each in spans], [r.step for r in spans]
+        first, sizes, strides = [span.start for span in spans], [len(span) for span in spans], [r.step for r in spans]
         return self.slice(x, first, sizes, strides, axes)
 
     def _spans(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> list[range] | None:
@@ -81,7 +81,7 @@ class Slicing(Arithmetic, Indexing):
             starts = accumulate(known, initial=0)
             return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=False)]
         first = self.cumulative_sum(sizes, exclusive=True)
-        parts = [[self.slice(each, [part], [1]) for each in (first, sizes)] for part in range(sizes.type.shape[0])]
+        parts = [[self.slice(tensor, [part], [1]) for tensor in (first, sizes)] for part in range(sizes.type.shape[0])]
         return [self.slice(x, at, size, axes=[axis]) for at, size in parts]
 
     def pad(

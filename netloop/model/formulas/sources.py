@@ -42,14 +42,14 @@ class Filling(Reducing):
         self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], low: float = 0.0, high: float = 1.0
     ) -> ITensor:
         """Uniformly distributed numbers from ``low`` up to, but excluding, ``high``."""
-        ends = (self.constant(each, dtype) for each in (low, high))
+        ends = (self.constant(number, dtype) for number in (low, high))
         return self._filled(FillOperation.RANDOM_UNIFORM, shape, dtype, *ends)
 
     def normal(
         self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], mean: float = 0.0, deviation: float = 1.0
     ) -> ITensor:
         """Normally distributed numbers."""
-        moments = (self.constant(each, dtype) for each in (mean, deviation))
+        moments = (self.constant(number, dtype) for number in (mean, deviation))
         return self._filled(FillOperation.RANDOM_NORMAL, shape, dtype, *moments)
 
     def drawn_classes(self, shares: ITensor, count: Length) -> ITensor:
@@ -68,6 +68,6 @@ class Filling(Reducing):
         layer = self.network.add_fill(known or [], op, as_dtype(dtype))
         if known is None:
             layer.set_input(0, listed)
-        for index, each in enumerate(ends, 1):
-            layer.set_input(index, each)
+        for index, end in enumerate(ends, 1):
+            layer.set_input(index, end)
         return self.made(layer)

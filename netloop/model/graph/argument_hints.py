@@ -25,8 +25,8 @@ def tensor_hint(value: Any) -> str:
         return _of_constant((), f"np.array({float(value)}, np.float32)")
     if isinstance(value, np.ndarray):
         return _of_constant(value.shape, "array" if value.dtype != np.float64 else "array.astype(np.float32)")
-    if isinstance(value, list | tuple) and value and all(type(each) in (int, float) for each in value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        kind = "np.float32" if any(type(each) is float for each in value) else "np.int32"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, list | tuple) and value and all(type(element) in (int, float) for element in value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        kind = "np.float32" if any(type(element) is float for element in value) else "np.int32"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         return _of_constant((len(value),), f"np.array({value}, {kind})")  # pyright: ignore[reportUnknownArgumentType]
     return ""
 
@@ -49,7 +49,7 @@ def member_hint(value: Any, enum: type[Enum]) -> str:
 
 def _members(enum: type[Enum]) -> str:
     """The first members of an enumeration, as examples."""
-    names = [f"{enum.__name__}.{each}" for each in list(enum.__members__)[:3]]
+    names = [f"{enum.__name__}.{member}" for member in list(enum.__members__)[:3]]
     more = ", ..." if len(enum.__members__) > len(names) else ""
     return f": write one of {', '.join(names)}{more}"
 
@@ -74,6 +74,6 @@ def int_hint(name: str, value: Any) -> str:
     if not name.endswith("axes") or isinstance(value, str) or not isinstance(value, Iterable):
         return ""
     axes: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-    if not axes or not all(type(each) is int and 0 <= each < MOST_AXES for each in axes):
+    if not axes or not all(type(axis) is int and 0 <= axis < MOST_AXES for axis in axes):
         return ": it has bit i for axis i, such as 1 << 0 | 1 << 1 for axes 0 and 1"
-    return f": it has bit i for axis i, so write {' | '.join(f'1 << {each}' for each in axes)}"
+    return f": it has bit i for axis i, so write {' | '.join(f'1 << {axis}' for axis in axes)}"

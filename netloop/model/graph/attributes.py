@@ -83,7 +83,7 @@ BASE_ATTRIBUTES = {"name": text, "metadata": text, "num_ranks": _convert_ranks}
 def converter(hint: Any) -> Callable[[str, Any], Any]:
     """Return the function that checks and normalizes a value for an attribute annotated ``hint``."""
     if get_origin(hint) in (Union, UnionType):
-        (inner,) = (each for each in get_args(hint) if each is not type(None))
+        (inner,) = (argument for argument in get_args(hint) if argument is not type(None))
         convert = converter(inner)
         return lambda name, value: None if value is None else convert(name, value)
     if isinstance(hint, type) and issubclass(hint, Enum):

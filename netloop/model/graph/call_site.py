@@ -15,7 +15,7 @@ _PACKAGE = str(Path(__file__).parents[2])
 _INSIDE = (_PACKAGE, "<string>")
 """Frames of netloop itself, and of the ``__init__`` methods that ``dataclasses`` generates."""
 
-_INSTALLED = (sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib"))
+_INSTALLED = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _LIBRARIES = (*dict.fromkeys(_INSTALLED), _PACKAGE, "<frozen")
 """Frames of netloop, of Python and of installed packages, among them those that run scripts, notebooks and tests."""
 
@@ -68,4 +68,4 @@ def _is_of_library(file: str) -> bool:
 @lru_cache(maxsize=4096)
 def _location(place: tuple[str, int], callers: tuple[tuple[str, int], ...]) -> SourceLocation:
     """A location; layers that one line adds share it."""
-    return SourceLocation(*place, callers=tuple(SourceLocation(*each) for each in callers))
+    return SourceLocation(*place, callers=tuple(SourceLocation(*caller) for caller in callers))

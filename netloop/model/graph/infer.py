@@ -115,7 +115,7 @@ class TypeTable:
             tensor = stack.pop()
             if self._known.pop(tensor, None) is not None:
                 forgotten.append(tensor)
-                stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())
+                stack.extend(other for layer, _ in tensor.uses for other in layer.dependent_tensors())
         return forgotten
 
     def _widen(self) -> None:
@@ -148,7 +148,7 @@ class TypeTable:
                 assert tensor.declared is not None
                 self._known[tensor] = tensor.declared
             else:
-                unknown = [each for each in layer.type_inputs() if each is not None and each not in self._known]
+                unknown = [tensor for tensor in layer.type_inputs() if tensor is not None and tensor not in self._known]
                 if unknown and layer not in entered:
                     entered.add(layer)
                     stack.extend(reversed(unknown))
@@ -161,12 +161,14 @@ class TypeTable:
         """The finding that a layer depends on itself, by a cycle of layers that were entered and have no types yet."""
         path = [layer]
         while path.count(path[-1]) == 1:
-            unknown = (each.producer for each in path[-1].type_inputs() if each is not None and each not in self._known)
-            path.append(next(each for each in unknown if each in entered))
+            unknown = (
+                tensor.producer for tensor in path[-1].type_inputs() if tensor is not None and tensor not in self._known
+            )
+            path.append(next(layer for layer in unknown if layer in entered))
         cycle = path[path.index(path[-1]) :]
         return layer.finding(
             "NL102",
-            f"{layer.name!r} depends on itself: " + " <- ".join(repr(each.name) for each in cycle[:10]),
+            f"{layer.name!r} depends on itself: " + " <- ".join(repr(layer.name) for layer in cycle[:10]),
             reason("NL102"),
             "carry the value through ILoop.add_recurrence",
         )
@@ -224,8 +226,8 @@ def _possible(types: Types) -> Types:
     Raises:
         LayerError: one is.
     """
-    for each in types if isinstance(types, tuple) else (types,):
-        require_possible(each, "the output")
+    for type_ in types if isinstance(types, tuple) else (types,):
+        require_possible(type_, "the output")
     return types
 
 
@@ -247,15 +249,15 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
         return outputs
     try:
         with np.errstate(all="ignore"):
-            made = evaluate(*(None if each is None else each.value for each in inputs))
+            made = evaluate(*(None if tensor_type is None else tensor_type.value for tensor_type in inputs))
     except LayerError:
         return outputs
     values: tuple[Array, ...] = made if isinstance(made, tuple) else (made,)
-    known = tuple(replace(each, value=value, shape=value.shape) for each, value in zip(types, values, strict=True))
+    known = tuple(replace(type_, value=value, shape=value.shape) for type_, value in zip(types, values, strict=True))
     return known if isinstance(outputs, tuple) else known[0]
 
 
 def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[TensorType, ...]) -> bool:
-    small = all(each.value is None and 0 <= each.nbytes <= LARGEST_KNOWN_VALUE for each in outputs)
-    known = all(each is None or each.value is not None for each in inputs)
+    small = all(tensor_type.value is None and 0 <= tensor_type.nbytes <= LARGEST_KNOWN_VALUE for tensor_type in outputs)
+    known = all(tensor_type is None or tensor_type.value is not None for tensor_type in inputs)
     return small and known and getattr(layer, "is_foldable", False)

@@ -195,7 +195,7 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
 
     def unshared_arrays(self) -> dict[str, Any]:
         """Copies of the arrays of the layer, by name."""
-        return {name: each.copy() for name, each in vars(self).items() if isinstance(each, np.ndarray)}
+        return {name: attribute.copy() for name, attribute in vars(self).items() if isinstance(attribute, np.ndarray)}
 
     def dependent_tensors(self) -> Sequence[ITensor]:
         """The tensors whose types depend on the inputs and attributes of this layer."""
@@ -355,8 +355,8 @@ class Elementary(Operation):
 
     def evaluate(self, *inputs: Array) -> Array:
         """Compute the formula in numpy; half-precision inputs are computed in float32, and rounded once."""
-        half = next((each.dtype for each in inputs if each.dtype in HALVES), None)
-        wide = [each.astype(np.float32) if each.dtype in HALVES else each for each in inputs]
+        half = next((array.dtype for array in inputs if array.dtype in HALVES), None)
+        wide = [array.astype(np.float32) if array.dtype in HALVES else array for array in inputs]
         made = np.asarray(self.formula(np, *wide))
         return made.astype(half) if half is not None and made.dtype == np.float32 else made
 
@@ -401,7 +401,7 @@ def layer(kind: LayerType, label: str) -> Callable[[L], L]:
 
     def declare(cls: L) -> L:
         cls = dataclass(eq=False, repr=False, kw_only=True)(cls)
-        names = [each.name for each in fields(cls)]  # pyright: ignore[reportArgumentType]
+        names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
         hints = get_type_hints(cls, include_extras=True)
         cls.LAYER_TYPE, cls.LABEL = kind, label
         cls.ATTRIBUTES = {name: converter(hints[name]) for name in names}

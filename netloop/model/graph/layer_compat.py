@@ -62,7 +62,7 @@ class LayerCompatibility(Unpicklable):
 
     def record(self, name: str | int, value: DataType | None) -> None:
         """Record a type for an attribute or the index of an output; None removes it."""
-        kept = {each: type for each, type in self.recorded_types.items() if each != name}
+        kept = {key: type for key, type in self.recorded_types.items() if key != name}
         vars(self)["recorded_types"] = kept if value is None else {**kept, name: value}
 
     def default_type(self) -> DataType:

@@ -57,7 +57,7 @@ def value_text(value: Any) -> str:
 def layer_text(layer: ILayer) -> str:
     """A line: number, kind, name, inputs, and outputs with their types."""
     name = "" if layer.name.startswith("(Unnamed Layer* ") else f" {quoted(layer.name)}"
-    outputs = (f"{tensor_text(each)}: {type_text(each)}" for each in layer.outputs[: MOST_INPUTS + 1])
+    outputs = (f"{tensor_text(tensor)}: {type_text(tensor)}" for tensor in layer.outputs[: MOST_INPUTS + 1])
     read = _listed(map(tensor_text, layer.inputs[: MOST_INPUTS + 1]), len(layer.inputs))
     return f"%{layer.index} {kind_text(layer)}{name} ({read}) -> {_listed(outputs, len(layer.outputs)) or 'nothing'}"
 

@@ -55,5 +55,5 @@ def _class_of(kind: type[ILayer]) -> Any:
     return type(kind.__name__, (ListedLayer, kind), {"__module__": kind.__module__, "__doc__": kind.__doc__})
 
 
-def _listed(each: object) -> object:
-    return object.__getattribute__(each, "_listed")[0] if isinstance(each, ListedLayer) else each
+def _listed(other: object) -> object:
+    return object.__getattribute__(other, "_listed")[0] if isinstance(other, ListedLayer) else other

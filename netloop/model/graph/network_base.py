@@ -73,8 +73,8 @@ def _with_call(
     except TypeError as misfit:
         return TypeError(f"{method.__name__}: {misfit}; call {call}")
     if any(
-        isinstance(each, Enum) and form.parameters[name].annotation in ("ITensor", ITensor)
-        for name, each in arguments.items()
+        isinstance(argument, Enum) and form.parameters[name].annotation in ("ITensor", ITensor)
+        for name, argument in arguments.items()
     ):
         return TypeError(f"{error}; call {call}")
     return error
@@ -152,7 +152,7 @@ class _AsAdded:
     """A layer as its own ``infer`` may see it when it is added: attributes with a default may still be set."""
 
     def __init__(self, layer: ILayer) -> None:
-        open_ones = (each.name for each in fields(layer) if each.default is not MISSING)  # pyright: ignore[reportArgumentType]
+        open_ones = (field.name for field in fields(layer) if field.default is not MISSING)  # pyright: ignore[reportArgumentType]
         self._open = {*open_ones, *layer.INPUT_OF}
         self._layer = layer
 
@@ -171,7 +171,7 @@ def _stays_invalid(layer: ILayer) -> bool:
     # depend on any of these is certain: so infer runs on a stand-in that raises as soon as it reads one of them.
     tensors = [*layer.type_inputs()]
     tensors += [None] * (layer.MAX_INPUTS - len(tensors))
-    known = (_OpenInput() if each is None else layer.types.of(each) for each in tensors)
+    known = (_OpenInput() if tensor is None else layer.types.of(tensor) for tensor in tensors)
     try:
         type(layer).infer(_AsAdded(layer), *known)  # pyright: ignore[reportArgumentType]
     except LayerError:
@@ -193,7 +193,7 @@ def check_tensors(inputs: Iterable[ITensor], name: str = "inputs") -> list[ITens
     if not isinstance(inputs, Iterable) or isinstance(inputs, UNORDERED):
         hint = ": write [tensor]" if isinstance(inputs, ITensor) else ""
         raise TypeError(f"{name} must be a sequence of tensors, not {inputs!r}{hint}")
-    return [check_tensor(each, f"{name}[{position}]") for position, each in enumerate(inputs)]
+    return [check_tensor(tensor, f"{name}[{position}]") for position, tensor in enumerate(inputs)]
 
 
 def third_from_end(tensor: ITensor) -> int:

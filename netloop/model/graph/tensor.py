@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from netloop.model.graph.infer import TypeTable
     from netloop.model.graph.layer import ILayer
 
-ALL_FORMATS = sum(1 << int(each) for each in TensorFormat)
+ALL_FORMATS = sum(1 << int(format_) for format_ in TensorFormat)
 LONGEST_NAME = 4095
 
 
@@ -148,8 +148,8 @@ class ITensor(Unpicklable, CheckedAttributes):
         """The output of the cast that ``dtype`` added for this tensor; the tensor itself where there is none."""
         if not self.is_inner:
             return self
-        made = (each for reader, _ in self.uses for each in reader.outputs)
-        return next((each for each in made if each.is_converted), self)
+        made = (tensor for reader, _ in self.uses for tensor in reader.outputs)
+        return next((tensor for tensor in made if tensor.is_converted), self)
 
     @property
     def is_network_input(self) -> bool:

@@ -72,14 +72,14 @@ class IScaleLayer(Elementary):
         """The shape in which weights broadcast to an input of shape ``shape``."""
         axis = normal_axis(self.channel_axis, len(shape), "channel_axis")
         end = {ScaleMode.UNIFORM: axis, ScaleMode.CHANNEL: axis + 1, ScaleMode.ELEMENTWISE: len(shape)}[self.mode]
-        return tuple(length if axis <= each < end else 1 for each, length in enumerate(shape))
+        return tuple(length if axis <= number < end else 1 for number, length in enumerate(shape))
 
     def formula(self, xp: Any, x: Any) -> Any:
         made = x.astype(np.float32) if x.dtype in HALVES else x
         shape = self._weights_shape(x.shape)
         shift, scale, power = (
-            None if each is None or not each.size else xp.asarray(each.reshape(shape)).astype(made.dtype)
-            for each in (self.shift, self.scale, self.power)
+            None if array is None or not array.size else xp.asarray(array.reshape(shape)).astype(made.dtype)
+            for array in (self.shift, self.scale, self.power)
         )
         made = made if scale is None else made * scale
         made = made if shift is None else made + shift
@@ -154,7 +154,7 @@ class AffineMethods(NetworkBase):
     ) -> IScaleLayer:
         """(input * scale + shift) ^ power, with channels on ``channel_axis``."""
         named = {"shift": shift, "scale": scale, "power": power}
-        given = {name: None if each is None else weights_array(each, name) for name, each in named.items()}
+        given = {name: None if array is None else weights_array(array, name) for name, array in named.items()}
         made = IScaleLayer(mode=mode, channel_axis=channel_axis, **given)
         return self.add(made, input=input)
 

@@ -257,7 +257,7 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         key, value = jnp.asarray(key), jnp.asarray(value)
         if self.num_ranks > 1:
             axis = axis_of_ranks(self)
-            key, value = (all_gather(each, axis, 2, tiled=True) for each in (key, value))
+            key, value = (all_gather(other, axis, 2, tiled=True) for other in (key, value))
         return self._attending.lower(jnp.asarray(query), key, value, Extras(*extras))
 
 

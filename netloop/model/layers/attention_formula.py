@@ -53,13 +53,15 @@ class Attending:
     def evaluate(self, query: Array, key: Array, value: Array, extras: Extras) -> Array:
         """The output as a numpy array."""
         queries = _sequences(wide(query), self.query_form, extras.query_lengths)
-        keys, values = (_sequences(wide(each), self.key_value_form, extras.key_value_lengths) for each in (key, value))
+        keys, values = (
+            _sequences(wide(array), self.key_value_form, extras.key_value_lengths) for array in (key, value)
+        )
         made = [
             self._sequence(q, k, v, extras.quantize_scale, mask)
             for q, k, v, mask in zip(queries, keys, values, _masks(extras.mask, queries), strict=True)
         ]
         if self.query_form is PACKED:
-            made = [token for each in made for token in each.swapaxes(0, 1)]
+            made = [token for array in made for token in array.swapaxes(0, 1)]
         return np.stack(made).astype(query.dtype) if made else query.copy()
 
     def _sequence(self, query: Array, key: Array, value: Array, scale: Array | None, mask: Array | None) -> Array:
@@ -172,22 +174,22 @@ def _sequences(x: Array, form: AttentionIOForm, lengths: Array | None) -> list[A
     """The sequences one by one, each [head, token, element]."""
     if form is PACKED:
         assert lengths is not None
-        return [each.swapaxes(0, 1) for each in sequences_of(x, lengths)]
+        return [sequence.swapaxes(0, 1) for sequence in sequences_of(x, lengths)]
     if lengths is None:
         return list(x)
     require(
-        all(0 <= each <= x.shape[2] for each in lengths),
+        all(0 <= length <= x.shape[2] for length in lengths),
         f"the key_value_lengths are {lengths.tolist()}, but must go from 0 to {x.shape[2]}",
         why="a sequence is at most as long as the cache",
     )
-    return [each[:, : int(length)] for each, length in zip(x, lengths, strict=True)]
+    return [value[:, : int(length)] for value, length in zip(x, lengths, strict=True)]
 
 
 def _masks(mask: Array | None, queries: list[Array]) -> list[Any]:
     """The mask of each sequence, [head, query, key]."""
     if mask is None:
         return [None] * len(queries)
-    return [np.broadcast_to(mask[b % len(mask)], (len(each), *mask.shape[2:])) for b, each in enumerate(queries)]
+    return [np.broadcast_to(mask[b % len(mask)], (len(query), *mask.shape[2:])) for b, query in enumerate(queries)]
 
 
 class _Tokens(NamedTuple):

@@ -34,7 +34,7 @@ class IBitCastLayer(Operation):
         require(
             not x.is_bool and made != np.bool_, "bool has no bits of its own", fix="convert it to UINT8 with add_cast"
         )
-        before, after = (int(8 * each.itemsize) for each in (data_type(x.dtype), self.to_type))
+        before, after = (int(8 * dtype.itemsize) for dtype in (data_type(x.dtype), self.to_type))
         require(
             before == after,
             f"the input is {x}, with {before} bits per element, but {made} has {after}",

@@ -80,7 +80,7 @@ class IConditionLayer(IIfConditionalBoundaryLayer):
     NUM_OUTPUTS = 0
 
     def dependent_tensors(self) -> Sequence[ITensor]:
-        return [tensor for each in self.conditional.output_layers for tensor in each.outputs]
+        return [tensor for output in self.conditional.output_layers for tensor in output.outputs]
 
     def infer(self, x: TensorType) -> Types:
         require(

@@ -35,11 +35,11 @@ class BoundaryLayers(list[Any]):
 
     def keep(self, layers: Container[ILayer]) -> None:
         """Remove all layers that are not in ``layers``."""
-        kept = [each for each in self if each in layers]
+        kept = [value for value in self if value in layers]
         self.clear()
         self._by_kind.clear()
-        for each in kept:
-            self.append(each)
+        for value in kept:
+            self.append(value)
 
     def of_kind(self, kind: type[B]) -> list[B]:
         """The layers of a class, in order."""

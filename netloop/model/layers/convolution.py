@@ -64,7 +64,7 @@ class WeightedWindow(SlidingWindow):
             fix="give it as weights, or as a tensor with set_input(1, tensor)",
             why="the layer computes sums of products with it",
         )
-        axes = (*self.KERNEL_AXES, *(f"kernel_size[{each}]" for each in range(len(self.kernel_size_nd))))
+        axes = (*self.KERNEL_AXES, *(f"kernel_size[{index}]" for index in range(len(self.kernel_size_nd))))
         _check_weights("kernel", self.kernel, kernel, x.with_shape(self.kernel_shape(x.shape[1])), axes)
         _check_weights("bias", self.bias, bias, x.with_shape((self.num_output_maps,)), ["num_output_maps"])
         return x.with_shape(self._split(shape, (x.shape[0], self.num_output_maps, *lengths)))
@@ -165,7 +165,7 @@ class WeightedWindow(SlidingWindow):
         """An output that holds only the bias."""
         places = self.places(x.shape[2:])
         made = np.zeros(
-            (x.shape[0], self.num_output_maps, *(each.length for each in places)), matrix.reference_type(x.dtype)
+            (x.shape[0], self.num_output_maps, *(place.length for place in places)), matrix.reference_type(x.dtype)
         )
         return made + _along_maps(shift, x.ndim)
 
@@ -207,7 +207,7 @@ class IConvolutionLayer(WeightedWindow):
     def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
         weights, shift = self.arrays(np, x, kernel, bias)
         made, places = self.blank(x, shift), self.places(x.shape[2:])
-        wide, taps = (each.astype(matrix.reference_type(x.dtype)) for each in (x, weights))
+        wide, taps = (array.astype(matrix.reference_type(x.dtype)) for array in (x, weights))
         for read, written in self.groups(x.shape[1]):
             for place in np.ndindex(made.shape[2:]):
                 for tap in np.ndindex(taps.shape[2:]):
@@ -221,8 +221,8 @@ class IConvolutionLayer(WeightedWindow):
         lengths = x.shape[2:]
         steps = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
         padding = [
-            (each.before, (each.length - 1) * stride + span - length - each.before)
-            for length, span, stride, each in steps
+            (places.before, (places.length - 1) * stride + span - length - places.before)
+            for length, span, stride, places in steps
         ]
         made = self.lower_window(jnp.asarray(x), weights, self.stride_nd, padding, (1,) * len(padding))
         return (made + _along_maps(shift, x.ndim)).astype(x.dtype)
@@ -269,7 +269,7 @@ class IDeconvolutionLayer(WeightedWindow):
     def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
         weights, shift = self.arrays(np, x, kernel, bias)
         made, places = self.blank(x, shift), self.places(x.shape[2:])
-        wide, taps = (each.astype(matrix.reference_type(x.dtype)) for each in (x, weights))
+        wide, taps = (array.astype(matrix.reference_type(x.dtype)) for array in (x, weights))
         for read, written in self.groups(x.shape[1]):
             for place in np.ndindex(x.shape[2:]):
                 for tap in np.ndindex(taps.shape[2:]):
@@ -281,7 +281,7 @@ class IDeconvolutionLayer(WeightedWindow):
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
         places = zip(self.spans, self.places(x.shape[2:]), strict=True)
-        padding = [(span - 1 - each.before, span - 1 - each.after) for span, each in places]
+        padding = [(span - 1 - other.before, span - 1 - other.after) for span, other in places]
         kernel = self._convolution_kernel(weights)
         made = self.lower_window(jnp.asarray(x), kernel, (1,) * len(padding), padding, self.stride_nd)
         return (made + _along_maps(shift, x.ndim)).astype(x.dtype)

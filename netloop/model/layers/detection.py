@@ -219,13 +219,13 @@ class INMSLayer(Operation):
         overlap: Array | None = None,
         least: Array | None = None,
     ) -> tuple[Array, Array]:
-        thresholds = [0.0 if each is None else float(each) for each in (overlap, least)]
+        thresholds = [0.0 if array is None else float(array) for array in (overlap, least)]
         found = [
             self._selected(select, wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
             for item in range(len(boxes))
         ]
         pairs = np.concatenate([np.zeros((0, 2), int), *found])
-        items = np.repeat(np.arange(len(boxes)), [len(each) for each in found])
+        items = np.repeat(np.arange(len(boxes)), [len(array) for array in found])
         indices = np.column_stack([items, pairs]).astype(numpy_type(self.indices_type))
         return indices, np.array(len(indices), np.int32)
 
@@ -277,8 +277,8 @@ def _check_boxes(boxes: TensorType, scores: TensorType) -> None:
 def _of_each_class(corners: Array, classes: Array, most: int, overlap: float) -> Array:
     """The indices of the boxes that are selected, in ascending order, found class by class."""
     selected = [np.zeros(0, int)]
-    for each in np.unique(classes):
-        pairs = np.flatnonzero(classes == each)
+    for number in np.unique(classes):
+        pairs = np.flatnonzero(classes == number)
         selected.append(pairs[_without_overlaps(corners[pairs], most, overlap)])
     return np.sort(np.concatenate(selected))
 

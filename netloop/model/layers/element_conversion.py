@@ -17,7 +17,7 @@ from netloop.values.enums import DataType
 from netloop.values.string_arrays import STRING
 from netloop.values.types import TINY, Array, numpy_type
 
-BF16, FP4, E8M0 = (numpy_type(each) for each in (DataType.BF16, DataType.FP4, DataType.E8M0))
+BF16, FP4, E8M0 = (numpy_type(number) for number in (DataType.BF16, DataType.FP4, DataType.E8M0))
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 U8, U32, U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 
@@ -78,7 +78,7 @@ def _lower_to_integer(x: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
         return jnp.clip(x.astype(jnp.int64), 0, 2**32 - 1).astype(dtype)
     if dtype == U64:
         x = x if x.dtype == F64 else x.astype(F32)
-        low, high = (each.astype(jnp.int64).astype(dtype) for each in (jnp.maximum(x, 0), x - 2.0**63))
+        low, high = (array.astype(jnp.int64).astype(dtype) for array in (jnp.maximum(x, 0), x - 2.0**63))
         return jnp.where(x >= 2.0**63, high + np.uint64(2**63), low)
     if jnp.issubdtype(dtype, jnp.unsignedinteger):
         # XLA's CPU gives the largest number for a NaN of 8 bits that was an integer before
@@ -98,7 +98,7 @@ def _lower_to_float(x: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
         x = jnp.clip(x.astype(F32), -6, 6)
     if dtype == E8M0 != x.dtype:  # XLA folds constants that are not positive to powers of two instead of NaN
         x = jnp.where(x.astype(F32) > 0, x.astype(F32), np.nan)
-    return _by_signed(lambda each: each.astype(dtype), x)
+    return _by_signed(lambda array: array.astype(dtype), x)
 
 
 def _by_signed(convert: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:

@@ -44,7 +44,7 @@ class _Parts(NamedTuple):
 
     def of(self, expert: Any) -> "_Parts":
         """The weights, biases and scale of one expert."""
-        return _Parts(*(None if each is None else each[expert] if each.ndim else each for each in self))
+        return _Parts(*(None if array is None else array[expert] if array.ndim else array for array in self))
 
 
 FIRST_PART = 3
@@ -180,7 +180,7 @@ class IMoELayer(Operation):
         require(lengths["E"] != 0, "the number of experts is 0", why="tokens are sent to experts")
         self._check_parameters()
         self._check_quantization(parts.scale, lengths["E"])
-        return hidden.with_shape(lengths[each] for each in "BSH")
+        return hidden.with_shape(lengths[name] for name in "BSH")
 
     def _check_parameters(self) -> None:
         for name in ("alpha", "beta"):
@@ -246,7 +246,7 @@ class IMoELayer(Operation):
 
     def _expert(self, x: Array, part: _Parts) -> Array:
         """Apply one expert to one token."""
-        biases = [0 if each is None else wide(each) for each in part.biases]
+        biases = [0 if bias is None else wide(bias) for bias in part.biases]
         g, u = (wide(x) @ wide(w) + bias for w, bias in zip(part.weights[:2], biases[:2], strict=True))
         h = self._activated(np, g, u)
         if part.scale is not None:
@@ -254,7 +254,10 @@ class IMoELayer(Operation):
         return wide(h.astype(x.dtype)) @ wide(part.down) + biases[2]
 
     def lower(self, hidden: Any, experts: Any, scores: Any, *rest: Any) -> Any:
-        hidden, parts = jnp.asarray(hidden), _Parts(*(None if each is None else jnp.asarray(each) for each in rest))
+        hidden, parts = (
+            jnp.asarray(hidden),
+            _Parts(*(None if operand is None else jnp.asarray(operand) for operand in rest)),
+        )
         tokens = hidden.reshape(math.prod(hidden.shape[:2]), hidden.shape[2])
         chosen = jnp.clip(jnp.asarray(experts).reshape(-1).astype(np.int32), 0, len(parts.gate) - 1)
         owners = np.repeat(np.arange(len(tokens), dtype=np.int32), experts.shape[2])
@@ -268,7 +271,7 @@ class IMoELayer(Operation):
 
     def _lower_expert(self, rows: Any, part: _Parts) -> Any:
         """Apply one expert to several tokens."""
-        g, u = (_product(rows, each, bias) for each, bias in zip(part.weights[:2], part.biases[:2], strict=True))
+        g, u = (_product(rows, weight, bias) for weight, bias in zip(part.weights[:2], part.biases[:2], strict=True))
         h = self._activated(jnp, g, u)
         if part.scale is not None:
             scale = part.scale.astype(h.dtype)

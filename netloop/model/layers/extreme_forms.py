@@ -49,7 +49,7 @@ def extremes_of_blocks(x: jax.Array, blocks: Sequence[int], read: Sequence[int],
 
     ``blocks`` are the lengths of a block; only its first ``read`` elements are read, at least one along each axis.
     """
-    cut = [each for length, block in zip(x.shape, blocks, strict=True) for each in (length // block, block)]
+    cut = [number for length, block in zip(x.shape, blocks, strict=True) for number in (length // block, block)]
     x = x.reshape(cut)
     for axis, count in enumerate(read):
         x = lax.slice_in_dim(x, 0, count, axis=2 * axis + 1)

@@ -67,11 +67,11 @@ class IDFTLayer(Operation):
             f"the input is {x}, but must have an axis to transform before the last axis",
             why="the last axis has the real and the imaginary part",
         )
-        for name, each in (("length", length), ("axis", axis)):
-            takes = each is None or (each.rank == 0 and each.is_index)
+        for name, tensor_type in (("length", length), ("axis", axis)):
+            takes = tensor_type is None or (tensor_type.rank == 0 and tensor_type.is_index)
             require(
                 takes,
-                f"the {name} must be an int32 or int64 scalar, not {each}",
+                f"the {name} must be an int32 or int64 scalar, not {tensor_type}",
                 why="it is one number for the whole transform",
             )
         parts = (1, 2) if not self.onesided else (2,) if self.inverse else (1,)

@@ -335,7 +335,7 @@ class IScatterLayer(Operation):
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one of them with add_cast",
         )
-        known = ", ".join(each.name for each in COMBINED)
+        known = ", ".join(operation.name for operation in COMBINED)
         require(
             self.reduction in COMBINED,
             f"the reduction is {self.reduction.name}, but must be one of {known}",

@@ -105,7 +105,7 @@ class IGridSampleLayer(Operation):
         made = np.zeros((*x.shape[:2], *grid.shape[1:-1]), images.dtype)
         for n, *pixel in np.ndindex(*grid.shape[:-1]):
             place = places[n, *pixel][::-1]
-            taps = (self._taps(each, length) for each, length in zip(place, x.shape[2:], strict=True))
+            taps = (self._taps(value, length) for value, length in zip(place, x.shape[2:], strict=True))
             for chosen in product(*taps):
                 weight = math.prod(weight for _, weight in chosen)
                 made[n, :, *pixel] += images[n, :, *(at for at, _ in chosen)] * weight
@@ -124,8 +124,8 @@ class IGridSampleLayer(Operation):
         else:
             near = (self._inside(first + offset, length) for offset in range(-1, 3))
             distances = (abs(place - (first + offset)) for offset in range(-1, 3))
-            taps = [(each, cubic(away, CUBIC_COEFF)) for each, away in zip(near, distances, strict=True)]
-        return [(int(each), weight) for each, weight in taps if 0 <= each < length]
+            taps = [(neighbour, cubic(away, CUBIC_COEFF)) for neighbour, away in zip(near, distances, strict=True)]
+        return [(int(value), weight) for value, weight in taps if 0 <= value < length]
 
     def _pixels(self, place: Any, length: int) -> Any:
         """A position from -1 to 1 in units of pixels."""

@@ -79,7 +79,7 @@ class ILoop(ControlFlow):
 
     def limit(self, kind: TripLimit) -> ITripLimitLayer | None:
         """The trip limit of one kind; None if there is none."""
-        return next((each for each in self.boundary(ITripLimitLayer) if each.kind is kind), None)
+        return next((limit for limit in self.boundary(ITripLimitLayer) if limit.kind is kind), None)
 
     def count(self, at: Trips) -> Meaning:
         """The value of the COUNT limit; 0 if it is negative."""
@@ -347,7 +347,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         Raises:
             LayerError: the elements differ in shape, or the memory does not suffice.
         """
-        shapes = {each.shape for each in rows} or {tuple(max(0, dim) for dim in row.shape)}
+        shapes = {row.shape for row in rows} or {tuple(max(0, dim) for dim in row.shape)}
         require(
             len(shapes) == 1,
             f"{self.name!r} stacks elements of the shapes {' and '.join(map(str, sorted(shapes)))}",

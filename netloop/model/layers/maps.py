@@ -56,7 +56,7 @@ class IMapLayer(MapOperation):
         require(width == len(keys), f"there are {len(keys)} keys, and {width} values", why="each key has one value")
         if values.ndim == 1:
             return Map.of(keys, values)
-        rows: list[Any] = [Map.of(keys, each) for each in values]
+        rows: list[Any] = [Map.of(keys, value) for value in values]
         return Tensors(rows)
 
 
@@ -95,7 +95,7 @@ class IMapLookupLayer(MapOperation):
         if keys is None or default is None:
             return x.values
         found = x.as_dict()
-        values = [found.get(each, default.item()) for each in keys.reshape(-1).tolist()]
+        values = [found.get(number, default.item()) for number in keys.reshape(-1).tolist()]
         return np.array(values, default.dtype).reshape(keys.shape)
 
 
@@ -113,6 +113,6 @@ class MapMethods(NetworkBase):
     ) -> IMapLookupLayer:
         """Add the values of a map at some keys, or without keys all of them; a netloop extension."""
         given: list[Any] = [check_tensor(input, "input")]
-        for name, each in (("keys", keys), ("default", default)):
-            given += [] if each is None else [check_tensor(each, name)]
+        for name, tensor in (("keys", keys), ("default", default)):
+            given += [] if tensor is None else [check_tensor(tensor, name)]
         return self.add(IMapLookupLayer(), given)

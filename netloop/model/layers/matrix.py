@@ -227,7 +227,7 @@ class Subscripts:
         dots = sorted((label for label in counts if label.isdigit()), key=int, reverse=True)
         if not arrow:
             return Subscripts(
-                operands, (*dots, *sorted(each for each, n in counts.items() if n == 1 and each.isalpha()))
+                operands, (*dots, *sorted(name for name, n in counts.items() if n == 1 and name.isalpha()))
             )
         result = _result_labels(equation, right, len(dots))
         for label in result:

@@ -71,8 +71,8 @@ class INormalizationLayer(Elementary):
             why="a mean is taken along one axis or more",
         )
         self._check_groups(x, axes)
-        for name, each in (("scale", scale), ("bias", bias)):
-            self._check_factor(name, each, x)
+        for name, tensor_type in (("scale", scale), ("bias", bias)):
+            self._check_factor(name, tensor_type, x)
         return x.without_value()
 
     def _check_groups(self, x: TensorType, axes: tuple[int, ...]) -> None:
@@ -115,7 +115,7 @@ class INormalizationLayer(Elementary):
 
     def formula(self, xp: Any, x: Any, scale: Any, bias: Any) -> Any:
         axes = axes_of(self.axes, x.ndim)
-        factors = [self._for_channels(xp, wide(each), x.shape) for each in (scale, bias)]
+        factors = [self._for_channels(xp, wide(value), x.shape) for value in (scale, bias)]
         split = wide(x)
         if self.num_groups > 1:
             split = split.reshape(x.shape[0], self.num_groups, x.shape[1] // self.num_groups, *x.shape[2:])
@@ -210,7 +210,7 @@ class NormalizationMethods(NetworkBase):
 
     def _add_normalization(self, made: INormalizationLayer, *tensors: ITensor) -> INormalizationLayer:
         named = zip(tensors, ("input", "scale", "bias"), strict=True)
-        return self.add(made, [check_tensor(each, name) for each, name in named])
+        return self.add(made, [check_tensor(tensor, name) for tensor, name in named])
 
     def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> IRaggedSoftMaxLayer:
         """Add a softmax of the first elements of each row of ``input``, up to ``bounds``."""

@@ -40,7 +40,7 @@ def sequences_of(x: Array, beginnings: Array) -> list[Array]:
     Raises:
         LayerError: the cumulative lengths do not rise from 0 to the number of tokens.
     """
-    bounds = [int(each) for each in beginnings]
+    bounds = [int(beginning) for beginning in beginnings]
     require(
         bounds == sorted(bounds) and (bounds[0], bounds[-1]) == (0, len(x)),
         f"the cumulative lengths are {bounds}, and there are {len(x)} tokens",

@@ -72,8 +72,12 @@ class IPluginV3Layer(Operation):
             raise NetworkError(self.finding_of(error)) from error.__cause__
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        for each in inputs[self._first_shape(inputs) :]:
-            require(each.is_index, f"a shape input is int32 or int64, not {each}", fix="convert it with add_cast")
+        for tensor_type in inputs[self._first_shape(inputs) :]:
+            require(
+                tensor_type.is_index,
+                f"a shape input is int32 or int64, not {tensor_type}",
+                fix="convert it with add_cast",
+            )
         return self.kernel.types(*self._parted(inputs))
 
     def evaluate(self, *inputs: Array) -> tuple[Array, ...]:

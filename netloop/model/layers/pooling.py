@@ -93,9 +93,9 @@ class IPoolingLayer(SlidingWindow):
 
     def evaluate(self, x: Array) -> Array:
         places, wide = self.places(x.shape[2:]), x.astype(reference_type(x.dtype))
-        made = np.zeros((*x.shape[:2], *(each.length for each in places)), wide.dtype)
+        made = np.zeros((*x.shape[:2], *(place.length for place in places)), wide.dtype)
         for place in np.ndindex(made.shape[2:]):
-            start = [p * step - each.before for p, step, each in zip(place, self.stride_nd, places, strict=True)]
+            start = [p * step - other.before for p, step, other in zip(place, self.stride_nd, places, strict=True)]
             made[:, :, *place] = self._pooled(wide, start, places)
         return made.astype(x.dtype)
 
@@ -109,7 +109,7 @@ class IPoolingLayer(SlidingWindow):
         for tap in product(*inside):
             at = (first + f * step for first, f, step in zip(start, tap, self.dilation_nd, strict=True))
             found.append(x[:, :, *at])
-        padded = (self.taps_before(axis, first, length + each.after) for axis, (first, length, each) in axes)
+        padded = (self.taps_before(axis, first, length + places.after) for axis, (first, length, places) in axes)
         count = len(found) if self.average_count_excludes_padding else math.prod(map(int, padded))
         blank = np.zeros(x.shape[:2], x.dtype)
         return POOLINGS[self.type](
@@ -137,7 +137,7 @@ class IPoolingLayer(SlidingWindow):
 
     def _block_maxima(self, x: Any) -> Any:
         """The maxima of windows that do not overlap: each begins a block of the input, padded or cut to fit."""
-        counts, blocks = [each.length for each in self.places(x.shape[2:])], self._blocks(x)
+        counts, blocks = [place.length for place in self.places(x.shape[2:])], self._blocks(x)
         ends = zip(counts, blocks, x.shape[2:], self._padding(x), strict=True)
         padding = [(before, count * block - length - before, 0) for count, block, length, (before, _) in ends]
         whole = lax.pad(x, np.array(lowest(x.dtype), x.dtype), [(0, 0, 0), (0, 0, 0), *padding])
@@ -150,7 +150,7 @@ class IPoolingLayer(SlidingWindow):
 
     def _reduced(self, x: Any, start: Any, combine: Callable[[Any, Any], Any]) -> Any:
         pads = [(0, 0), (0, 0), *self._padding(x)]
-        window, strides, dilation = ((1, 1, *each) for each in (self._taps(x), self.stride_nd, self.dilation_nd))
+        window, strides, dilation = ((1, 1, *entry) for entry in (self._taps(x), self.stride_nd, self.dilation_nd))
         return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, pads, None, dilation)
 
     def _taps(self, x: Any) -> tuple[int, ...]:
@@ -172,10 +172,10 @@ class IPoolingLayer(SlidingWindow):
         """The divisors of the averages: the window sizes, as a product over the axes."""
         along: list[Any] = []
         places = self.places(lengths)
-        xp = constant_module(math.prod(each.length for each in places))
-        for axis, (length, each) in enumerate(zip(lengths, places, strict=True)):
-            before, after = (0, 0) if self.average_count_excludes_padding else each[1:]
-            start = xp.arange(each.length) * self.stride_nd[axis] - each.before
+        xp = constant_module(math.prod(place.length for place in places))
+        for axis, (length, place) in enumerate(zip(lengths, places, strict=True)):
+            before, after = (0, 0) if self.average_count_excludes_padding else place[1:]
+            start = xp.arange(place.length) * self.stride_nd[axis] - place.before
             along.append(self.taps_before(axis, start, length + after, xp) - self.taps_before(axis, start, -before, xp))
         return xp.maximum(reduce(xp.multiply.outer, along), 1)
 
@@ -221,12 +221,12 @@ class IPoolingIndicesLayer(SlidingWindow):
 
     def evaluate(self, x: Array) -> Array:
         lengths, places = x.shape[2:], self.places(x.shape[2:])
-        made = np.full((*x.shape[:2], *(each.length for each in places)), -1, numpy_type(self.indices_type))
+        made = np.full((*x.shape[:2], *(place.length for place in places)), -1, numpy_type(self.indices_type))
         for n, c, *place in np.ndindex(*made.shape):
             best = None
             for tap in product(*self.taps_read(lengths)):
                 steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
-                at = [p * stride + f * dilation - each.before for p, stride, f, dilation, each in steps]
+                at = [p * stride + f * dilation - places.before for p, stride, f, dilation, places in steps]
                 if not all(0 <= i < length for i, length in zip(at, lengths, strict=True)):
                     continue
                 value = x[n, c, *at]
@@ -237,12 +237,15 @@ class IPoolingIndicesLayer(SlidingWindow):
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
         lengths, places = x.shape[2:], self.places(x.shape[2:])
-        dtype, xp = numpy_type(self.indices_type), constant_module(math.prod(each.length for each in places))
-        best = jnp.full((*x.shape[:2], *(each.length for each in places)), lowest(x.dtype))
+        dtype, xp = numpy_type(self.indices_type), constant_module(math.prod(place.length for place in places))
+        best = jnp.full((*x.shape[:2], *(place.length for place in places)), lowest(x.dtype))
         made = jnp.full(best.shape, -1, dtype)
         for tap in product(*self.taps_read(lengths)):
             steps = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
-            at = [xp.arange(each.length) * stride + f * dilation - each.before for f, stride, dilation, each in steps]
+            at = [
+                xp.arange(places.length) * stride + f * dilation - places.before
+                for f, stride, dilation, places in steps
+            ]
             inside = reduce(xp.logical_and.outer, (((i >= 0) & (i < n)) for i, n in zip(at, lengths, strict=True)))
             near = [i.clip(0, n - 1) for i, n in zip(at, lengths, strict=True)]
             value = x[:, :, *xp.ix_(*near)]

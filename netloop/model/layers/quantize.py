@@ -32,7 +32,7 @@ DYNAMIC: dict[tuple[DataType, DataType], bool] = {
 
 E8M0 = NUMPY_TYPES[DataType.E8M0]
 E8M0_BIAS, E8M0_MOST, E8M0_NAN = 127, 254, 255
-QUANTISED = {numpy_type(each): each for each in FORMATS}
+QUANTISED = {numpy_type(format_): format_ for format_ in FORMATS}
 REAL = (DataType.FLOAT, DataType.HALF, DataType.BF16, DataType.DOUBLE)
 WHOLE_AXIS = -1
 """The block length that stands for a whole axis."""
@@ -89,7 +89,7 @@ def _check_blocks(x: TensorType, scale: TensorType, block: Sequence[int]) -> Non
 
 def _check_block_shape(x: TensorType, block: Sequence[int]) -> None:
     require(
-        all(each == WHOLE_AXIS or each > 0 for each in block) and len(block) in (0, x.rank),
+        all(step == WHOLE_AXIS or step > 0 for step in block) and len(block) in (0, x.rank),
         f"block_shape is {tuple(block)}, but must be {x.rank} positive numbers",
         why=f"it says how long the blocks of {x} are; -1 is the whole axis",
     )
@@ -210,7 +210,7 @@ class IQuantizeLayer(Operation):
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         what = f"the input is {x}, but must have at least one axis"
         require(x.rank > 0, what, "blocks lie along an axis", "add one with add_unsqueeze")
-        known = ", ".join(each.name for each in FORMATS)
+        known = ", ".join(format_.name for format_ in FORMATS)
         require(
             self.to_type in FORMATS,
             f"to_type is {self.to_type.name}, but must be one of {known}",
@@ -257,14 +257,14 @@ class IDequantizeLayer(Operation):
     to_type: DataType
 
     def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
-        known = ", ".join(each.name for each in FORMATS)
+        known = ", ".join(format_.name for format_ in FORMATS)
         require(
             x.dtype in QUANTISED,
             f"the input is {x}, but must be one of {known}",
             fix="quantize it first, with add_quantize",
             why="only these types are codes that need a scale",
         )
-        real = ", ".join(each.name for each in REAL)
+        real = ", ".join(number.name for number in REAL)
         require(
             self.to_type in REAL,
             f"to_type is {self.to_type.name}, but must be one of {real}",
@@ -332,15 +332,15 @@ class IDynamicQuantizeLayer(Operation):
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         self._check_types(double)
         block = self._block(x)
-        for axis, (length, each) in enumerate(zip(x.shape, block, strict=True)):
+        for axis, (length, step) in enumerate(zip(x.shape, block, strict=True)):
             require(
-                length == UNKNOWN or each == WHOLE_AXIS or length % each == 0,
-                f"axis {axis} has {length} elements, which is not a multiple of the block length {each}",
+                length == UNKNOWN or step == WHOLE_AXIS or length % step == 0,
+                f"axis {axis} has {length} elements, which is not a multiple of the block length {step}",
                 fix="pad the axis with add_slice in FILL mode",
                 why="each block has a scale of its own",
             )
             require(
-                each != WHOLE_AXIS or length != 0,
+                step != WHOLE_AXIS or length != 0,
                 f"axis {axis} has 0 elements, so its blocks have no largest element",
                 why="the scale follows from the largest element of a block",
             )
@@ -381,7 +381,7 @@ class IDynamicQuantizeLayer(Operation):
     def _pairs(self, shape: Shape) -> list[tuple[int, int]]:
         """The number of blocks along each axis, and the dims of a block."""
         block = self._block(TensorType(np.dtype(np.float32), shape))
-        lengths = (many if each == WHOLE_AXIS else each for many, each in zip(shape, block, strict=True))
+        lengths = (many if step == WHOLE_AXIS else step for many, step in zip(shape, block, strict=True))
         return list(zip(_counts(shape, block), lengths, strict=True))
 
     def evaluate(self, x: Array, double: Array | None = None) -> tuple[Array, Array]:
@@ -390,7 +390,7 @@ class IDynamicQuantizeLayer(Operation):
         scales = np.zeros([count for count, _ in pairs], numpy_type(self.scale_type))
         again = 1 if double is None else double.astype(inputs.dtype)
         for index in np.ndindex(*scales.shape):
-            box = tuple(slice(i * each, (i + 1) * each) for i, (_, each) in zip(index, pairs, strict=True))
+            box = tuple(slice(i * number, (i + 1) * number) for i, (_, number) in zip(index, pairs, strict=True))
             scales[index] = scale = self._scale(np.abs(inputs[box]).max(), again)
             factor = scale.astype(inputs.dtype) * again
             made[box] = quantized(inputs[box] / factor, self.to_type) if factor > 0 else 0
@@ -423,7 +423,7 @@ class IDynamicQuantizeLayer(Operation):
 
 def _counts(shape: Shape, block: Sequence[int]) -> Shape:
     """The number of blocks along each axis."""
-    return tuple(_count(many, each) for many, each in zip(shape, block, strict=True))
+    return tuple(_count(many, step) for many, step in zip(shape, block, strict=True))
 
 
 def _count(many: int, block: int) -> int:
@@ -439,7 +439,7 @@ def _power_of_two(largest: float, most: float) -> Any:
     if math.isnan(largest):
         return np.uint8(E8M0_NAN).view(E8M0)
     powers = range(-E8M0_BIAS, E8M0_MOST - E8M0_BIAS)
-    power = next((each for each in powers if 2.0**each * most >= largest), powers.stop)
+    power = next((power for power in powers if 2.0**power * most >= largest), powers.stop)
     return np.uint8(power + E8M0_BIAS).view(E8M0)
 
 

@@ -319,21 +319,21 @@ class IConcatenationLayer(Operation):
             fix="add one with add_unsqueeze",
             why="tensors are joined along an axis that each of them has",
         )
-        for position, each in enumerate(inputs[1:], 1):
+        for position, tensor_type in enumerate(inputs[1:], 1):
             require(
-                each.dtype == first.dtype,
-                f"input {position} is {each}, and input 0 is {first}",
+                tensor_type.dtype == first.dtype,
+                f"input {position} is {tensor_type}, and input 0 is {first}",
                 why="all inputs have one element type",
                 fix="convert one of them with add_cast",
             )
             require(
-                each.rank == first.rank,
-                f"input {position} has {each.rank} axes, and input 0 has {first.rank}",
+                tensor_type.rank == first.rank,
+                f"input {position} has {tensor_type.rank} axes, and input 0 has {first.rank}",
                 why="all inputs have the same number of axes",
             )
         axis, shape = normal_axis(self.axis, first.rank), first.shape
-        for position, each in enumerate(inputs[1:], 1):
-            shape = self._joined(shape, each.shape, axis, position)
+        for position, tensor_type in enumerate(inputs[1:], 1):
+            shape = self._joined(shape, tensor_type.shape, axis, position)
         return first.with_shape(shape)
 
     @staticmethod
@@ -366,7 +366,7 @@ def lower_joined(parts: Sequence[Any], axis: int) -> Any:
     dtype = parts[0].dtype
     if dtype not in TINY:
         return jnp.concatenate(parts, axis)
-    return jnp.concatenate([jnp.asarray(each).astype(np.int8) for each in parts], axis).astype(dtype)
+    return jnp.concatenate([jnp.asarray(part).astype(np.int8) for part in parts], axis).astype(dtype)
 
 
 def unfolded(x: Any, elements: int) -> Any:

@@ -44,14 +44,14 @@ class Characters:
         category = unicodedata.category(character)
         return (
             any(first <= character <= last for first, last in self.ranges)
-            or any(category.startswith(each) for each in self.categories)
-            or any(each.has(character) for each in self.parts)
+            or any(category.startswith(name) for name in self.categories)
+            or any(part.has(character) for part in self.parts)
         )
 
 
 def _other_cases(character: str) -> list[str]:
     cases = (character.lower(), character.upper(), character.casefold(), character.lower().upper())
-    return [each for each in cases if len(each) == 1]
+    return [case_ for case_ in cases if len(case_) == 1]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ Node = Characters | Assertion | Row | Alternatives | Repetition
 
 
 def _ranges(*texts: str) -> tuple[Range, ...]:
-    return tuple((each[0], each[-1]) for each in texts)
+    return tuple((text[0], text[-1]) for text in texts)
 
 
 # fmt: off
@@ -184,7 +184,7 @@ class _Parser:
         end = self._pattern.find("\\E", self._at)
         text = self._pattern[self._at :] if end < 0 else self._pattern[self._at : end]
         self._at += len(text) + 2 * (end >= 0)
-        singles: list[Node] = [self._characters(((each, each),)) for each in text]
+        singles: list[Node] = [self._characters(((character, character),)) for character in text]
         return [*singles[:-1], self._repeated(singles[-1])] if singles else []
 
     def _characters(self, ranges: tuple[Range, ...]) -> Characters:

@@ -65,7 +65,7 @@ class RegularExpression:
         self._pattern = pattern
         self._first = frozenset({self._automaton(parsed(pattern), self._end)})
         # which assertions hold is all that a transition depends on besides the states and the character
-        self._assertions = sorted({each.assertion for each in self._states if each.assertion})
+        self._assertions = sorted({state.assertion for state in self._states if state.assertion})
         self._following: dict[tuple[frozenset[int], str, tuple[bool, ...]], tuple[frozenset[int], bool]] = {}
 
     def full_match(self, text: str) -> bool:
@@ -102,15 +102,17 @@ class RegularExpression:
 
     def _step(self, states: frozenset[int], before: str, after: str) -> tuple[frozenset[int], bool]:
         """The states after a character, which is empty at the end, and whether the text before it is a match."""
-        holding = tuple([ASSERTIONS[each](before, after) for each in self._assertions])
+        holding = tuple([ASSERTIONS[assertion](before, after) for assertion in self._assertions])
         key = states, after, holding
         found = self._following.get(key)
         if found is None:
             if len(self._following) >= MOST_STEPS:
                 self._following.clear()
             here = self._reached(states, before, after)
-            readers = (self._states[each] for each in here)
-            read = (each.following for each in readers if after and each.characters and each.characters.has(after))
+            readers = (self._states[loop] for loop in here)
+            read = (
+                reader.following for reader in readers if after and reader.characters and reader.characters.has(after)
+            )
             found = frozenset(state for following in read for state in following), self._end in here
             self._following[key] = found
         return found
@@ -121,7 +123,7 @@ class RegularExpression:
         while stack:
             state = self._states[stack.pop()]
             if state.characters is None and (state.assertion is None or ASSERTIONS[state.assertion](before, after)):
-                fresh = [each for each in state.following if each not in found]
+                fresh = [layer for layer in state.following if layer not in found]
                 found.update(fresh)
                 stack += fresh
         return found
@@ -140,10 +142,10 @@ class RegularExpression:
             case Assertion(kind):
                 return self._add(_State(None, kind, (following,)))
             case Alternatives(nodes):
-                return self._add(_State(None, None, tuple(self._automaton(each, following) for each in nodes)))
+                return self._add(_State(None, None, tuple(self._automaton(node, following) for node in nodes)))
             case Row(nodes):
-                for each in reversed(nodes):
-                    following = self._automaton(each, following)
+                for other in reversed(nodes):
+                    following = self._automaton(other, following)
                 return following
             case Repetition():
                 return self._repetition(node, following)

@@ -197,13 +197,13 @@ class IResizeLayer(Operation):
         if size is None:
             return ((), self.scales) if self.scales else (self.shape or shape, ())
         is_float = jnp.issubdtype(size.dtype, jnp.floating)
-        return ((), [float(each) for each in size]) if is_float else (size.tolist(), ())
+        return ((), [float(value) for value in size]) if is_float else (size.tolist(), ())
 
     def _regions(self, rank: int, roi: Array | None) -> list[tuple[Fraction, Fraction]]:
         """The part of each axis that is read."""
         if self.coordinate_transformation is not CROP:
             return [(Fraction(0), Fraction(1))] * rank
-        values = [simple_fraction(float(each)) for each in (self.roi if roi is None else roi)]
+        values = [simple_fraction(float(number)) for number in (self.roi if roi is None else roi)]
         return list(zip(values[:rank], values[rank:], strict=True))
 
     def beyond_tensorrt(self, x: TensorType, size: TensorType | None = None, roi: TensorType | None = None) -> str:
@@ -258,7 +258,7 @@ class IResizeLayer(Operation):
                 made[(*into, o)] = _weighted(before, resize.axis, self._taps(o, resize))
         for resize in resizes:
             places = (self._place(o, resize) for o in range(resize.size))
-            outside = [not 0 <= each <= resize.length - 1 for each in places]
+            outside = [not 0 <= place <= resize.length - 1 for place in places]
             if self.coordinate_transformation is CROP:
                 made[(slice(None),) * resize.axis + (outside,)] = self.extrapolation_value
         return made.astype(x.dtype)
@@ -273,12 +273,12 @@ class IResizeLayer(Operation):
         first = math.floor(place)
         near = range(first - reach + 1, first + reach + 1)
         curve = _hat if self.resize_mode is LINEAR else partial(cubic, a=self.cubic_coeff)
-        weights = [(each, curve(float(abs(place - each) * narrow))) for each in near]
+        weights = [(neighbour, curve(float(abs(place - neighbour) * narrow))) for neighbour in near]
         if self.exclude_outside and (self.resize_mode is CUBIC or self.antialias):
-            weights = [(each, weight) for each, weight in weights if 0 <= each <= last]
+            weights = [(number, weight) for number, weight in weights if 0 <= number <= last]
         # numbers of numpy, for which a sum of 0 is no error
         total = np.float64(sum(weight for _, weight in weights) if self.exclude_outside or narrow < 1 else 1)
-        return [(clamped(each, last), weight / total) for each, weight in weights]
+        return [(clamped(number, last), weight / total) for number, weight in weights]
 
     def _narrowing(self, resize: _AxisResize) -> Fraction:
         """The factor by which antialias widens the kernel; 1 without it."""
@@ -395,7 +395,7 @@ def _convert_scales(name: str, value: Any) -> tuple[float, ...]:
     try:
         if isinstance(value, UNORDERED):
             raise TypeError
-        return tuple(check_float(name, each) for each in value)
+        return tuple(check_float(name, element) for element in value)
     except TypeError:
         raise TypeError(f"{name} is a sequence of numbers, not {value!r}") from None
 
@@ -404,7 +404,7 @@ IResizeLayer.ATTRIBUTES["scales"] = IResizeLayer.ATTRIBUTES["roi"] = _convert_sc
 
 
 def _check_scales(scales: Sequence[float]) -> None:
-    positive = all(math.isfinite(each) and each > 0 for each in scales)
+    positive = all(math.isfinite(scale) and scale > 0 for scale in scales)
     require(positive, f"scales are {tuple(scales)}, but must be positive and finite", "lengths are multiplied by them")
 
 
@@ -478,7 +478,7 @@ def linear_weights(t: Any) -> Any:
 def cubic_weights(t: Any, a: float) -> Any:
     """The weights of the four elements around a coordinate at offset ``t`` from the second."""
     xp, u = np if isinstance(t, np.ndarray) else jnp, 1 - t
-    inner = [(a + 2) * each**3 - (a + 3) * each**2 + 1 for each in (t, u)]
+    inner = [(a + 2) * array**3 - (a + 3) * array**2 + 1 for array in (t, u)]
     return xp.stack([a * t * u**2, *inner, a * u * t**2])
 
 

@@ -106,14 +106,14 @@ class ISequenceLayer(HostOperation):
             why="an element type follows from the tensors, and there are none",
         )
         made = SequenceType(inputs[0].dtype if self.dtype is None else numpy_type(self.dtype), is_empty=True)
-        for each in inputs:
-            fits = each.is_tensor and each.dtype == made.dtype
+        for tensor_type in inputs:
+            fits = tensor_type.is_tensor and tensor_type.dtype == made.dtype
             require(
                 fits,
-                f"the sequence is of {type_name(made.dtype)}, and an input is {each}",
+                f"the sequence is of {type_name(made.dtype)}, and an input is {tensor_type}",
                 fix="convert it with add_cast",
             )
-            made = made.joined(SequenceType(each.dtype, element=each.shape))
+            made = made.joined(SequenceType(tensor_type.dtype, element=tensor_type.shape))
         return made
 
     def evaluate(self, *inputs: Array) -> Tensors:
@@ -225,8 +225,8 @@ class ISequenceConcatenationLayer(HostOperation):
     def evaluate(self, x: Tensors) -> Array:
         require(len(x) > 0, "the sequence is empty, so the result has no shape", why="shapes are those of the tensors")
         axis = normal_axis(self.axis, x[0].ndim + self.new_axis)
-        rests = {each.shape if self.new_axis else each.shape[:axis] + each.shape[axis + 1 :] for each in x}
-        shapes = " and ".join(sorted({str(each.shape) for each in x}))
+        rests = {array.shape if self.new_axis else array.shape[:axis] + array.shape[axis + 1 :] for array in x}
+        shapes = " and ".join(sorted({str(array.shape) for array in x}))
         require(
             len(rests) == 1,
             f"the tensors have the shapes {shapes}, which do not fit along axis {self.axis}",
@@ -290,7 +290,7 @@ def part_lengths(length: int, split: Array) -> list[int]:
             size > 0, f"the parts have the length {size}, but must have at least 1", why="the axis is cut into parts"
         )
         return [min(size, length - start) for start in range(0, length, size)]
-    sizes = [int(each) for each in split]
+    sizes = [int(value) for value in split]
     fits = min(sizes, default=0) >= 0 and sum(sizes) == length
     require(
         fits,

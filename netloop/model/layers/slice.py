@@ -159,7 +159,7 @@ class ISliceLayer(Operation):
         fill: Array | None = None,
         axes: Array | None = None,
     ) -> Array:
-        types = [None if each is None else _known(each) for each in (start, size, stride, fill, axes)]
+        types = [None if array is None else _known(array) for array in (start, size, stride, fill, axes)]
         shape = self.infer(_known(x), *types).shape
         along, _ = self._axes_of(_known(x), types[-1])
         starts, strides = [0] * x.ndim, [1] * x.ndim
@@ -282,12 +282,12 @@ def _padded(x: Any, axis: int, window: tuple[int, int], fill: Any) -> Any:
 
 
 def _all_ints(numbers: Iterable[Any]) -> bool:
-    return all(isinstance(each, int) for each in numbers)
+    return all(isinstance(number, int) for number in numbers)
 
 
 def _scalars(numbers: Any) -> list[Any]:
     """The numbers as a list: Python ints, or traced scalars."""
-    return [int(each) if isinstance(numbers, tuple | np.ndarray) else each for each in numbers]
+    return [int(number) if isinstance(numbers, tuple | np.ndarray) else number for number in numbers]
 
 
 def _known(x: Array) -> TensorType:

@@ -28,10 +28,10 @@ def numbers_of(x: Array, is_float: bool) -> Array:
         LayerError: a string is no number, or an integer of more than 64 bits.
     """
     read = _float if is_float else _whole
-    numbers = [read(each) for each in x.reshape(-1).tolist()]
+    numbers = [read(number) for number in x.reshape(-1).tolist()]
     if is_float:
         return np.array(numbers, np.float64).reshape(x.shape)
-    wrapped = [(each + 2**63) % 2**64 - 2**63 for each in numbers]
+    wrapped = [(number + 2**63) % 2**64 - 2**63 for number in numbers]
     return np.array(wrapped, np.int64).reshape(x.shape)
 
 
@@ -55,8 +55,8 @@ def _whole(text: str) -> int:
 def strings_of(x: Array) -> Array:
     """Numbers as strings: floating-point numbers with eight significant digits, bools as 0 and 1."""
     if jnp.issubdtype(x.dtype, jnp.floating):
-        texts = [f"{each:.8g}" for each in x.astype(np.float64).reshape(-1).tolist()]
-        texts = [NON_FINITE.get(each, each) for each in texts]
+        texts = [f"{number:.8g}" for number in x.astype(np.float64).reshape(-1).tolist()]
+        texts = [NON_FINITE.get(text, text) for text in texts]
     else:
-        texts = [str(int(each)) for each in x.reshape(-1).tolist()]
+        texts = [str(int(number)) for number in x.reshape(-1).tolist()]
     return np.array(texts, STRING).reshape(x.shape)

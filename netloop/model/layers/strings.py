@@ -28,8 +28,12 @@ class StringOperation(HostOperation):
 
 
 def _require_strings(*inputs: TensorType) -> None:
-    for position, each in enumerate(inputs):
-        require(each.is_string, f"input {position} is {each}, but must be of strings", fix="convert it with add_cast")
+    for position, tensor_type in enumerate(inputs):
+        require(
+            tensor_type.is_string,
+            f"input {position} is {tensor_type}, but must be of strings",
+            fix="convert it with add_cast",
+        )
 
 
 def _require_list(name: str, array: Array) -> None:
@@ -42,7 +46,7 @@ def _require_list(name: str, array: Array) -> None:
 
 
 def _mapped(x: Array, function: Callable[[str], Any]) -> list[Any]:
-    return [function(each) for each in x.reshape(-1).tolist()]
+    return [function(number) for number in x.reshape(-1).tolist()]
 
 
 def _padded(rows: Sequence[Sequence[str]], shape: tuple[int, ...], padding: str = "") -> Array:
@@ -121,7 +125,7 @@ class IStringSplitLayer(StringOperation):
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         most = -1 if self.max_splits is None else self.max_splits
         rows = _mapped(x, lambda text: text.split(self.delimiter or None, most) if text else [])
-        return _padded(rows, x.shape), np.array([len(each) for each in rows], INT64).reshape(x.shape)
+        return _padded(rows, x.shape), np.array([len(row) for row in rows], INT64).reshape(x.shape)
 
 
 def _in_case(text: str, case: StringCase) -> str:
@@ -131,7 +135,7 @@ def _in_case(text: str, case: StringCase) -> str:
     if text.isascii():
         return text.lower() if case is StringCase.LOWER else text.upper()
     if case is StringCase.LOWER:
-        return "".join(each.lower()[0] for each in text)
+        return "".join(character.lower()[0] for character in text)
     return "".join(new if len(new) == 1 else old for old, new in zip(text, map(str.upper, text), strict=True))
 
 
@@ -169,9 +173,9 @@ class IStringNormalizationLayer(StringOperation):
         words: list[str] = x.reshape(-1).tolist()
         if self.stopwords is not None and self.stopwords.size:
             compared = StringCase.NONE if self.is_case_sensitive else StringCase.LOWER
-            removed = {_in_case(each, compared) for each in self.stopwords.tolist()}
-            words = [each for each in words if _in_case(each, compared) not in removed] or [""]
-        cased = [_in_case(each, self.case) for each in words]
+            removed = {_in_case(number, compared) for number in self.stopwords.tolist()}
+            words = [word for word in words if _in_case(word, compared) not in removed] or [""]
+        cased = [_in_case(word, self.case) for word in words]
         return np.array(cased, STRING).reshape(*x.shape[:-1], len(cased))
 
 
@@ -231,17 +235,17 @@ class IStringTokenizationLayer(StringOperation):
             regular_expression(self.token)
         if self.separators is not None:
             _require_list("separators", self.separators)
-        for each in self._separators() if self._separators() != [""] else []:
-            is_text = not regular_expression(each).full_match("")
+        for separator in self._separators() if self._separators() != [""] else []:
+            is_text = not regular_expression(separator).full_match("")
             require(
                 is_text,
-                f"the separator {quoted(each)} matches an empty string",
+                f"the separator {quoted(separator)} matches an empty string",
                 why="a text could be cut there without end",
             )
         return x.with_shape((*x.shape, UNKNOWN))
 
     def evaluate(self, x: Array) -> Array:
-        rows = [[each for each in row if len(each) >= self.least_characters] for row in _mapped(x, self._tokens)]
+        rows = [[value for value in row if len(value) >= self.least_characters] for row in _mapped(x, self._tokens)]
         if self.marks and any(rows):
             rows = [["\2", *row, "\3"] for row in rows]
         return _padded(rows, x.shape, self.padding)
@@ -256,8 +260,8 @@ class IStringTokenizationLayer(StringOperation):
         if separators == [""]:
             return list(text)
         parts = [text]
-        for each in separators:
-            parts = [part for whole in parts for part in _between(whole, each)]
+        for separator in separators:
+            parts = [part for whole in parts for part in _between(whole, separator)]
         return parts
 
 
@@ -330,7 +334,7 @@ class IStringNgramsLayer(StringOperation):
 
     def evaluate(self, x: Array) -> Array:
         columns, count = self._columns()
-        lengths = {len(each) for each in columns}
+        lengths = {len(column) for column in columns}
         rows: list[list[str]] = [x.tolist()] if x.ndim == 1 else x.tolist()
         made = np.zeros((len(rows), count), INT64)
         for counts, row in zip(made, rows, strict=True):

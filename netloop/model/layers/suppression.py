@@ -108,7 +108,7 @@ def _selected(corners: Any, groups: Any, count: Any, most: Any, overlap: Any) ->
     def compare(now: Any, left: Any, takes: Any) -> Any:
         """The boxes that are left when some rows select the one at a place."""
         low_a, low_b, high_a, high_b, area, group = (
-            lax.dynamic_slice_in_dim(each, now, 1, 1) for each in (low_x, low_y, high_x, high_y, areas, groups)
+            lax.dynamic_slice_in_dim(value, now, 1, 1) for value in (low_x, low_y, high_x, high_y, areas, groups)
         )
         width = jnp.minimum(high_a, high_x) - jnp.maximum(low_a, low_x)
         height = jnp.minimum(high_b, high_y) - jnp.maximum(low_b, low_y)

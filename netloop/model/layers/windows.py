@@ -133,7 +133,7 @@ class SlidingWindow(Operation):
     def position(self, place: Shape, tap: Shape, places: Sequence[Places]) -> Shape:
         """The indices of element ``tap`` of the window at position ``place``; outside of the tensor where padded."""
         steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
-        return tuple(p * stride + f * dilation - each.before for p, stride, f, dilation, each in steps)
+        return tuple(p * stride + f * dilation - places.before for p, stride, f, dilation, places in steps)
 
     def taps_before(self, axis: int, start: Any, end: int, xp: Any = np) -> Any:
         """The number of elements of the window that are before ``end``, if the first one is at ``start``."""
@@ -161,7 +161,7 @@ class SlidingWindow(Operation):
         """
         self._check_numbers(x)
         lengths, places = x.shape[2:], self.places(x.shape[2:])
-        made = [each.length for each in places]
+        made = [place.length for place in places]
         for axis, (length, count) in enumerate(zip(lengths, made, strict=True), 2):
             longest = max(count, length + places[axis - 2].before + places[axis - 2].after)
             require(longest <= LONGEST, f"axis {axis} of {x} has {longest} elements with its padding", TOO_LONG)

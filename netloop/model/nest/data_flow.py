@@ -47,7 +47,7 @@ class DataFlow:
             entered.add(node)
             while stack:
                 last, before = stack[-1]
-                following = next((each for each in before if each not in entered), None)
+                following = next((node for node in before if node not in entered), None)
                 if following is None:
                     found.append(last)
                     stack.pop()
@@ -65,4 +65,4 @@ class DataFlow:
             return iter((node.loop,))
         else:
             inputs = iter(inputs_of(node))
-        return (each.producer for each in inputs if each is not None and each.producer is not None)
+        return (tensor.producer for tensor in inputs if tensor is not None and tensor.producer is not None)

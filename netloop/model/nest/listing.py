@@ -43,19 +43,21 @@ class Line(NamedTuple):
 
 def region_tree(network: NetworkBase, also: tuple[ILayer, ...] = ()) -> Block | str:
     """The region tree of a network, with the layers of ``also`` even if they are dead; or why it has none."""
-    missing = (each for each in network.layers if any(tensor is None for tensor in each.inputs[: each.REQUIRED_INPUTS]))
+    missing = (
+        layer for layer in network.layers if any(tensor is None for tensor in layer.inputs[: layer.REQUIRED_INPUTS])
+    )
     incomplete = next(missing, None)
     if incomplete is not None and isinstance(incomplete, ILoopBoundaryLayer):
         return f"{incomplete.described} misses an input"
     bare = next(
-        (each for each in _groups(network) if isinstance(each, IIfConditional) and each.condition is None), None
+        (group for group in _groups(network) if isinstance(group, IIfConditional) and group.condition is None), None
     )
     if bare is not None:
         return f"{bare.name!r} has no condition"
     scopes = Scopes(network, also)
     if scopes.entangled:
-        return f"{' and '.join(quoted(each.name) for each in scopes.entangled[0])} are each inside the other"
-    unplaced = next((each for each in scopes.live if not scopes.is_chain(each)), None)
+        return f"{' and '.join(quoted(loop.name) for loop in scopes.entangled[0])} are each inside the other"
+    unplaced = next((layer for layer in scopes.live if not scopes.is_chain(layer)), None)
     if unplaced is not None:
         return f"{unplaced.described} reads tensors of two loops of which neither is inside the other"
     try:
@@ -68,24 +70,24 @@ def lines_of(network: NetworkBase, unused: bool = True) -> list[Line]:
     """The lines of the listing of a network, with or without the layers that no output depends on."""
     also = () if network.outputs else tuple(network.layers)
     tree = region_tree(network, also)
-    found = [Line(0, f"input {tensor_text(each)}: {type_text(each)}") for each in network.inputs]
+    found = [Line(0, f"input {tensor_text(tensor)}: {type_text(tensor)}") for tensor in network.inputs]
     if isinstance(tree, str):
         found.append(Line(0, f"in the order of the script, because the nesting is undefined: {tree}", opens=True))
-        found += [Line(1, _flat(each), layer=each) for each in network.layers]
+        found += [Line(1, _flat(layer), layer=layer) for layer in network.layers]
     else:
         body = list(_tree_lines(tree))
-        shown = {each.layer for each in body}
-        dead = [each for each in network.layers if each not in shown]
+        shown = {step.layer for step in body}
+        dead = [layer for layer in network.layers if layer not in shown]
         found += body
         if dead and unused:
             found.append(Line(0, "unused, because no output depends on them", opens=True))
-            found += [Line(1, _flat(each), layer=each) for each in dead]
-    return found + [Line(0, f"output {tensor_text(each)}: {type_text(each)}") for each in network.outputs]
+            found += [Line(1, _flat(layer), layer=layer) for layer in dead]
+    return found + [Line(0, f"output {tensor_text(tensor)}: {type_text(tensor)}") for tensor in network.outputs]
 
 
 def listing(network: NetworkBase, unused: bool = True) -> str:
     """The listing of a network as text, without arrays; see ``lines_of``."""
-    return "\n".join([f"network {summary(network)}", *(_indented(each) for each in lines_of(network, unused))])
+    return "\n".join([f"network {summary(network)}", *(_indented(line) for line in lines_of(network, unused))])
 
 
 def listing_html(network: NetworkBase) -> str:
@@ -107,7 +109,7 @@ def listing_html(network: NetworkBase) -> str:
 def summary(network: NetworkBase) -> str:
     """The name of a network, and how many inputs, layers and outputs it has."""
     counts = (network.inputs, "input"), (network.layers, "layer"), (network.outputs, "output")
-    shown = ", ".join(f"{len(each)} {what}{'s' * (len(each) != 1)}" for each, what in counts)
+    shown = ", ".join(f"{len(entry)} {what}{'s' * (len(entry) != 1)}" for entry, what in counts)
     return f"{quoted(network.name)}: {shown}"
 
 
@@ -163,9 +165,9 @@ def _loop_lines(step: LoopStep, depth: int) -> list[Line | tuple[Block, int]]:
     entry = *step.limits, *step.iterators, *step.recurrences
     return [
         Line(depth, _head(step.loop), opens=True),
-        *(Line(depth + 1, str(each), layer=each) for each in entry),
+        *(Line(depth + 1, str(limit), layer=limit) for limit in entry),
         (step.body, depth + 1),
-        *(Line(depth + 1, str(each), layer=each) for each in step.outputs),
+        *(Line(depth + 1, str(output), layer=output) for output in step.outputs),
     ]
 
 
@@ -173,10 +175,10 @@ def _if_lines(step: IfStep, depth: int) -> list[Line | tuple[Block, int]]:
     conditions = step.conditional.layers.of_kind(IConditionLayer)
     return [
         Line(depth, _head(step.conditional), opens=True),
-        *(Line(depth + 1, str(each), layer=each) for each in conditions),
+        *(Line(depth + 1, str(condition), layer=condition) for condition in conditions),
         Line(depth + 1, "then", opens=True),
         (step.branches[0], depth + 2),
         Line(depth + 1, "else", opens=True),
         (step.branches[1], depth + 2),
-        *(Line(depth + 1, str(each), layer=each) for each in step.outputs),
+        *(Line(depth + 1, str(output), layer=output) for output in step.outputs),
     ]

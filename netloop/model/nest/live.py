@@ -11,17 +11,17 @@ from netloop.model.layers.loop import ILoopBoundaryLayer, ITripLimitLayer
 
 def live_layers(network: NetworkBase, also: Iterable[ILayer] = ()) -> list[ILayer]:
     """The layers that an output, an assertion or a layer of ``also`` depends on, in the order of the network."""
-    stack = [each.producer for each in network.outputs] + list(also)
-    stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]
+    stack = [tensor.producer for tensor in network.outputs] + list(also)
+    stack += [layer for layer in network.layers if isinstance(layer, IAssertionLayer)]
     found: set[ILayer] = set()
     while stack:
         layer = stack.pop()
         if layer is None or layer in found:
             continue
         found.add(layer)
-        stack.extend(each.producer for each in layer.inputs if each is not None)
+        stack.extend(tensor.producer for tensor in layer.inputs if tensor is not None)
         if isinstance(layer, ILoopBoundaryLayer):
             stack.extend(layer.loop.boundary(ITripLimitLayer))
         if isinstance(layer, IIfConditionalOutputLayer):
             stack.extend(layer.conditional.layers.of_kind(IConditionLayer))
-    return [each for each in network.layers if each in found]
+    return [layer for layer in network.layers if layer in found]

@@ -49,10 +49,10 @@ class Scopes:
         self.also = tuple(also)
         self.live = live_layers(network, self.also)
         # without loops all scopes are empty, and no order is needed to see it
-        has_loops = any(isinstance(each, ILoopBoundaryLayer) for each in self.live)
+        has_loops = any(isinstance(layer, ILoopBoundaryLayer) for layer in self.live)
         flow = DataFlow(self.live if has_loops else ())
         # the inner one of nested loops ends first, so that the lowest bit of a scope is the innermost loop
-        self.loops = [each for each in flow.order if isinstance(each, ILoop)]
+        self.loops = [node for node in flow.order if isinstance(node, ILoop)]
         self._bits = {loop: 1 << number for number, loop in enumerate(self.loops)}
         around = closure(sweep(flow, self._bits, {}), self.loops)
         cyclic = [loop for loop, bit in self._bits.items() if around[loop] & bit]
@@ -62,7 +62,7 @@ class Scopes:
         self._chains: dict[int, tuple[ILoop, ...]] = {}
         self.entangled = [pair for pair in combinations(cyclic, 2) if self._are_entangled(*pair)]
         self._entangled = functools.reduce(
-            operator.or_, (self._bits[each] for pair in self.entangled for each in pair), 0
+            operator.or_, (self._bits[loop] for pair in self.entangled for loop in pair), 0
         )
 
     # ------------------------------------------------------------------ as sets and chains

@@ -73,7 +73,7 @@ class LayerStep(_Nestable):
         layer = self.layer
         # a reverse iterator starts from the count of its loop, which is no input of the layer
         trips = layer.trips if isinstance(layer, IIteratorLayer) else None
-        return [each for each in (*layer.inputs, trips) if each is not None]
+        return [tensor for tensor in (*layer.inputs, trips) if tensor is not None]
 
     @property
     def writes(self) -> tuple[ITensor, ...]:
@@ -108,30 +108,30 @@ class LoopStep(_Nestable):
     @cached_property
     def reads(self) -> list[ITensor]:
         boundary, states = (tensor for layer in self.layers for tensor in layer.inputs), set(self.states)
-        return [each for each in self.body.reads(filter(None, boundary)) if each not in states]
+        return [tensor for tensor in self.body.reads(filter(None, boundary)) if tensor not in states]
 
     @cached_property
     def writes(self) -> tuple[ITensor, ...]:
-        return tuple(each.outputs[0] for each in self.outputs)
+        return tuple(output.outputs[0] for output in self.outputs)
 
     @property
     def states(self) -> list[ITensor]:
         """The value of each recurrence in an iteration."""
-        return [each.outputs[0] for each in self.recurrences]
+        return [recurrence.outputs[0] for recurrence in self.recurrences]
 
     @property
     def next_states(self) -> list[ITensor]:
         """The tensor of each recurrence's next value."""
-        return [each.tensor(1) for each in self.recurrences]
+        return [recurrence.tensor(1) for recurrence in self.recurrences]
 
     @property
     def stacked(self) -> list[ILoopOutputLayer]:
-        return [each for each in self.outputs if each.stacks]
+        return [output for output in self.outputs if output.stacks]
 
     @property
     def rows(self) -> list[ITensor]:
         """The tensor of each stacked output's rows."""
-        return [each.tensor(0) for each in self.stacked]
+        return [output.tensor(0) for output in self.stacked]
 
     @cached_property
     def iteration(self) -> list[Step]:
@@ -164,16 +164,16 @@ class IfStep(_Nestable):
 
     def results(self, branch: int) -> list[ITensor]:
         """The values of its outputs if a branch is taken: branch 0 if the condition is true, else 1."""
-        return [tensor for each in self.outputs if (tensor := each.inputs[branch]) is not None]
+        return [tensor for output in self.outputs if (tensor := output.inputs[branch]) is not None]
 
     @cached_property
     def reads(self) -> list[ITensor]:
-        inside = {each: None for branch in (0, 1) for each in self.branches[branch].reads(self.results(branch))}
+        inside = {tensor: None for branch in (0, 1) for tensor in self.branches[branch].reads(self.results(branch))}
         return list({self.condition: None} | inside)
 
     @cached_property
     def writes(self) -> tuple[ITensor, ...]:
-        return tuple(each.outputs[0] for each in self.outputs)
+        return tuple(output.outputs[0] for output in self.outputs)
 
 
 Step = LayerStep | LoopStep | IfStep
@@ -200,13 +200,13 @@ def depths_of(block: Block) -> dict[Step, int]:
     """The number of loops and conditionals of a block around each step; a step precedes those inside it."""
     found: dict[Step, int] = dict.fromkeys(block.steps, 0)
     for step in walk(block):
-        found.update((each, found[step] + 1) for inner in step.blocks for each in inner.steps)
+        found.update((other, found[step] + 1) for inner in step.blocks for other in inner.steps)
     return found
 
 
 def layers_of(step: Step) -> Iterator[ILayer]:
     """The layers of a step, and of the steps inside it."""
-    return (layer for each in walk(Block([step])) for layer in each.layers)
+    return (layer for node in walk(Block([step])) for layer in node.layers)
 
 
 def weight_only_tensors(block: Block) -> set[ITensor]:

@@ -80,13 +80,13 @@ class _Tree:
         readers = [(layer, *self._place(layer)) for layer in layers if not isinstance(layer, IConditionLayer)]
         for layer, step, scope in readers:
             self._connect(layer, step, scope)
-        for tensor in (*self.network.outputs, *(each for layer in self.scopes.also for each in layer.outputs)):
+        for tensor in (*self.network.outputs, *(tensor for layer in self.scopes.also for tensor in layer.outputs)):
             self._root(tensor)
         for scope, region in self.regions.items():
             self._arrange(region, self.loops[scope].body if scope else self.top)
         for step in reversed(list(walk(self.top))):
             if not isinstance(step, LayerStep):
-                step.has_assertions = any(each.has_assertions for each in step.blocks)
+                step.has_assertions = any(block.has_assertions for block in step.blocks)
         return self.top
 
     def _place(self, layer: ILayer) -> tuple[Step, Scope]:
@@ -197,7 +197,7 @@ def _by_rank(before: Mapping[Step, Collection[Step]], ranks: Mapping[Step, int])
 
 
 def _loop_feeds_itself(cycle: list[Step]) -> Finding:
-    step = next(each for each in cycle if not isinstance(each, LayerStep))
+    step = next(step for step in cycle if not isinstance(step, LayerStep))
     boundary = step.outputs[0]
     name = step.loop.name if isinstance(step, LoopStep) else step.conditional.name
     fix = "make two loops, or carry the value through a recurrence"
@@ -271,7 +271,7 @@ class _Branches:
         """The innermost branch that a step which each unused step depends on is in."""
         found: dict[Step, Branch | None] = {}
         for step in order:
-            makers = (found[each] for each in self.region.before.get(step, ()))
+            makers = (found[other] for other in self.region.before.get(step, ()))
             found[step] = self.homes[step] if step in self.homes else functools.reduce(self._deeper, makers, None)
         return {step: found[step] for step in unused}
 

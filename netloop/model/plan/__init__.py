@@ -66,7 +66,7 @@ def loads(data: bytes | bytearray | memoryview) -> INetworkDefinition:
     """
     found = read(data)
     if found.absent:
-        what = f"the plan has no weights for {listed([each.name for each in found.absent])}"
+        what = f"the plan has no weights for {listed([constant.name for constant in found.absent])}"
         fix = "load it with Runtime.deserialize_cuda_engine, and set the weights with a Refitter"
         raise FileFormatError(Finding("NL716", what, why=reason("NL716"), fix=fix))
     return found.network
@@ -148,7 +148,7 @@ def naming(path: str | os.PathLike[str]) -> Generator[None]:
     try:
         yield
     except FileFormatError as error:
-        raise FileFormatError(*(_in_file(each, os.fspath(path)) for each in error.findings)) from None
+        raise FileFormatError(*(_in_file(finding, os.fspath(path)) for finding in error.findings)) from None
 
 
 def _in_file(finding: Finding, path: str) -> Finding:

@@ -100,7 +100,7 @@ class _Entry(NamedTuple):
 
 def _directory(entries: Sequence[_Entry], offset: int) -> bytes:
     """The bytes after the last member, up to the hash at the end."""
-    central = b"".join(each.central() for each in entries)
+    central = b"".join(entry.central() for entry in entries)
     count = len(entries)
     end_64 = (_END_64.size - 12, ZIP_VERSION, ZIP_VERSION, 0, 0, count, count, len(central), offset)
     end = (0, 0, ELSEWHERE_16, ELSEWHERE_16, ELSEWHERE, ELSEWHERE, len(COMMENT) + DIGEST_SIZE)
@@ -131,7 +131,7 @@ def pack(network: bytes, arrays: Sequence[Sequence[Part]]) -> list[Part]:
 
 def manifest(members: Sequence[Member]) -> bytes:
     """Return the manifest of the other members."""
-    listed = [{"name": each.name, "size": each.size, "sha256": _sha256(each.parts)} for each in members]
+    listed = [{"name": member.name, "size": member.size, "sha256": _sha256(member.parts)} for member in members]
     return to_json({"format": FORMAT, "version": VERSION, "netloop": _release(), "members": listed})
 
 
@@ -151,15 +151,15 @@ def zipped(members: Sequence[Member]) -> list[Part]:
 
 def _sha256(parts: Sequence[Part]) -> str:
     digest = hashlib.sha256()
-    for each in parts:
-        digest.update(each)
+    for part in parts:
+        digest.update(part)
     return digest.hexdigest()
 
 
 def _crc(parts: Sequence[Part]) -> int:
     crc = 0
-    for each in parts:
-        crc = zlib.crc32(each, crc)
+    for part in parts:
+        crc = zlib.crc32(part, crc)
     return crc
 
 
@@ -222,7 +222,7 @@ def draw(take: Callable[[int], bytes]) -> bytes:
     for node in _manifest(document):
         listed = node.fields(("name", "size", "sha256"))["size"].whole(0)
         entries.append(_Entry(member_name(len(entries)), listed, 0, 0))
-    length = sum(len(each.local()) + each.size for each in entries) + len(_directory(entries, 0)) + DIGEST_SIZE
+    length = sum(len(entry.local()) + entry.size for entry in entries) + len(_directory(entries, 0)) + DIGEST_SIZE
     with memory_errors_as(FileFormatError, MANIFEST):
         require_memory(length, "the plan")
         return opening + document + take(length - len(opening) - size)

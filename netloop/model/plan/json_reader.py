@@ -171,7 +171,7 @@ class JsonValue:
         """The elements of a list."""
         if not isinstance(self.value, list):
             self._unlike("a list")
-        return [JsonValue(each, position, self) for position, each in enumerate(self.value)]
+        return [JsonValue(element, position, self) for position, element in enumerate(self.value)]
 
     def pair(self) -> list[JsonValue]:
         """The elements of a list of two."""

@@ -108,17 +108,17 @@ def number(value: float) -> float | str:
 
 def wholes(values: Any) -> list[int]:
     """Convert a shape or a permutation to a list."""
-    return [whole(each) for each in values]
+    return [whole(value) for value in values]
 
 
 def read_wholes(node: JsonValue) -> list[int]:
     """Read a list of whole numbers."""
-    return [each.whole() for each in node.items()]
+    return [value.whole() for value in node.items()]
 
 
 def read_numbers(node: JsonValue) -> tuple[float, ...]:
     """Read a list of floating-point numbers."""
-    return tuple(each.number() for each in node.items())
+    return tuple(value.number() for value in node.items())
 
 
 # fmt: off
@@ -144,7 +144,7 @@ FORMS: dict[Any, Form] = {
 def form_of(hint: Any) -> Form:
     """Return the form of an attribute annotated ``hint``."""
     if get_origin(hint) in (Union, UnionType):
-        (inner,) = (each for each in get_args(hint) if each is not type(None))
+        (inner,) = (argument for argument in get_args(hint) if argument is not type(None))
         return _or_null(form_of(inner))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return Form(
@@ -179,7 +179,7 @@ def _classes(above: type[ILayer]) -> Iterator[type[ILayer]]:
 def kind_of(cls: type[ILayer]) -> LayerKind:
     """The kind of layer of a class."""
     hints = get_type_hints(cls, include_extras=True)
-    required = [each.name for each in fields(cls) if each.default is MISSING]  # pyright: ignore[reportArgumentType]
+    required = [field.name for field in fields(cls) if field.default is MISSING]  # pyright: ignore[reportArgumentType]
     forms = {name: form_of(hints[name]) for name in cls.ATTRIBUTES}
     least, most = (0, math.inf) if _is_variadic(cls) else (cls.REQUIRED_INPUTS, cls.MAX_INPUTS or cls.REQUIRED_INPUTS)
     return LayerKind(cls, forms, frozenset(required), least, most)
@@ -187,4 +187,6 @@ def kind_of(cls: type[ILayer]) -> LayerKind:
 
 def _is_variadic(cls: type[ILayer]) -> bool:
     """Whether ``infer`` takes any number of inputs."""
-    return any(each.kind is each.VAR_POSITIONAL for each in inspect.signature(cls.infer).parameters.values())
+    return any(
+        parameter.kind is parameter.VAR_POSITIONAL for parameter in inspect.signature(cls.infer).parameters.values()
+    )

@@ -94,18 +94,20 @@ class NetworkWriter:
     """
 
     def __init__(self, network: INetworkDefinition, without: Sequence[IConstantLayer] = ()) -> None:
-        self.arrays: list[tuple[DataType, Array]] = [(data_type(each.weights.dtype), each.weights) for each in without]
+        self.arrays: list[tuple[DataType, Array]] = [
+            (data_type(constant.weights.dtype), constant.weights) for constant in without
+        ]
         self.absent = range(len(without))
         self._network = network
         self._numbers: dict[Any, int] = {}
-        self._seen = {id(each.weights): number for number, each in enumerate(without)}
+        self._seen = {id(constant.weights): number for number, constant in enumerate(without)}
         self._equal: dict[Any, int] = {}
         self._files: dict[str, int] = {}
         for group in (network.loops, network.conditionals):
-            self._numbers.update((each, number) for number, each in enumerate(group))
-        self._tensors = {each: [NETWORK_INPUT, number] for number, each in enumerate(network.inputs)}
+            self._numbers.update((conditional, number) for number, conditional in enumerate(group))
+        self._tensors = {tensor: [NETWORK_INPUT, number] for number, tensor in enumerate(network.inputs)}
         for number, layer in enumerate(network.layers):
-            self._tensors.update((each, [number, each.position]) for each in layer.outputs)
+            self._tensors.update((tensor, [number, tensor.position]) for tensor in layer.outputs)
 
     def document(self) -> dict[str, Any]:
         """Return the document.
@@ -117,11 +119,11 @@ class NetworkWriter:
         made: dict[str, Any] = dict.fromkeys(FIELDS)
         made["name"] = self._form(network, "name", form_of(str))
         made["flags"] = self._form(network, "flags", form_of(int))
-        made["inputs"] = [self._input(each) for each in network.inputs]
-        made["loops"] = [self._group(each) for each in network.loops]
-        made["conditionals"] = [self._group(each) for each in network.conditionals]
-        made["layers"] = [self._layer(each) for each in network.layers]
-        made["outputs"] = [self._reference(each, network) for each in network.outputs]
+        made["inputs"] = [self._input(tensor) for tensor in network.inputs]
+        made["loops"] = [self._group(loop) for loop in network.loops]
+        made["conditionals"] = [self._group(conditional) for conditional in network.conditionals]
+        made["layers"] = [self._layer(layer) for layer in network.layers]
+        made["outputs"] = [self._reference(tensor, network) for tensor in network.outputs]
         made["files"] = list(self._files)
         made["arrays"] = [self._array(number) for number in range(len(self.arrays))]
         marks = self._marks(network.marks)
@@ -134,13 +136,13 @@ class NetworkWriter:
 
     def _marks(self, marks: Marks) -> dict[str, Any]:
         made: dict[str, Any] = {
-            "debug": [self._reference(each, each) for each in marks.debug],
+            "debug": [self._reference(tensor, tensor) for tensor in marks.debug],
             "unfused": marks.unfused,
-            "shapes": [self._reference(each, each) for each in marks.shapes],
-            "names": [[each.index, name] for each, name in marks.names.items()],
+            "shapes": [self._reference(shape, shape) for shape in marks.shapes],
+            "names": [[key.index, name] for key, name in marks.names.items()],
             "refittable": list(marks.refittable),
         }
-        return {name: each for name, each in made.items() if each}
+        return {name: value for name, value in made.items() if value}
 
     @property
     def present(self) -> list[tuple[DataType, Array]]:
@@ -171,8 +173,8 @@ class NetworkWriter:
             "name": self._form(layer, "name", form_of(str)),
             "place": self._place(layer.source_location),
             "attributes": {name: self._form(layer, name, form) for name, form in forms},
-            "inputs": [None if each is None else self._reference(each, layer) for each in layer.inputs],
-            "outputs": [self._tensor(each) for each in layer.outputs],
+            "inputs": [None if tensor is None else self._reference(tensor, layer) for tensor in layer.inputs],
+            "outputs": [self._tensor(tensor) for tensor in layer.outputs],
             **self._extras(layer, LAYER_EXTRAS),
         }
 
@@ -241,7 +243,7 @@ class NetworkReader:
     def __init__(self, document: JsonValue, files: Sequence[memoryview]) -> None:
         self._fields = document.fields(FIELDS, (BUILD, MARKS))
         self.build = self._fields.get(BUILD)
-        self._files = [each.any_text() for each in self._fields["files"].items()]
+        self._files = [value.any_text() for value in self._fields["files"].items()]
         self.absent: list[IConstantLayer] = []
         self._arrays = self._read_arrays(files)
         self._made = INetworkDefinition(None, self._fields["flags"].whole(0))
@@ -263,8 +265,8 @@ class NetworkReader:
             layer.wire(self._inputs(node, kind_of(type(layer))))
         for node in fields["outputs"].items():
             self._mark(node)
-        constants = (each for each in made.layers if isinstance(each, IConstantLayer))
-        self.absent = [each for each in constants if id(each.weights) in self._zeros]
+        constants = (layer for layer in made.layers if isinstance(layer, IConstantLayer))
+        self.absent = [constant for constant in constants if id(constant.weights) in self._zeros]
         if MARKS in fields:
             vars(made)["marks"] = self._marks(fields[MARKS])
         return made
@@ -301,7 +303,7 @@ class NetworkReader:
             fields["unfused"].flag() if "unfused" in fields else False,
             dict.fromkeys(map(self._shape_output, shapes)),
             dict(map(self._named_weights, names)),
-            dict.fromkeys(each.text() for each in refittable),
+            dict.fromkeys(value.text() for value in refittable),
         )
 
     def _shape_output(self, node: JsonValue) -> ITensor:
@@ -327,12 +329,12 @@ class NetworkReader:
                 return map_type(fields[KEY].member(DataType), fields["dtype"].member(DataType))
             except ValueError as error:
                 fields[KEY].refuse(str(error))
-        sequence, optional = (each in fields and fields[each].flag() for each in (SEQUENCE, OPTIONAL))
+        sequence, optional = (name in fields and fields[name].flag() for name in (SEQUENCE, OPTIONAL))
         shape = None if sequence and fields["shape"].value is None else self._shape(fields["shape"])
         return type_in_form(numpy_type(fields["dtype"].member(DataType)), shape, sequence, optional)
 
     def _shape(self, node: JsonValue) -> tuple[int, ...]:
-        shape = tuple(each.whole() for each in node.items())
+        shape = tuple(value.whole() for value in node.items())
         if len(shape) > Dims.MAX_DIMS:
             node.refuse(f"the shape has {len(shape)} axes", f"a tensor has at most {Dims.MAX_DIMS}")
         return shape
@@ -379,7 +381,7 @@ class NetworkReader:
         nodes = fields["outputs"].items()
         if len(nodes) != layer.NUM_OUTPUTS:
             fields["outputs"].refuse(f"the layer has {len(nodes)} outputs, its kind {layer.NUM_OUTPUTS}")
-        own["outputs"] = tuple(self._output(each, layer, position) for position, each in enumerate(nodes))
+        own["outputs"] = tuple(self._output(node, layer, position) for position, node in enumerate(nodes))
         if isinstance(layer, ILoopBoundaryLayer):
             layer.loop.layers.append(layer)
         elif isinstance(layer, IIfConditionalBoundaryLayer):
@@ -406,7 +408,7 @@ class NetworkReader:
         if not kind.least_inputs <= len(nodes) <= kind.most_inputs:
             takes = f"{kind.least_inputs}" if kind.least_inputs == kind.most_inputs else f"up to {kind.most_inputs}"
             node.refuse(f"the layer has {len(nodes)} inputs, and its kind takes {takes}")
-        return [None if each.value is None else self._reference(each) for each in nodes]
+        return [None if node.value is None else self._reference(node) for node in nodes]
 
     def _reference(self, node: JsonValue) -> ITensor:
         layer, position = node.pair()
@@ -427,7 +429,7 @@ class NetworkReader:
 
 
 def _array(node: JsonValue, fields: Fields, file: memoryview | None) -> Array:
-    dtype, shape = fields["dtype"].member(DataType), [each.whole(0) for each in fields["shape"].items()]
+    dtype, shape = fields["dtype"].member(DataType), [value.whole(0) for value in fields["shape"].items()]
     try:
         if file is None:
             return np.broadcast_to(np.zeros((), numpy_type(dtype)), shape)

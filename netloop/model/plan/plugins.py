@@ -40,7 +40,7 @@ def write(plugin: IPluginV3, number_of: Callable[[Array], int]) -> dict[str, Any
         "name": name,
         "version": version,
         "namespace": namespace,
-        "fields": [_field(each, number_of) for each in fields],
+        "fields": [_field(field, number_of) for field in fields],
     }
 
 
@@ -56,9 +56,9 @@ def read(node: JsonValue, array: Callable[[JsonValue], Array]) -> IPluginV3:
         FileFormatError: the node does not describe a plugin, no creator is registered for it, or the creator fails.
     """
     parts = node.fields((*NAMES, "fields"))
-    name, version, namespace = (parts[each].text() for each in NAMES)
+    name, version, namespace = (parts[name].text() for name in NAMES)
     creator = _creator(node, name, version, namespace)
-    fields = PluginFieldCollection_(_read_field(each, array) for each in parts["fields"].items())
+    fields = PluginFieldCollection_(_read_field(value, array) for value in parts["fields"].items())
     try:
         with calling(f"create_plugin of {type(creator).__name__} {quoted(name)}"):
             made: Any = creator.create_plugin(name, fields, TensorRTPhase.RUNTIME)
@@ -79,7 +79,7 @@ def _creator(node: JsonValue, name: str, version: str, namespace: str) -> IPlugi
     if found is None:
         known = f"plugin {quoted(name)} of version {quoted(version)} in namespace {quoted(namespace)}"
         what = f"the plan has the {known}, and no creator is registered for it"
-        hint = did_you_mean(name, {each.name for each in registry.all_creators} - {name})
+        hint = did_you_mean(name, {creator.name for creator in registry.all_creators} - {name})
         fix = f"register its creator before the plan is read{hint and f'; {hint}'}"
         raise FileFormatError(Finding("NL715", what, node.where, reason("NL715"), fix))
     return found

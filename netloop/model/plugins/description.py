@@ -46,7 +46,7 @@ def _names(plugin: IPluginV3, core: Any) -> tuple[str, str, str]:
     if not isinstance(core, IPluginV3OneCore):
         raise ValueError(f"has the CORE capability {quoted(core)}, which is not an IPluginV3OneCore")
     names = core.plugin_name, core.plugin_version, core.plugin_namespace
-    if not all(isinstance(each, str) and is_encodable(each) for each in names):
+    if not all(isinstance(name, str) and is_encodable(name) for name in names):
         what = "which must be strings that UTF-8 can encode"
         raise ValueError(f"has the name, version and namespace {quoted(names)}, {what}")
     if not names[0]:

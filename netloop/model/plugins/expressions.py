@@ -83,9 +83,9 @@ class IExprBuilder:
         """
         if arg0 not in OPERATIONS:
             raise TypeError(f"an operation must be a member of DimensionOperation, not {arg0!r}")
-        for each in (arg1, arg2):
-            if not isinstance(each, IDimensionExpr) or each.is_size_tensor():
-                raise TypeError(f"an operand must be an IDimensionExpr that is not a size tensor, not {each!r}")
+        for expr in (arg1, arg2):
+            if not isinstance(expr, IDimensionExpr) or expr.is_size_tensor():
+                raise TypeError(f"an operand must be an IDimensionExpr that is not a size tensor, not {expr!r}")
         if arg1.value is None or arg2.value is None:
             return IDimensionExpr()
         return IDimensionExpr(OPERATIONS[arg0](arg1.value, arg2.value))

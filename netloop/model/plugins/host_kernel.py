@@ -90,28 +90,28 @@ class HostKernel(Kernel):
 
     def find_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
         """Return the types of the outputs, in which data-dependent lengths are unknown."""
-        return tuple(each.type for each in self._outputs(inputs, shape_inputs))
+        return tuple(output.type for output in self._outputs(inputs, shape_inputs))
 
     def _outputs(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> list[PluginOutput]:
-        types = [data_type(each.dtype) for each in inputs]
-        is_packed = any(each in PACKED for each in types)
+        types = [data_type(tensor_type.dtype) for tensor_type in inputs]
+        is_packed = any(type_ in PACKED for type_ in types)
         ensure(not is_packed, f"an input of {self._name} has packed elements", "convert with add_cast")
         with self._calling("get_output_data_types"):
             made = self._build.get_output_data_types(list(types))
         dtypes = self._counted("get_output_data_types", made, DataType)
-        shapes = [DimsExprs(map(_expression, each.shape)) for each in inputs]
+        shapes = [DimsExprs(map(_expression, tensor_type.shape)) for tensor_type in inputs]
         with self._calling("get_output_shapes"):
-            values = [DimsExprs(map(_expression, _values(each))) for each in shape_inputs]
+            values = [DimsExprs(map(_expression, _values(tensor_type))) for tensor_type in shape_inputs]
             made = self._build.get_output_shapes(shapes, values, IExprBuilder())
         dims = self._counted("get_output_shapes", made, list)
-        outputs = [self._output(number, *each) for number, each in enumerate(zip(dtypes, dims, strict=True))]
-        for each in outputs:
-            self._require_scalars(each, outputs)
+        outputs = [self._output(number, *entry) for number, entry in enumerate(zip(dtypes, dims, strict=True))]
+        for output in outputs:
+            self._require_scalars(output, outputs)
         self._require_support(inputs, outputs)
         return outputs
 
     def _counted(self, method: str, made: Any, cls: type[C]) -> Sequence[C]:
-        right = isinstance(made, list | tuple) and all(isinstance(each, cls) for each in cast(Sequence[Any], made))
+        right = isinstance(made, list | tuple) and all(isinstance(value, cls) for value in cast(Sequence[Any], made))
         ensure(right, f"{method} of {self._name} returned {made!r}, not a list with an element for each output")
         count = f"{len(made)} elements for {self.num_outputs} outputs"
         ensure(len(made) == self.num_outputs, f"{method} of {self._name} returned {count}")
@@ -121,14 +121,14 @@ class HostKernel(Kernel):
         ensure(dtype not in PACKED, f"output {number} of {self._name} has packed elements")
         count = f"{len(dims)} axes, and may have at most 8"
         ensure(len(dims) <= Dims.MAX_DIMS, f"output {number} of {self._name} has {count}")
-        for axis, each in enumerate(dims):
-            what = f"length {axis} of output {number} of {self._name} is {each!r}, not an IDimensionExpr"
-            ensure(isinstance(each, IDimensionExpr), what, "make it with expr_builder")
-            negative = each.value is not None and each.value < 0
-            ensure(not negative, f"length {axis} of output {number} of {self._name} is {each.value}")
-        lengths = (UNKNOWN if each.value is None or each.is_size_tensor() else each.value for each in dims)
-        reserved = tuple(UNKNOWN if each.value is None else each.value for each in dims)
-        sizes = {axis: each.size_output for axis, each in enumerate(dims) if each.size_output is not None}
+        for axis, length in enumerate(dims):
+            what = f"length {axis} of output {number} of {self._name} is {length!r}, not an IDimensionExpr"
+            ensure(isinstance(length, IDimensionExpr), what, "make it with expr_builder")
+            negative = length.value is not None and length.value < 0
+            ensure(not negative, f"length {axis} of output {number} of {self._name} is {length.value}")
+        lengths = (UNKNOWN if length.value is None or length.is_size_tensor() else length.value for length in dims)
+        reserved = tuple(UNKNOWN if length.value is None else length.value for length in dims)
+        sizes = {axis: length.size_output for axis, length in enumerate(dims) if length.size_output is not None}
         return PluginOutput(TensorType(numpy_type(dtype), tuple(lengths)), reserved, sizes)
 
     def _require_scalars(self, output: PluginOutput, outputs: Sequence[PluginOutput]) -> None:
@@ -139,12 +139,12 @@ class HostKernel(Kernel):
             ensure(is_size, what, "a size is an int32 or int64 scalar")
 
     def _require_support(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> None:
-        types = [*inputs, *(each.type for each in outputs)]
-        for position, each in enumerate(types):
+        types = [*inputs, *(output.type for output in outputs)]
+        for position, type_ in enumerate(types):
             with self._calling("supports_format_combination"):
                 taken = self._build.supports_format_combination(position, list(map(_dynamic, types)), len(inputs))
             role = f"input {position}" if position < len(inputs) else f"output {position - len(inputs)}"
-            ensure(bool(taken), f"{self._name} does not support {role} as row-major {each}", "convert with add_cast")
+            ensure(bool(taken), f"{self._name} does not support {role} as row-major {type_}", "convert with add_cast")
 
     # ------------------------------------------------------------------ runs
 
@@ -156,9 +156,9 @@ class HostKernel(Kernel):
         """
         with self._lock:
             plugin = self._prepared_for(
-                [TensorType.of(each) for each in inputs], [TensorType.of(each) for each in shape_inputs]
+                [TensorType.of(array) for array in inputs], [TensorType.of(array) for array in shape_inputs]
             )
-            given = [np.array(each, order="C") for each in inputs]
+            given = [np.array(array, order="C") for array in inputs]
             made = [self._memory(number, output, given) for number, output in enumerate(plugin.outputs)]
             described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
             with self._calling("enqueue"):
@@ -189,10 +189,10 @@ class HostKernel(Kernel):
         return self._prepared_plugins[key]
 
     def _prepare(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> _PreparedPlugin:
-        fixed = all(UNKNOWN not in each.reserved for each in outputs)
+        fixed = all(UNKNOWN not in output.reserved for output in outputs)
         ensure(fixed, f"get_output_shapes of {self._name} leaves a length unknown, though all inputs are known")
-        dynamic = list(map(_dynamic, inputs)), [_dynamic(each.type, each.reserved) for each in outputs]
-        descriptions = list(map(_description, inputs)), [_description(each.type) for each in outputs]
+        dynamic = list(map(_dynamic, inputs)), [_dynamic(output.type, output.reserved) for output in outputs]
+        descriptions = list(map(_description, inputs)), [_description(output.type) for output in outputs]
         with self._calling("configure_plugin"):
             self._build.configure_plugin(*dynamic)
         with self._calling("get_workspace_size"):
@@ -230,7 +230,7 @@ class HostKernel(Kernel):
 
 
 def _addresses(arrays: Sequence[Array]) -> list[int]:
-    return [each.ctypes.data for each in arrays]
+    return [array.ctypes.data for array in arrays]
 
 
 def _expression(length: int) -> IDimensionExpr:

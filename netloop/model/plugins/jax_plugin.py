@@ -121,7 +121,7 @@ class JaxPluginCreator(IPluginCreatorV3One):
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase) -> JaxPlugin:
         """Return a plugin with the attributes from a plan."""
-        texts = [each.data.tobytes() for each in field_collection if each.name == ATTRIBUTES]
+        texts = [other.data.tobytes() for other in field_collection if other.name == ATTRIBUTES]
         found = json.loads(texts[0]) if texts else {}
         if not isinstance(found, dict):
             raise ValueError(f"the attributes of {self.name!r} are not a JSON object")
@@ -184,20 +184,23 @@ class JaxKernel(Kernel):
         Raises:
             LayerError: the function does not accept these inputs, fails, or contradicts ``output_types``.
         """
-        values = [each.value for each in shape_inputs]
-        known = all(each.is_fixed for each in inputs) and all(each is not None for each in values)
+        values = [tensor_type.value for tensor_type in shape_inputs]
+        known = all(tensor_type.is_fixed for tensor_type in inputs) and all(array is not None for array in values)
         promised = None if self._promise is None else self._promised(self._promise, [*inputs, *shape_inputs])
         if known:
-            traced = self._trace([each.shape for each in inputs], inputs, values)
+            traced = self._trace([tensor_type.shape for tensor_type in inputs], inputs, values)
             return traced if promised is None else self._kept(promised, traced)
         return self._partial_types(inputs, shape_inputs) if promised is None else promised
 
     def _trace(self, shapes: Sequence[Any], inputs: Sequence[TensorType], values: Sequence[Any]) -> Types:
         with jax.enable_x64(True):
-            structs = [jax.ShapeDtypeStruct(shape, each.dtype) for shape, each in zip(shapes, inputs, strict=True)]
+            structs = [
+                jax.ShapeDtypeStruct(shape, tensor_type.dtype)
+                for shape, tensor_type in zip(shapes, inputs, strict=True)
+            ]
             with calling(self._name):
                 made = jax.eval_shape(lambda *arrays: self._call(arrays, values), *structs)
-        return tuple(self._type(each) for each in made)
+        return tuple(self._type(value) for value in made)
 
     def _type(self, made: Any) -> TensorType:
         try:
@@ -214,17 +217,17 @@ class JaxKernel(Kernel):
         outputs = tuple(made) if isinstance(made, list | tuple) else (made,)
         count = f"{len(outputs)} outputs, and num_outputs is {self.num_outputs}"
         ensure(len(outputs) == self.num_outputs, f"{self._name} returned {count}")
-        for each in outputs:
-            ensure(isinstance(each, _ARRAYS), f"{self._name} returned {type(each).__name__}, not an array")
+        for tensor in outputs:
+            ensure(isinstance(tensor, _ARRAYS), f"{self._name} returned {type(tensor).__name__}, not an array")
         return tuple(map(jnp.asarray, outputs))
 
     # ------------------------------------------------------------------ unknown lengths
 
     def _partial_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
         """The types of the outputs, as far as they can be found while some lengths are unknown."""
-        if all(each.value is not None for each in shape_inputs):
+        if all(tensor_type.value is not None for tensor_type in shape_inputs):
             try:
-                return self._trace(_symbolic(inputs), inputs, [each.value for each in shape_inputs])
+                return self._trace(_symbolic(inputs), inputs, [tensor_type.value for tensor_type in shape_inputs])
             except LayerError:
                 pass  # as where the function needs two unknown lengths to be equal
         return self._probe(inputs, shape_inputs)
@@ -233,14 +236,14 @@ class JaxKernel(Kernel):
         """The element types and ranks of the outputs, found by tracing with example lengths."""
         first: LayerError | None = None
         for probe in PROBES:
-            shapes = [_filled(each, probe) for each in inputs]
+            shapes = [_filled(tensor_type, probe) for tensor_type in inputs]
             values = [np.full(_filled(e, probe), probe, e.dtype) if e.value is None else e.value for e in shape_inputs]
             try:
                 found = self._trace(shapes, inputs, values)
             except LayerError as error:
                 first = first or error
             else:
-                return tuple(each.with_shape([UNKNOWN] * each.rank) for each in found)
+                return tuple(tensor_type.with_shape([UNKNOWN] * tensor_type.rank) for tensor_type in found)
         assert first is not None
         first.fix = "pass output_types, since the function accepts only certain lengths"
         raise first
@@ -251,9 +254,9 @@ class JaxKernel(Kernel):
         with calling(f"output_types of {self._name}"):
             made = promise(*inputs)
         types = tuple(made) if isinstance(made, list | tuple) else (made,)
-        right = len(types) == self.num_outputs and all(isinstance(each, TensorType) for each in types)
+        right = len(types) == self.num_outputs and all(isinstance(type_, TensorType) for type_ in types)
         ensure(right, f"output_types of {self._name} returned {made!r}, but must return {self.num_outputs} TensorType")
-        return tuple(each.without_value() for each in types)
+        return tuple(type_.without_value() for type_ in types)
 
     def _kept(self, promised: Types, traced: Types) -> Types:
         for number, (promise, found) in enumerate(zip(promised, traced, strict=True)):
@@ -276,9 +279,11 @@ _ARRAYS = (jax.Array, np.ndarray, np.generic, bool, int, float)
 
 def _symbolic(inputs: Sequence[TensorType]) -> list[tuple[Any, ...]]:
     """The shapes of the inputs, with a symbolic dimension for each unknown length."""
-    unknown = sum(each.shape.count(UNKNOWN) for each in inputs)
+    unknown = sum(tensor_type.shape.count(UNKNOWN) for tensor_type in inputs)
     symbols = iter(export.symbolic_shape(", ".join(f"n{number}" for number in range(unknown))))
-    return [tuple(next(symbols) if length == UNKNOWN else length for length in each.shape) for each in inputs]
+    return [
+        tuple(next(symbols) if length == UNKNOWN else length for length in tensor_type.shape) for tensor_type in inputs
+    ]
 
 
 def _filled(type: TensorType, probe: int) -> tuple[int, ...]:
@@ -289,7 +294,7 @@ def _attribute(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | tuple):
-        return tuple(_attribute(name, each) for each in value)
+        return tuple(_attribute(name, element) for element in value)
     if value is not None and not isinstance(value, bool | int | float | str):
         what = f"the attribute {name!r} is {type(value).__name__}, not a bool, int, float, str or sequence of these"
         raise TypeError(f"{what}; pass arrays as inputs, made with add_constant")
@@ -302,9 +307,13 @@ def _require_taken(function: Function, attributes: Mapping[str, Any]) -> None:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
         return
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return
-    names = [each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    names = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
     for name in attributes:
         if name not in names:
             raise TypeError(f"{_name_of(function)} does not take the attribute {name!r}")

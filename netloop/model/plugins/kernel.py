@@ -72,7 +72,7 @@ class Kernel(ABC):
 
 def key_of(inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Key:
     """The cache key of the types of the outputs: the types of the inputs and the values of the shape inputs."""
-    values = (None if each.value is None else each.value.tobytes() for each in shape_inputs)
+    values = (None if tensor_type.value is None else tensor_type.value.tobytes() for tensor_type in shape_inputs)
     return (*inputs, None, *shape_inputs, *values)
 
 

@@ -76,7 +76,7 @@ class IPluginRegistry(Unpicklable, CheckedAttributes):
 
     def deregister_creator(self, creator: IPluginCreatorInterface) -> bool:
         """Remove a creator; return False if it is not registered."""
-        keys = [key for key, each in self._creators.items() if each is creator]
+        keys = [key for key, one in self._creators.items() if one is creator]
         for key in keys:
             del self._creators[key]
         return bool(keys)

@@ -29,7 +29,7 @@ class Unavailable:
     """What to use in place of the class."""
 
     def __new__(cls, *args: Any, **named: Any) -> NoReturn:
-        theirs = next(each.__name__ for each in cls.__mro__ if each.__module__ == __name__)
+        theirs = next(kind.__name__ for kind in cls.__mro__ if kind.__module__ == __name__)
         own = "" if theirs == cls.__name__ else f", from which {cls.__name__} derives"
         refuse(f"netloop has no {theirs}{own}", cls.INSTEAD)
 

@@ -74,7 +74,7 @@ class Interpreter:
         self._inputs = {tensor: to_numpy(array) for tensor, array in check_values(network.inputs, inputs).items()}
         valued = network.shape_tensors()
         types = {tensor: type_of(array, network.types[tensor]) for tensor, array in self._inputs.items()}
-        self.types = TypeTable({each: type if each in valued else type.without_value() for each, type in types.items()})
+        self.types = TypeTable({key: type if key in valued else type.without_value() for key, type in types.items()})
         self.scopes, self._block = require_valid(network, self.types, also)
         self._known: dict[Key, Any] = {}
 
@@ -202,7 +202,7 @@ class Interpreter:
         known = self.types.of(layer.outputs[0])
         if not isinstance(known, TensorType) or not known.is_fixed:
             typed = zip(layer.inputs, arrays, strict=True)
-            layer.infer(*(None if each is None else type_of(array, self.types[each]) for each, array in typed))
+            layer.infer(*(None if tensor is None else type_of(array, self.types[tensor]) for tensor, array in typed))
         if not layer.draws:
             return layer.evaluate(*arrays)
         trips = (at[loop] for loop in self.scopes.chain_of(layer.outputs[0]))

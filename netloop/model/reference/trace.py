@@ -128,8 +128,8 @@ class LazySequence:
         self._tensor = tensor
         self._chain = interpreter.scopes.chain_of(tensor)
         self.name = tensor.name
-        self.loops = tuple(each.name for each in self._chain)
-        self.computed: list[Any] = [each[0] if len(each) == 1 else each for each in computed]
+        self.loops = tuple(loop.name for loop in self._chain)
+        self.computed: list[Any] = [entry[0] if len(entry) == 1 else entry for entry in computed]
 
     @property
     def value(self) -> Array:
@@ -166,8 +166,8 @@ class LazySequence:
         """The elements that the outputs needed, by iterations, except those past the last iteration of a loop, and past
         ``max_trips``.
         """
-        at = [each if isinstance(each, tuple) else (each,) for each in self.computed]
-        return {each: self[each] for each in at if self._is_trip(each)}
+        at = [value if isinstance(value, tuple) else (value,) for value in self.computed]
+        return {entry: self[entry] for entry in at if self._is_trip(entry)}
 
     def _is_trip(self, trips: tuple[int, ...]) -> bool:
         at: Trips = {}
@@ -181,7 +181,7 @@ class LazySequence:
         return True
 
     def _range(self, index: slice, loop: ILoop, at: Trips) -> range:
-        forward = all(each is None or operator.index(each) >= 0 for each in (index.start, index.stop, index.step))
+        forward = all(value is None or operator.index(value) >= 0 for value in (index.start, index.stop, index.step))
         most = operator.index(index.stop) if forward and index.stop is not None else None
         return range(self._interpreter.trips(loop, at, most))[index]
 
@@ -256,12 +256,12 @@ def _find(wanted: T | str, known: Collection[T], kind: str) -> T:
         if wanted not in known:
             raise InputError(Finding("NL610", f"{kind} {wanted.name!r} was not in the network when it was traced"))
         return wanted
-    found = [each for each in known if each.name == wanted]
+    found = [t for t in known if t.name == wanted]
     if len(found) == 1:
         return found[0]
     if found:
         what = f"{len(found)} {kind}s are called {wanted!r}"
         fix = f"pass the {kind} itself, or give each {kind} a name of its own"
         raise InputError(Finding("NL610", what, why=reason("NL610"), fix=fix))
-    hint = did_you_mean(wanted, [each.name for each in known])
+    hint = did_you_mean(wanted, [t.name for t in known])
     raise InputError(Finding("NL610", f"the network has no {kind} {wanted!r}", fix=hint))

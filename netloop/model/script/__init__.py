@@ -67,7 +67,7 @@ def to_script(
     if module not in ("netloop", "tensorrt"):
         raise ValueError(f"module must be 'netloop' or 'tensorrt', not {module!r}")
     findings = check(network, "tensorrt" if module == "tensorrt" else None)
-    errors = [each for each in findings if each.severity is Severity.ERROR and each.code not in SLOWER]
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR and finding.code not in SLOWER]
     if errors:
         raise NetworkError(*errors)
     writer = ScriptWriter(network, ASSUMED if module == "tensorrt" else frozenset())

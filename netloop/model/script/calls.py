@@ -65,7 +65,7 @@ class Method(NamedTuple):
     def arguments(self, layer: ILayer) -> list[Any]:
         """The arguments with which the method adds a layer like this one: tensors and attributes."""
         inputs = iter(layer.inputs)
-        return [self._argument(each, layer, inputs) for each in self.parameters]
+        return [self._argument(parameter, layer, inputs) for parameter in self.parameters]
 
     def _argument(self, parameter: Parameter, layer: ILayer, inputs: Any) -> Any:
         if parameter.tensors == 1:
@@ -89,7 +89,7 @@ def methods() -> dict[type[ILayer], list[Method]]:
                 hints = get_type_hints(function, include_extras=True)
                 made = hints.pop("return")
                 if made is not IAttention:  # which is two layers
-                    parameters = (Parameter(each, _tensors(hint)) for each, hint in hints.items())
+                    parameters = (Parameter(name, _tensors(hint)) for name, hint in hints.items())
                     found.setdefault(made, []).append(Method(owner, name, tuple(parameters)))
     return found
 

@@ -85,8 +85,8 @@ def _parts(
         yield WEIGHTS.format(file=file)
     if weights.are_packed:
         yield KEPT + PACKED
-    if any("named(" in each for each in lines):
+    if any("named(" in line for line in lines):
         yield NAMED
-    if any("plugin(" in each for each in lines):
+    if any("plugin(" in line for line in lines):
         yield PLUGIN
-    yield BUILD.format(flags=network.flags, statements="\n".join(f"    {each}".rstrip() for each in lines))
+    yield BUILD.format(flags=network.flags, statements="\n".join(f"    {line}".rstrip() for line in lines))

@@ -75,7 +75,7 @@ class Weights(dict[str, Array]):
     @property
     def are_packed(self) -> bool:
         """Whether the script has to read packed bytes."""
-        return any(each.startswith("packed(") for each in self._texts.values())
+        return any(text.startswith("packed(") for text in self._texts.values())
 
     def expression(self, array: Array, name: str) -> str:
         """Return an expression of an array, which is called ``name`` if it is new; a small one has its elements."""

@@ -46,7 +46,7 @@ class ScriptWriter:
         self._left_out = left_out
         self._network = network
         self._names = Names()
-        self._layers_named = Counter(each.name for each in network.layers)
+        self._layers_named = Counter(layer.name for layer in network.layers)
         self._lines: list[str] = []
         self._made = INetworkDefinition(None, network.flags)
         self._parts: dict[Any, Any] = {network: self._made}
@@ -64,10 +64,10 @@ class ScriptWriter:
         for layer, name in self._network.marks.names.items():
             # weights are named by their array, so even small ones are in the file
             self.weights.read(layer.weights, name)
-        for each in self._network.inputs:
-            self._add_input(each)
-        for each in in_order(self._network.layers):
-            self._add_layer(each)
+        for tensor in self._network.inputs:
+            self._add_input(tensor)
+        for layer in in_order(self._network.layers):
+            self._add_layer(layer)
         self._mark()
         return self._lines
 
@@ -124,16 +124,17 @@ class ScriptWriter:
         if isinstance(value, ITensor | ILoop | IIfConditional):
             return self._texts[value]
         if isinstance(value, list):
-            return f"[{', '.join(self._expression(each, name) for each in value)}]"
+            return f"[{', '.join(self._expression(element, name) for element in value)}]"
         if isinstance(value, IPluginV3):
             return self._plugin(value)
         return self.weights.expression(value, name) if isinstance(value, np.ndarray) else expression(value)
 
     def _plugin(self, plugin: IPluginV3) -> str:
         name, version, namespace, fields = description(plugin)
+        weights = self.weights.expression
         made = ", ".join(
-            f"trt.PluginField({each.name!r}, {self.weights.expression(each.data, each.name)}, {expression(each.type)})"
-            for each in fields
+            f"trt.PluginField({field.name!r}, {weights(field.data, field.name)}, {expression(field.type)})"
+            for field in fields
         )
         return f"plugin({name!r}, {version!r}, {namespace!r}, [{made}])"
 
@@ -150,7 +151,7 @@ class ScriptWriter:
             call = f"{self._texts[self._owner_of(layer)]}.{method.name}({self._arguments(method, layer, variable)})"
             named = self._named(layer, made, call)
             settings = self._settings(layer, made, variable)
-            waits = any(made is each for waiting in self._later.values() for each, _, _ in waiting)
+            waits = any(made is layer for waiting in self._later.values() for layer, _, _ in waiting)
             if settings or waits or layer.num_outputs > 1 or (layer.num_outputs and named != call):
                 self._lines += [f"{variable} = {named}", *settings]
                 named = variable
@@ -161,7 +162,7 @@ class ScriptWriter:
     def _arguments(self, method: Method, layer: ILayer, variable: str) -> str:
         values = zip(method.parameters, method.arguments(layer), strict=True)
         try:
-            return ", ".join(self._expression(value, f"{variable}_{each.name}") for each, value in values)
+            return ", ".join(self._expression(value, f"{variable}_{parameter.name}") for parameter, value in values)
         except ValueError as error:
             what = f"the network cannot be written as a script: the plugin of {layer.described} {error}"
             raise NetworkError(layer.finding("NL714", what)) from error.__cause__
@@ -180,12 +181,12 @@ class ScriptWriter:
         return self._network
 
     def _group(self, group: Any, groups: list[Any], kind: str) -> Any:
-        for each in groups:
-            if each not in self._parts:
-                self._parts[each] = made = getattr(self._made, f"add_{kind}")()
-                variable = self._texts[each] = self._names.of(each.name, kind.removeprefix("if_"))
-                self._lines += ["", f"{variable} = {self._named(each, made, f'network.add_{kind}()')}"]
-            if each is group:
+        for value in groups:
+            if value not in self._parts:
+                self._parts[value] = made = getattr(self._made, f"add_{kind}")()
+                variable = self._texts[value] = self._names.of(value.name, kind.removeprefix("if_"))
+                self._lines += ["", f"{variable} = {self._named(value, made, f'network.add_{kind}()')}"]
+            if value is group:
                 break
         return group
 
@@ -196,23 +197,25 @@ class ScriptWriter:
         if len(candidates) > 1:
             count = len(self._made.layers)
             differences: list[int] = []
-            for each in candidates:
-                differences.append(self._differences(layer, self._call(each, layer, owner)))
+            for candidate in candidates:
+                differences.append(self._differences(layer, self._call(candidate, layer, owner)))
                 self._made.withdraw(count)
             best = candidates[differences.index(min(differences))]
         return best, self._call(best, layer, owner)
 
     def _call(self, method: Method, layer: ILayer, owner: Any) -> ILayer:
-        arguments = [self._made_part(each) for each in method.arguments(layer)]
+        arguments = [self._made_part(argument) for argument in method.arguments(layer)]
         return getattr(self._parts[owner], method.name)(*arguments)
 
     def _made_part(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._made_part(each) for each in value]
+            return [self._made_part(element) for element in value]
         return self._parts[value] if isinstance(value, ITensor) else value
 
     def _differences(self, layer: ILayer, made: ILayer) -> int:
-        differ = [each for each in layer.ATTRIBUTES if not same(getattr(layer, each), getattr(made, each))]
+        differ = [
+            attribute for attribute in layer.ATTRIBUTES if not same(getattr(layer, attribute), getattr(made, attribute))
+        ]
         return len(differ) + len(layer.ATTRIBUTES) * len(layer.READ_ONLY & {*differ} - {"loop", "conditional"})
 
     def _settings(self, layer: ILayer, made: ILayer, variable: str) -> list[str]:
@@ -220,7 +223,10 @@ class ScriptWriter:
         before, self._lines = self._lines, []
         self._set(layer, made, ["num_ranks"], variable)
         self._set(
-            layer, made, [each for each in layer.ATTRIBUTES if each not in layer.READ_ONLY | self._left_out], variable
+            layer,
+            made,
+            [attribute for attribute in layer.ATTRIBUTES if attribute not in layer.READ_ONLY | self._left_out],
+            variable,
         )
         for index, tensor in enumerate(layer.inputs):
             present = made.inputs[index] if index < made.num_inputs else None
@@ -256,7 +262,7 @@ class ScriptWriter:
         self._parts[output] = made
         self._parts.update(zip(layer.outputs, made.input_layer.outputs, strict=True))
         variable = self._texts[output] = self._variable(output)
-        arguments = ", ".join(self._expression(each, "") for each in [*layer.inputs, *values])
+        arguments = ", ".join(self._expression(tensor, "") for tensor in [*layer.inputs, *values])
         call = self._named(attention, made, f"network.add_attention_v2({arguments})")
         self._lines.append(f"{variable} = {call}")
 
@@ -275,10 +281,10 @@ class ScriptWriter:
     def _mark(self) -> None:
         network, marks = self._network, self._network.marks
         self._lines.append("")
-        for each in network.outputs:
-            method = "mark_output_for_shapes" if each in marks.shapes else "mark_output"
-            self._lines.append(f"network.{method}({self._texts[each]})")
-        self._lines += [f"network.mark_debug({self._texts[each]})" for each in marks.debug]
+        for tensor in network.outputs:
+            method = "mark_output_for_shapes" if tensor in marks.shapes else "mark_output"
+            self._lines.append(f"network.{method}({self._texts[tensor]})")
+        self._lines += [f"network.mark_debug({self._texts[tensor]})" for tensor in marks.debug]
         if marks.unfused:
             self._lines.append("network.mark_unfused_tensors_as_debug_tensors()")
         named = {id(layer.weights): (layer, name) for layer, name in marks.names.items()}
@@ -305,7 +311,7 @@ def in_order(layers: Iterable[ILayer]) -> Iterator[ILayer]:
         waiting = [layer]
         while waiting:
             present = waiting[-1]
-            missing = [each for each in _producers(present) if each not in done]
+            missing = [producer for producer in _producers(present) if producer not in done]
             if missing and present not in done:
                 waiting += missing
                 continue
@@ -318,4 +324,4 @@ def in_order(layers: Iterable[ILayer]) -> Iterator[ILayer]:
 def _producers(layer: ILayer) -> list[ILayer]:
     added_by = methods().get(type(layer))
     tensors = layer.inputs[: added_by[0].num_tensors] if added_by else layer.inputs
-    return [each.producer for each in tensors if each is not None and each.producer is not None]
+    return [tensor.producer for tensor in tensors if tensor is not None and tensor.producer is not None]

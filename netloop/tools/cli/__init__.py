@@ -88,7 +88,7 @@ def parser_for(command: str) -> argparse.ArgumentParser:
 
 def _command(words: Sequence[str]) -> str:
     """The command among some arguments; the empty string if there is none."""
-    found = next((each for each in words if not each.startswith("-")), "")
+    found = next((word for word in words if not word.startswith("-")), "")
     # argcomplete passes the line that is typed
     return os.environ["COMP_LINE"].partition(" ")[2].split(" ")[0] if _is_completing() else found
 

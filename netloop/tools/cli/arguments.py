@@ -108,13 +108,13 @@ def shapes(text: str) -> dict[str, tuple[int, ...]]:
     Raises:
         argparse.ArgumentTypeError: the text has another form.
     """
-    return dict(_shape(each) for each in text.split(","))
+    return dict(_shape(word) for word in text.split(","))
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, colon, dims = text.rpartition(":")
     lengths = [] if dims == SCALAR else dims.split("x")
-    if not (colon and name and all(each.isdecimal() for each in lengths)):
+    if not (colon and name and all(length.isdecimal() for length in lengths)):
         raise argparse.ArgumentTypeError(f"{text!r} is no shape of an input, such as x:1x3x224x224 or n:{SCALAR}")
     return name.strip("'\""), tuple(map(int, lengths))
 
@@ -126,7 +126,7 @@ def ranges(text: str) -> list[tuple[str, tuple[float, float]]]:
     Raises:
         argparse.ArgumentTypeError: the text has another form.
     """
-    return [_range(each) for each in BRACKETS.sub(r"\1:\2", text).split(",")]
+    return [_range(word) for word in BRACKETS.sub(r"\1:\2", text).split(",")]
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:
@@ -198,9 +198,9 @@ def listed_in(known: Sequence[str]) -> Any:
 
     def split(text: str) -> list[str]:
         words = text.split(",")
-        for each in words:
-            if each not in known:
-                raise argparse.ArgumentTypeError(f"{each!r} is none of {', '.join(known)}")
+        for word in words:
+            if word not in known:
+                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(known)}")
         return words
 
     return split

@@ -54,8 +54,8 @@ def add_to(commands: Any) -> None:
 
 
 def _percentiles(text: str) -> list[float]:
-    numbers = [arguments.tolerance(each) for each in text.split(",")]
-    if not all(each <= 100 for each in numbers):
+    numbers = [arguments.tolerance(word) for word in text.split(",")]
+    if not all(number <= 100 for number in numbers):
         raise argparse.ArgumentTypeError(f"{text!r} has a number above 100")
     return numbers
 
@@ -69,8 +69,8 @@ def run(given: argparse.Namespace) -> int:
     arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
     loops = on_demand.iterations.made(network, arrays, given.max_trips)
     engine = models.engine(given.model, network, tune=given.tune and arrays, timing_cache=given.timingCacheFile)
-    for each in engine.trials:
-        print(f"timed {each}")
+    for trial in engine.trials:
+        print(f"timed {trial}")
     calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}
     for name in given.against:
         call = _call(name, given.model, network, arrays)

@@ -33,10 +33,12 @@ def run(given: argparse.Namespace) -> int:
     """Run the command; 1 if there are errors."""
     layers, findings = _findings(given)
     if given.json:
-        print(json.dumps([each.as_json() for each in findings], indent=2))
+        print(json.dumps([finding.as_json() for finding in findings], indent=2))
     else:
-        print(*(coloured(each, sys.stdout) for each in findings), _summary(given.model, layers, findings), sep="\n")
-    return 1 if any(each.severity is trt.FindingSeverity.ERROR for each in findings) else 0
+        print(
+            *(coloured(finding, sys.stdout) for finding in findings), _summary(given.model, layers, findings), sep="\n"
+        )
+    return 1 if any(finding.severity is trt.FindingSeverity.ERROR for finding in findings) else 0
 
 
 def _findings(given: argparse.Namespace) -> tuple[int | None, Sequence[trt.Finding]]:
@@ -49,7 +51,7 @@ def _findings(given: argparse.Namespace) -> tuple[int | None, Sequence[trt.Findi
 
 
 def _summary(model: Path, layers: int | None, findings: Sequence[trt.Finding]) -> str:
-    severities = [each.severity.value for each in findings]
-    numbers = [counted(severities.count(each), word) for each, word in WORDS.items() if each in severities]
+    severities = [finding.severity.value for finding in findings]
+    numbers = [counted(severities.count(name), word) for name, word in WORDS.items() if name in severities]
     what = "cannot be imported" if layers is None else counted(layers, "layer")
     return f"{model}: {what}, {', '.join(numbers) or 'no findings'}"

@@ -20,17 +20,17 @@ def of_network(network: trt.INetworkDefinition) -> dict[str, Any]:
     """
     scopes, block = require_valid(network)
     steps = {step.loop: step for step in walk(block) if isinstance(step, LoopStep)}
-    constants = [each for each in network.layers if isinstance(each, trt.IConstantLayer)]
+    constants = [layer for layer in network.layers if isinstance(layer, trt.IConstantLayer)]
     return {
         "name": network.name,
-        "inputs": [_tensor(each) for each in network.inputs],
-        "outputs": [_tensor(each) for each in network.outputs],
-        "layers": [_layer(each, scopes) for each in network.layers],
-        "loops": [_loop(each, scopes, steps.get(each)) for each in network.loops],
-        "conditionals": [each.name for each in network.conditionals],
-        "weights": [{**_tensor(each.outputs[0]), "bytes": each.weights.nbytes} for each in constants],
-        "elements": sum(each.weights.size for each in constants),
-        "bytes": sum(each.weights.nbytes for each in constants),
+        "inputs": [_tensor(tensor) for tensor in network.inputs],
+        "outputs": [_tensor(tensor) for tensor in network.outputs],
+        "layers": [_layer(layer, scopes) for layer in network.layers],
+        "loops": [_loop(loop, scopes, steps.get(loop)) for loop in network.loops],
+        "conditionals": [conditional.name for conditional in network.conditionals],
+        "weights": [{**_tensor(constant.outputs[0]), "bytes": constant.weights.nbytes} for constant in constants],
+        "elements": sum(constant.weights.size for constant in constants),
+        "bytes": sum(constant.weights.nbytes for constant in constants),
     }
 
 
@@ -38,8 +38,8 @@ def of_engine(engine: trt.ICudaEngine) -> dict[str, Any]:
     """The form of each loop and what the passes changed, in the latest program of an engine."""
     strategies = engine.loop_strategies.items()
     return {
-        "strategies": [{"name": name, "strategy": each.name, "why": each.why} for name, each in strategies],
-        "passes": [{"name": each.by, "done": each.what} for each in engine.notes],
+        "strategies": [{"name": name, "strategy": strategy.name, "why": strategy.why} for name, strategy in strategies],
+        "passes": [{"name": note.by, "done": note.what} for note in engine.notes],
     }
 
 
@@ -52,21 +52,21 @@ def _layer(layer: ILayer, scopes: Any) -> dict[str, Any]:
     return {
         "name": layer.name,
         "kind": layer.LABEL,
-        "inputs": [None if each is None else each.name for each in layer.inputs],
-        "outputs": [_tensor(each) for each in layer.outputs],
-        "loops": [each.name for each in chain],
+        "inputs": [None if tensor is None else tensor.name for tensor in layer.inputs],
+        "outputs": [_tensor(tensor) for tensor in layer.outputs],
+        "loops": [value.name for value in chain],
     }
 
 
 def _loop(loop: ILoop, scopes: Any, step: LoopStep | None) -> dict[str, Any]:
     around = scopes.chain_around(loop)
-    inside = [] if step is None else [each for each in layers_of(step) if each not in set(step.layers)]
-    kinds = [type(each) for each in loop.layers]
-    limits = [each for each in loop.layers if isinstance(each, trt.ITripLimitLayer)]
+    inside = [] if step is None else [layer for layer in layers_of(step) if layer not in set(step.layers)]
+    kinds = [type(layer) for layer in loop.layers]
+    limits = [layer for layer in loop.layers if isinstance(layer, trt.ITripLimitLayer)]
     return {
         "name": loop.name,
         "inside": around[-1].name if around else None,
-        "limits": [each.kind.name for each in limits],
+        "limits": [limit.kind.name for limit in limits],
         "recurrences": kinds.count(trt.IRecurrenceLayer),
         "iterators": kinds.count(trt.IIteratorLayer),
         "loop_outputs": kinds.count(trt.ILoopOutputLayer),

@@ -65,7 +65,7 @@ def _difference(given: argparse.Namespace, network: Any, arrays: Any) -> tuple[A
         text = str(difference or f"no tensor differs from {given.against}")
     if difference is None:
         return None, text
-    named = (each for layer in network.layers for each in layer.outputs if each.name == difference.tensor)
+    named = (tensor for layer in network.layers for tensor in layer.outputs if tensor.name == difference.tensor)
     return next(named), text
 
 
@@ -74,24 +74,24 @@ def _outputs_agree(given: argparse.Namespace, network: Any, arrays: Any) -> bool
     engine = models.engine(given.model, network)
     expected = trt.peers.peer(given.against, network, given.model)(arrays)
     found = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, given.rtol, given.atol)
-    for each in found:
-        if each.caution:
-            print(each)
-        if not each.agrees:
-            print(f"{each}, when no other tensors are outputs: what they fuse makes the difference")
-    return all(each.agrees for each in found)
+    for agreement in found:
+        if agreement.caution:
+            print(agreement)
+        if not agreement.agrees:
+            print(f"{agreement}, when no other tensors are outputs: what they fuse makes the difference")
+    return all(agreement.agrees for agreement in found)
 
 
 def _tell(given: argparse.Namespace, part: Any) -> None:
     if part is None:
         print("no part of the network differs by itself")
         return
-    layers = [each for each in part.network.layers if not isinstance(each, trt.IConstantLayer)]
+    layers = [layer for layer in part.network.layers if not isinstance(layer, trt.IConstantLayer)]
     print(f"\nthe smallest part that differs has {models.counted(len(layers), 'layer')}, constants left out:")
-    print(*(f"  {each.where}" for each in layers[:MOST]), sep="\n")
+    print(*(f"  {layer.where}" for layer in layers[:MOST]), sep="\n")
     if len(layers) > MOST:
         print(f"  ... and {len(layers) - MOST} more")
-    print(*(f"  {each}" for each in part.found), sep="\n")
+    print(*(f"  {value}" for value in part.found), sep="\n")
     if given.output is None:
         print("--output part.onnx would write it, and its inputs", file=sys.stderr)
         return

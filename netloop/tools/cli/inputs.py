@@ -40,7 +40,7 @@ def arrays_for(
     Raises:
         Misuse: an input is unknown, or a file, a value, a shape or a range does not fit.
     """
-    limits, named = dict(ranges), {each.name: each for each in network.inputs}
+    limits, named = dict(ranges), {tensor.name: tensor for tensor in network.inputs}
     for argument, names in (("--shapes", shapes), ("--range", limits)):
         for name in names:
             _input(named, name, argument) if name else None
@@ -49,9 +49,9 @@ def arrays_for(
         raise Misuse("--shapes are for random inputs, and --inputs has arrays with shapes")
     if any(found.is_whole or name in found.arrays for name in limits):
         raise Misuse("--range is for random inputs, and --inputs has their numbers")
-    missing = [] if found.is_whole else [each for each in network.inputs if each.name not in found.arrays]
+    missing = [] if found.is_whole else [tensor for tensor in network.inputs if tensor.name not in found.arrays]
     if found.arrays and missing:
-        says = ", ".join(repr(each.name) for each in missing)
+        says = ", ".join(repr(tensor.name) for tensor in missing)
         print(f"note: random inputs: {says}; --inputs {missing[0].name}=... gives one", file=sys.stderr)
     return found.arrays | _random(network, missing, shapes, limits, seed)
 
@@ -85,13 +85,13 @@ class Given(NamedTuple):
 def _given(named: Mapping[str, trt.ITensor], given: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> Given:
     written, files, is_whole = dict[str, Any](), dict[str, Any](), False
     # trtexec has commas between files
-    for each in (part for text in given for part in ([text] if Path(text).exists() else _parts(text))):
-        name, equals, value = each.partition("=")
-        if each.endswith(".npz"):
-            files |= _read(Path(each))
+    for word in (part for text in given for part in ([text] if Path(text).exists() else _parts(text))):
+        name, equals, value = word.partition("=")
+        if word.endswith(".npz"):
+            files |= _read(Path(word))
             is_whole = True
-        elif not equals or Path(each).exists():
-            files |= _of_file(named, each)
+        elif not equals or Path(word).exists():
+            files |= _of_file(named, word)
         else:
             tensor = _input(named, name.strip("'\""), "--inputs")
             if value.endswith(".npy"):
@@ -175,7 +175,7 @@ def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[in
     Raises:
         Misuse: an input is unknown or no tensor, or a shape does not fit.
     """
-    named = {each.name: each for each in network.inputs}
+    named = {tensor.name: tensor for tensor in network.inputs}
     for name in shapes:
         _input(named, name, "--shapes")
     return {tensor.name: shape for tensor, shape in _shapes(network.inputs, shapes).items()}
@@ -183,7 +183,7 @@ def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[in
 
 def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Sequence[int]]) -> dict[trt.ITensor, tuple[int, ...]]:
     """The shapes of some inputs, with a note about lengths that nobody chose."""
-    found = {each: shape_of(each, shapes.get(each.name)) for each in tensors}
+    found = {tensor: shape_of(tensor, shapes.get(tensor.name)) for tensor in tensors}
     chosen = [
         f"{tensor.name}:{'x'.join(map(str, shape))}"
         for tensor, shape in found.items()

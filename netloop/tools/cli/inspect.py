@@ -54,21 +54,21 @@ def _lines(model: str, found: dict[str, Any]) -> Iterator[str]:
     yield f"{model}: {found['name']!r}, {counted(len(found['layers']), 'layer')}; weights: {sizes}"
     for side in ("inputs", "outputs"):
         yield f"{side}:"
-        yield from (f"  {each['name']}: {each['type']}" for each in found[side])
-    kinds = Counter(each["kind"] for each in found["layers"])
+        yield from (f"  {value['name']}: {value['type']}" for value in found[side])
+    kinds = Counter(value["kind"] for value in found["layers"])
     yield "layers by kind:"
     yield "  " + ", ".join(
-        f"{number} {kind}" for kind, number in sorted(kinds.items(), key=lambda each: (-each[1], each[0]))
+        f"{number} {kind}" for kind, number in sorted(kinds.items(), key=lambda entry: (-entry[1], entry[0]))
     )
     if found["loops"]:
         yield "loops:"
-        yield from (_loop(each) for each in found["loops"])
+        yield from (_loop(value) for value in found["loops"])
     if found["conditionals"]:
         yield f"conditionals: {', '.join(map(repr, found['conditionals']))}"
-    largest = sorted(found["weights"], key=lambda each: -each["bytes"])[:LARGEST]
+    largest = sorted(found["weights"], key=lambda value: -value["bytes"])[:LARGEST]
     if largest:
         yield "largest weights:"
-        yield from (f"  {each['name']}: {each['type']}, {each['bytes']:,} bytes" for each in largest)
+        yield from (f"  {value['name']}: {value['type']}, {value['bytes']:,} bytes" for value in largest)
     yield from _engine_lines(found)
 
 
@@ -82,8 +82,8 @@ def _loop(loop: dict[str, Any]) -> str:
 def _engine_lines(found: dict[str, Any]) -> Iterator[str]:
     if "strategies" not in found:
         return
-    for each in found["strategies"]:
-        yield f"loop {each['name']!r} runs as {each['strategy']}: {each['why']}"
+    for value in found["strategies"]:
+        yield f"loop {value['name']!r} runs as {value['strategy']}: {value['why']}"
     yield "what passes changed:" if found["passes"] else "no pass changed anything"
-    for each in found["passes"]:
-        yield f"  {each['name']}: {each['done']}"
+    for value in found["passes"]:
+        yield f"  {value['name']}: {value['done']}"

@@ -33,31 +33,31 @@ def made(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trips: 
     except trt.NetworkError:
         return []
     except trt.ExecutionError as error:
-        if not any(each.code == ENDLESS for each in error.findings):
+        if not any(finding.code == ENDLESS for finding in error.findings):
             # iterations that no output needs may fail
             print(f"note: the iterations of loops are not counted: {error.findings[0].what}", file=sys.stderr)
             return []
         fix = f"allow more with {MOST}, give it other --inputs, or correct the limit that should have ended it"
-        findings = (replace(each, fix=fix) if each.code == ENDLESS else each for each in error.findings)
+        findings = (replace(finding, fix=fix) if finding.code == ENDLESS else finding for finding in error.findings)
         raise trt.ExecutionError(*findings) from None
-    for each in counts:
-        if not each.iterations:
+    for count in counts:
+        if not count.iterations:
             print(
-                f"warning: {_named(each)} makes no iteration, so nothing in it is run{_advice(each)}", file=sys.stderr
+                f"warning: {_named(count)} makes no iteration, so nothing in it is run{_advice(count)}", file=sys.stderr
             )
     return counts
 
 
 def lines_of(counts: Sequence[TripCount]) -> Iterator[str]:
     """A line for each loop."""
-    for each in counts:
-        noun = "iteration" if each.iterations == 1 else "iterations"
-        yield f"{_named(each)}: {each.iterations} {noun}{' in all' if each.inside else ''}"
+    for count in counts:
+        noun = "iteration" if count.iterations == 1 else "iterations"
+        yield f"{_named(count)}: {count.iterations} {noun}{' in all' if count.inside else ''}"
 
 
 def records_of(counts: Sequence[TripCount]) -> list[dict[str, Any]]:
     """A record for each loop, for JSON."""
-    return [{"name": each.loop.name, "inside": [*each.inside], "iterations": each.iterations} for each in counts]
+    return [{"name": count.loop.name, "inside": [*count.inside], "iterations": count.iterations} for count in counts]
 
 
 def _named(count: TripCount) -> str:
@@ -68,5 +68,5 @@ def _named(count: TripCount) -> str:
 def _advice(count: TripCount) -> str:
     """The inputs with which a loop may run."""
     limits = (count.loop.limit(kind) for kind in TripLimit)
-    behind = {each.name for limit in limits if limit is not None for each in inputs_behind(limit.tensor(0))}
+    behind = {tensor.name for limit in limits if limit is not None for tensor in inputs_behind(limit.tensor(0))}
     return f": give {' or '.join(f'--inputs {name}=...' for name in sorted(behind))}" if behind else ""

@@ -42,16 +42,16 @@ def _arguments(
     file: Path, function: Callable[..., Any], examples: Any, shapes: Mapping[str, Sequence[int]]
 ) -> list[Any]:
     parameters = [*inspect.signature(function).parameters]
-    unknown = [each for each in shapes if each not in parameters]
+    unknown = [shape for shape in shapes if shape not in parameters]
     if unknown:
         raise Misuse(f"{function.__name__}() of {file} has no parameter {', '.join(unknown)}")
     given = list(examples) if isinstance(examples, tuple | list) else [examples]
     if examples is None or (len(given) != len(parameters) and shapes.keys() >= {*parameters}):
-        missing = [each for each in parameters if each not in shapes]
+        missing = [parameter for parameter in parameters if parameter not in shapes]
         if missing:
             advice = f"write {EXAMPLES} = (...) in the file, or give --shapes {missing[0]}:2x3"
             raise Misuse(f"{file} has no example of {', '.join(missing)}; {advice}")
-        return [jax.ShapeDtypeStruct(tuple(shapes[each]), np.float32) for each in parameters]
+        return [jax.ShapeDtypeStruct(tuple(shapes[parameter]), np.float32) for parameter in parameters]
     _require_fitting(file, function, given)
     for number, (parameter, example) in enumerate(zip(parameters, given, strict=False)):
         if parameter in shapes:
@@ -65,6 +65,6 @@ def _require_fitting(file: Path, function: Callable[..., Any], examples: list[An
     try:
         signature.bind(*examples)
     except TypeError as error:
-        shapes = ",".join(f"{each}:2x3" for each in signature.parameters)
+        shapes = ",".join(f"{parameter}:2x3" for parameter in signature.parameters)
         takes = f"{EXAMPLES} of {file} has {len(examples)}, and {function.__name__}{signature} {error}"
         raise Misuse(f"{takes}; give the shapes of all its arguments: --shapes {shapes}") from None

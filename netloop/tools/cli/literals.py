@@ -28,7 +28,7 @@ def array(tensor: trt.ITensor, text: str, shape: Sequence[int]) -> Array:
         shape, values = tuple(shape), [value]
     else:
         shape, values = _flat(tensor, text, value)
-    wrong = [each for each in values if not _fits(tensor, each)]
+    wrong = [value for value in values if not _fits(tensor, value)]
     if wrong:
         raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --inputs has {wrong[0]!r} for it")
     dtype = object if tensor.type.is_string else tensor.type.dtype
@@ -50,12 +50,12 @@ def _value(tensor: trt.ITensor, text: str) -> Any:
 def _flat(tensor: trt.ITensor, text: str, value: list[Any]) -> tuple[tuple[int, ...], list[Any]]:
     """The shape and the elements of nested lists."""
     shape, values = [len(value)], value
-    while any(isinstance(each, list) for each in values):
-        lengths = {len(each) if isinstance(each, list) else -1 for each in values}
+    while any(isinstance(value, list) for value in values):
+        lengths = {len(value) if isinstance(value, list) else -1 for value in values}
         if len(lengths) > 1:
             raise Misuse(f"the lists of {text!r} for input {tensor.name!r} have different lengths")
         shape.append(*lengths)
-        values = [item for each in values for item in each]
+        values = [item for value in values for item in value]
     # an empty list has as many axes as the input
     shape += [length if length >= 0 else 0 for length in tensor.type.shape[len(shape) :]] if not values else []
     if not agree(tuple(shape), tensor.type.shape):

@@ -44,8 +44,8 @@ def records_of(outputs: Mapping[str, Any]) -> list[dict[str, Any]]:
         numbers = array.astype(np.float64) if array.dtype.kind not in "OTUb" else np.empty(0)
         finite = numbers[np.isfinite(numbers)]
         if array.size <= VALUES:
-            record["values"] = [each if isinstance(each, bool | int | str) else in_json(each)
-                                for each in array.reshape(-1).tolist()]  # fmt: skip
+            record["values"] = [number if isinstance(number, bool | int | str) else in_json(number)
+                                for number in array.reshape(-1).tolist()]  # fmt: skip
         if finite.size:
             record |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
         made.append(record | {"not_finite": numbers.size - finite.size})
@@ -80,7 +80,7 @@ def _arrays(outputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from _arrays({f"{name}.keys": np.asarray([*value]), f"{name}.values": np.asarray([*value.values()])})
         elif isinstance(value, list):
             items: list[Any] = value
-            yield from _arrays({f"{name}.{number}": each for number, each in enumerate(items)})
+            yield from _arrays({f"{name}.{number}": value for number, value in enumerate(items)})
         elif value is not None:
             yield name, np.asarray(value)
 
@@ -88,7 +88,7 @@ def _arrays(outputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _numbers(array: Any) -> str:
     """What the elements are: all of them if they are few, else the least, the mean and the greatest."""
     if array.size <= VALUES:
-        return f" = {', '.join(str(each) for each in array.reshape(-1).tolist())}" if array.size else ""
+        return f" = {', '.join(str(number) for number in array.reshape(-1).tolist())}" if array.size else ""
     if array.dtype.kind in "OTUb":
         return ""
     numbers = array.astype(np.float64)

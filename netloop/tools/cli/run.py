@@ -48,14 +48,19 @@ def run(given: argparse.Namespace) -> int:
         print(*on_demand.outputs.lines_of(found), *on_demand.iterations.lines_of(loops), sep="\n")
     if given.output is not None:
         on_demand.outputs.save(found, given.output)
-    comparisons = {each: _compared(each, given, network, arrays, found) for each in given.compare}
+    comparisons = {value: _compared(value, given, network, arrays, found) for value in given.compare}
     if given.json:
         records = {
-            name: None if each is None else [one.as_json() for one in each] for name, each in comparisons.items()
+            name: None if comparison is None else [one.as_json() for one in comparison]
+            for name, comparison in comparisons.items()
         }
         outputs, counts = on_demand.outputs.records_of(found), on_demand.iterations.records_of(loops)
         print(json.dumps({"outputs": outputs, "loops": counts, "comparisons": records}, indent=2))
-    return 0 if all(each is not None and all(one.agrees for one in each) for each in comparisons.values()) else 1
+    return (
+        0
+        if all(comparison is not None and all(one.agrees for one in comparison) for comparison in comparisons.values())
+        else 1
+    )
 
 
 def _compared(name: str, given: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any, found: Any) -> Any:
@@ -68,5 +73,5 @@ def _compared(name: str, given: argparse.Namespace, network: trt.INetworkDefinit
         return None
     agreements = trt.peers.agreements(found, on_demand.outputs.as_numpy(expected), given.rtol, given.atol)
     if not given.json:
-        print(f"\nnetloop and {name}:", *(f"  {each}" for each in agreements), sep="\n")
+        print(f"\nnetloop and {name}:", *(f"  {agreement}" for agreement in agreements), sep="\n")
     return agreements

@@ -126,7 +126,7 @@ def states(text: str) -> dict[str, str]:
     Raises:
         argparse.ArgumentTypeError: the text has another form.
     """
-    pairs = [each.partition("=") for each in text.split(",")]
+    pairs = [word.partition("=") for word in text.split(",")]
     if not all(before and after for before, _, after in pairs):
         raise argparse.ArgumentTypeError(f"{text!r} are no states and their next values, such as h0=h0n,c0=c0n")
     return {before: after for before, _, after in pairs}
@@ -138,7 +138,7 @@ def sizes(text: str) -> list[int]:
     Raises:
         argparse.ArgumentTypeError: the text has another form.
     """
-    found = [arguments.natural(each) for each in text.split(",")]
+    found = [arguments.natural(word) for word in text.split(",")]
     if 0 in found:
         raise argparse.ArgumentTypeError(f"{text!r} has a size of 0")
     return found

@@ -54,23 +54,23 @@ def in_turns(calls: Mapping[str, Callable[[], Any]], iterations: int, duration: 
 
 def lines_of(times: Times, percentiles: Sequence[float]) -> Iterator[str]:
     """A table of the times in milliseconds, and the ratio to each other system."""
-    heads = ["median", "mean", "min", "max", *(f"{each:g}%" for each in percentiles)]
+    heads = ["median", "mean", "min", "max", *(f"{percentile:g}%" for percentile in percentiles)]
     width = max(map(len, times))
     turns = len(times[FIRST])
     yield f"{turns} calls{' each, in turns' if len(times) > 1 else ''}; times in ms"
-    yield " " * width + "".join(f"{each:>11}" for each in [*heads, "per second"])
+    yield " " * width + "".join(f"{head:>11}" for head in [*heads, "per second"])
     for name, calls in times.items():
-        numbers = 1e3 * np.array([each.took for each in calls])
+        numbers = 1e3 * np.array([call.took for call in calls])
         row = [np.median(numbers), numbers.mean(), numbers.min(), numbers.max(), *np.percentile(numbers, percentiles)]
         rate = 1e3 / numbers.mean()
-        yield f"{name:<{width}}" + "".join(f"{each:>11.4g}" for each in [*row, rate])
+        yield f"{name:<{width}}" + "".join(f"{value:>11.4g}" for value in [*row, rate])
     for name in times:
         if name != FIRST:
             yield _ratio(name, times)
 
 
 def _ratio(name: str, times: Times) -> str:
-    mine, theirs = (np.array([each.took for each in times[each_name]]) for each_name in (FIRST, name))
+    mine, theirs = (np.array([call.took for call in times[each_name]]) for each_name in (FIRST, name))
     low, median, high = np.quantile(mine / theirs, [0.25, 0.5, 0.75])
     return f"{FIRST} / {name}: {median:.3g} (median of the ratios of the turns; quartiles {low:.3g} and {high:.3g})"
 
@@ -80,19 +80,19 @@ def as_records(times: Times) -> list[dict[str, Any]]:
     return [
         {
             "system": name,
-            "startComputeMs": 1e3 * each.began,
-            "endComputeMs": 1e3 * (each.began + each.took),
-            "computeMs": 1e3 * each.took,
-            "latencyMs": 1e3 * each.took,
+            "startComputeMs": 1e3 * call.began,
+            "endComputeMs": 1e3 * (call.began + call.took),
+            "computeMs": 1e3 * call.took,
+            "latencyMs": 1e3 * call.took,
         }
         for name, calls in times.items()
-        for each in calls
+        for call in calls
     ]
 
 
 def profile(model: str, calls: Sequence[Call], phases: Mapping[str, float]) -> list[dict[str, Any]]:
     """The times of a model, with the keys of trtexec's ``--exportProfile``; XLA fuses layers, so it is one layer."""
-    numbers = 1e3 * np.array([each.took for each in calls])
+    numbers = 1e3 * np.array([call.took for call in calls])
     whole = {"name": model, "timeMs": float(numbers.sum()), "averageMs": float(numbers.mean())}
     built = {name: 1e3 * seconds for name, seconds in phases.items() if name != "call"}
     return [

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
 def run_notebook(path: Path) -> None:
     """Run the cells of a notebook in order, without lines for the notebook's own shell (``%`` and ``!``)."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    lines = [line for each in cells if each["cell_type"] == "code" for line in "".join(each["source"]).splitlines()]
+    lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
     with TemporaryDirectory() as folder:
         script = Path(folder, f"{path.stem}.py")
         kept = (line for line in lines if not line.lstrip().startswith(("%", "!")))

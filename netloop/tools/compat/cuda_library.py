@@ -18,8 +18,10 @@ class CudartLibrary:
         function = getattr(cuda_runtime, name)
 
         def call(*arguments: Any) -> int:
-            targets = [each._obj for each in arguments if hasattr(each, "_obj")]
-            given = [getattr(each, "value", each) or 0 for each in arguments if not hasattr(each, "_obj")]
+            targets = [argument._obj for argument in arguments if hasattr(argument, "_obj")]
+            given = [
+                getattr(argument, "value", argument) or 0 for argument in arguments if not hasattr(argument, "_obj")
+            ]
             status, *results = function(*given)
             for target, result in zip(targets, results, strict=True):
                 target.value = result

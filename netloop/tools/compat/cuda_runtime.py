@@ -59,7 +59,7 @@ class cudaDeviceProp:
     """The properties of the device."""
 
     name = b"host memory, by netloop"
-    major, minor = (ATTRIBUTES[each] for each in (75, 76))
+    major, minor = (ATTRIBUTES[number] for number in (75, 76))
     multiProcessorCount = ATTRIBUTES[16]
     totalGlobalMem = free_and_total()[1]
 

@@ -61,7 +61,7 @@ class Blocks:
             InvalidAddress: it is not in one block.
         """
         self.check(address, size)
-        begin = max(each for each in self._blocks if each <= address)
+        begin = max(block for block in self._blocks if block <= address)
         return self._blocks[begin][address - begin : address - begin + size]
 
 

@@ -37,9 +37,9 @@ class NetloopRunner(BaseRunner):
     def get_input_metadata_impl(self) -> TensorMetadata:
         """The names, element types and shapes of the inputs; None for an open length."""
         found = TensorMetadata()
-        for each in self.engine.network.inputs:
-            shape = [None if length == UNKNOWN else length for length in each.shape]
-            found.add(each.name, DataType.from_dtype(np.dtype(nptype(each.dtype)), "numpy"), shape)
+        for tensor in self.engine.network.inputs:
+            shape = [None if length == UNKNOWN else length for length in tensor.shape]
+            found.add(tensor.name, DataType.from_dtype(np.dtype(nptype(tensor.dtype)), "numpy"), shape)
         return found
 
     @util.check_called_by("infer")

@@ -157,8 +157,10 @@ class Assembly:
         hidden.set_input(1, after.hidden)
         rows = loop.add_loop_output(after.hidden, trt.LoopOutput.CONCATENATE)
         rows.set_input(1, steps.rows)
-        last = [loop.add_loop_output(each.outputs[0], trt.LoopOutput.LAST_VALUE) for each in (hidden, memory)]
-        return self.output(rows, f"lstm{cell.number}"), LstmState(*(each.outputs[0] for each in last))
+        last = [
+            loop.add_loop_output(recurrence.outputs[0], trt.LoopOutput.LAST_VALUE) for recurrence in (hidden, memory)
+        ]
+        return self.output(rows, f"lstm{cell.number}"), LstmState(*(output.outputs[0] for output in last))
 
     def add_lstms(self, steps: LstmInput, first: LstmState) -> tuple[trt.ITensor, list[LstmWeights], list[LstmState]]:
         """All LSTM layers, each reading the one before: the rows of the last one, all weights and all last states."""
@@ -173,7 +175,7 @@ class Assembly:
 
     def stack_rows(self, vectors: Sequence[trt.ITensor]) -> trt.ITensor:
         """Vectors as the rows of a matrix."""
-        layer = self.network.add_concatenation([self.reshape(each, 1, self.model.hidden) for each in vectors])
+        layer = self.network.add_concatenation([self.reshape(vector, 1, self.model.hidden) for vector in vectors])
         layer.axis = 0
         return self.output(layer)
 
@@ -258,8 +260,8 @@ def generating_network(model: CharRnn) -> trt.INetworkDefinition:
     character = loop.add_recurrence(next_id(states[-1].hidden))
     x = make.row(embedding, character.outputs[0])
     for cell, first in zip(cells, states, strict=True):
-        recurrences = [loop.add_recurrence(each) for each in first]
-        after = make.step(cell, x, LstmState(*(each.outputs[0] for each in recurrences)))
+        recurrences = [loop.add_recurrence(tensor) for tensor in first]
+        after = make.step(cell, x, LstmState(*(recurrence.outputs[0] for recurrence in recurrences)))
         for recurrence, value in zip(recurrences, after, strict=True):
             recurrence.set_input(1, value)
         x = after.hidden
@@ -275,4 +277,4 @@ def _state_inputs(make: Assembly) -> LstmState:
 
 
 def _stacked(make: Assembly, states: Sequence[LstmState]) -> LstmState:
-    return LstmState(*(make.stack_rows(each) for each in zip(*states, strict=True)))
+    return LstmState(*(make.stack_rows(entry) for entry in zip(*states, strict=True)))

@@ -45,12 +45,12 @@ def encode(text: str) -> Array:
         what = f"the text has {'characters' if strange[1:] else 'a character'} that the model does not know: {strange}"
         why = f"the model knows these {len(VOCABULARY)}: {VOCABULARY!r}"
         raise InputError(Finding("NL703", what, why=why))
-    return np.array([VOCABULARY.index(each) for each in text], np.int32)
+    return np.array([VOCABULARY.index(character) for character in text], np.int32)
 
 
 def decode(ids: Iterable[Any]) -> str:
     """Return the text of ids."""
-    return "".join(VOCABULARY[int(each)] for each in ids)
+    return "".join(VOCABULARY[int(value)] for value in ids)
 
 
 # ---------------------------------------------------------------------- weights

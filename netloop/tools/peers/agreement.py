@@ -49,7 +49,7 @@ class Agreement:
         if self.worst is not None:
             index, expected, got = self.worst
             worst = {"index": [*index], "expected": str(expected), "got": str(got)}
-        numbers = {each: getattr(self, each) for each in ("absolute", "relative", "atol")}
+        numbers = {name: getattr(self, name) for name in ("absolute", "relative", "atol")}
         shown = {name: number if np.isfinite(number) else str(number) for name, number in numbers.items()}
         return {"name": self.name, "agrees": self.agrees, "elements": self.elements, "differing": self.differing,
                 **shown, "worst": worst, "caution": self.caution}  # fmt: skip
@@ -79,7 +79,9 @@ def agreements(
     tolerance, found = Tolerance(rtol, atol), list[Agreement]()
     for name in dict.fromkeys([*expected, *got]):
         if name not in got or name not in expected:
-            found.append(_different(name, *("an output" if name in each else "no output" for each in (expected, got))))
+            found.append(
+                _different(name, *("an output" if name in entry else "no output" for entry in (expected, got)))
+            )
             continue
         mine, theirs = dict(_parts(name, got[name])), dict(_parts(name, expected[name]))
         if mine.keys() != theirs.keys():
@@ -97,8 +99,8 @@ def _parts(name: str, value: Any) -> Iterable[tuple[str, Array]]:
         yield from [(f"{name}.keys", _array([*value.keys()])), (f"{name}.values", _array([*value.values()]))]
     elif isinstance(value, list):
         parts: list[Any] = value
-        for index, each in enumerate(parts):
-            yield from _parts(f"{name}[{index}]", each)
+        for index, part in enumerate(parts):
+            yield from _parts(f"{name}[{index}]", part)
     elif value is not None:
         yield name, _array(value)
 
@@ -148,7 +150,7 @@ def _errors(got: Array, expected: Array) -> tuple[float, float]:
     """The largest absolute and relative difference of finite numbers; 0 for what has no difference."""
     if expected.dtype.kind in "TbO":
         return 0.0, 0.0
-    a, b = (each.astype(np.float64) for each in (expected, got))
+    a, b = (array.astype(np.float64) for array in (expected, got))
     finite = np.isfinite(a) & np.isfinite(b)
     difference, size = np.abs(a[finite] - b[finite]), np.abs(a)[finite]
     with np.errstate(all="ignore"):

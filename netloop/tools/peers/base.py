@@ -32,7 +32,7 @@ class Peer(ABC):
     """The suffixes of the files that the runtime reads; the first is what netloop exports for it."""
 
     def __init__(self, network: INetworkDefinition, model: Path | None = None) -> None:
-        self._outputs = [each.name for each in network.outputs]
+        self._outputs = [tensor.name for tensor in network.outputs]
         with self._failures("refuses the model"):
             if model is not None and model.suffix.lower() in self.reads:
                 self._load(network, model)

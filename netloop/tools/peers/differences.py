@@ -76,8 +76,8 @@ def _of_export(
     copy, stacked = probed(network, _counts(wanted))
     outputs = kind(copy)(inputs)
     found: Elements = {}
-    for tensor, each in stacked.items():
-        value = outputs[each.name]
+    for tensor, output in stacked.items():
+        value = outputs[output.name]
         if isinstance(value, np.ndarray | np.generic):
             found[tensor] = {at: np.asarray(value)[(*at, ...)] for at in wanted[tensor]}
     return found, most_trips
@@ -88,9 +88,9 @@ def _wanted(
 ) -> tuple[dict[ITensor, list[Iterations]], int | None]:
     """The elements to ask for: in loops those that the reference needs, since only a run shows how many there are."""
     block = require_valid(network).block
-    here = [each for step in block.steps for each in step.writes if not isinstance(each.producer, IConstantLayer)]
+    here = [tensor for step in block.steps for tensor in step.writes if not isinstance(tensor.producer, IConstantLayer)]
     if outside or not (network.loops or network.conditionals):
-        return {each: [()] for each in here if each.type.is_tensor}, None
+        return {loop: [()] for loop in here if loop.type.is_tensor}, None
     trace = Trace(network, inputs)
     found: dict[ITensor, list[Iterations]] = {}
     for layer in network.layers:
@@ -101,7 +101,7 @@ def _wanted(
 
 
 def _counts(elements: Mapping[ITensor, Any]) -> dict[ITensor, list[int]]:
-    return {tensor: [max(each) + 1 for each in zip(*at, strict=True)] for tensor, at in elements.items()}
+    return {tensor: [max(entry) + 1 for entry in zip(*at, strict=True)] for tensor, at in elements.items()}
 
 
 def _of_file(
@@ -111,10 +111,10 @@ def _of_file(
     if model.suffix.lower() != ".onnx" or model.suffix.lower() not in kind.reads:
         return {}, None
     block = require_valid(network).block
-    named = {each.name: each for step in block.steps for each in step.writes if each.type.is_tensor}
+    named = {tensor.name: tensor for step in block.steps for tensor in step.writes if tensor.type.is_tensor}
     onnx: Any = import_module("onnx")
     proto = onnx.load(str(model))
-    outputs = {each.name for each in proto.graph.output}
+    outputs = {name.name for name in proto.graph.output}
     marked = [name for node in proto.graph.node for name in node.output if name in named]
     proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in marked if name not in outputs)
     with tempfile.TemporaryDirectory(prefix="netloop-") as folder:

@@ -28,7 +28,7 @@ class Made(Peer):
         options = onnxruntime.SessionOptions()
         options.log_severity_level = FATAL
         self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-        self._taken = {each.name for each in self._session.get_inputs()}
+        self._taken = {input_.name for input_ in self._session.get_inputs()}
 
     def _export(self, network: INetworkDefinition, file: Path) -> None:
         save(network, file, drop_assertions=True)  # which decide no output

@@ -26,10 +26,10 @@ class Made(Peer):
     def _load(self, network: INetworkDefinition, file: Path) -> None:
         core = openvino.Core()
         model: Any = core.read_model(str(file))
-        names = {each.name for each in network.inputs}
+        names = {tensor.name for tensor in network.inputs}
         # a parameter may have several names, of which netloop takes its own or one of the tensor's
         self._inputs = [
-            next((n for n in (each.node.friendly_name, *each.names) if n in names), "") for each in model.inputs
+            next((n for n in (tensor.node.friendly_name, *tensor.names) if n in names), "") for tensor in model.inputs
         ]
         self._compiled: Any = core.compile_model(model, "CPU", EXACT)
 

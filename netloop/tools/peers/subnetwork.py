@@ -97,9 +97,11 @@ class _Parts:
             number for number, step in enumerate(self._steps) if tensor.producer in set(layers_of(step))
         )
         step = self._steps[self.position]
-        self._ends = [tensor] if tensor in step.writes else [each for each in step.writes if each.type.is_tensor]
+        self._ends = [tensor] if tensor in step.writes else [tensor for tensor in step.writes if tensor.type.is_tensor]
         self._values = values_of(kind, network, inputs)
-        self._values.update((each, np.asarray(inputs[each.name])) for each in network.inputs if each.type.is_tensor)
+        self._values.update(
+            (tensor, np.asarray(inputs[tensor.name])) for tensor in network.inputs if tensor.type.is_tensor
+        )
 
     def failure(self, size: int) -> Failure | None:
         """What differs in the part of the last ``size`` steps; None if nothing does."""
@@ -107,19 +109,21 @@ class _Parts:
         part, inputs = self._part([layer for step in steps for layer in layers_of(step)])
         got = {name: _array(value) for name, value in compile(part)(inputs).items()}
         found = agreements(got, self._kind(part)(inputs), self._rtol, self._atol)
-        return None if all(each.agrees for each in found) else Failure(part, inputs, found)
+        return None if all(agreement.agrees for agreement in found) else Failure(part, inputs, found)
 
     def _part(self, layers: Sequence[ILayer]) -> tuple[INetworkDefinition, dict[str, Array]]:
         """Some layers as a network, and arrays for its inputs."""
         inside = {tensor for layer in layers for tensor in layer.outputs}
-        read = {each: None for layer in layers for each in layer.inputs if each is not None and each not in inside}
+        read = {
+            tensor: None for layer in layers for tensor in layer.inputs if tensor is not None and tensor not in inside
+        }
         copy = self._network.copy(shares_weights=True)
         vars(copy)["builder"] = None  # which has logged the warnings about the network
         for tensor in list(copy.outputs):
             copy.unmark_output(tensor)
         for tensor in self._ends:
             copy.mark_output(_copied(tensor, copy))
-        kept, arrays = {copy.layers[each.index] for each in layers}, dict[str, Array]()
+        kept, arrays = {copy.layers[layer.index] for layer in layers}, dict[str, Array]()
         for tensor in read:
             if isinstance(tensor.producer, IConstantLayer):
                 kept.add(copy.layers[tensor.producer.index])
@@ -128,7 +132,7 @@ class _Parts:
             else:
                 _cut(copy, _copied(tensor, copy), self._values[tensor], arrays, kept)
         keep(copy, kept)
-        for tensor in [each for each in copy.inputs if each.name not in arrays]:
+        for tensor in [tensor for tensor in copy.inputs if tensor.name not in arrays]:
             copy.remove_tensor(tensor)
         return copy, arrays
 
@@ -139,7 +143,7 @@ def _cut(
     """Replace a tensor by an input of the same type, or by a constant if it may decide shapes."""
     if tensor.type.is_float or tensor.type.is_string:
         name = tensor.name
-        while any(each.name == name for each in network.inputs):
+        while any(tensor.name == name for tensor in network.inputs):
             name += "'"
         made = network.add_input(name, data_type(value.dtype), value.shape)
         arrays[name] = value

@@ -53,8 +53,10 @@ def _rows(engine: ICudaEngine, inputs: Mapping[str, Any], peer: Peer) -> tuple[l
 
 def _outputs(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict[str, Any]]:
     missing = [_row(name, False, "missing") for name in ours if name not in theirs]
-    got, expected = ({name: each[name] for name in ours if name in theirs} for each in (ours, theirs))
-    return missing + [_row(each.name, each.agrees, str(each)) for each in peers.agreements(got, expected)]
+    got, expected = ({name: entry[name] for name in ours if name in theirs} for entry in (ours, theirs))
+    return missing + [
+        _row(agreement.name, agreement.agrees, str(agreement)) for agreement in peers.agreements(got, expected)
+    ]
 
 
 def _row(output: str, agrees: bool, what: str) -> dict[str, Any]:
@@ -62,5 +64,7 @@ def _row(output: str, agrees: bool, what: str) -> dict[str, Any]:
 
 
 def _node(graph: Graph, difference: Difference) -> int:
-    named = (node for layer, node in graph.of_layer.items() for each in layer.outputs if each.name == difference.tensor)
+    named = (
+        node for layer, node in graph.of_layer.items() for tensor in layer.outputs if tensor.name == difference.tensor
+    )
     return next(named, -1)

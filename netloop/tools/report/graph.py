@@ -51,7 +51,7 @@ class Graph:
         tree = region_tree(network, () if network.outputs else tuple(network.layers))
         self.undefined = tree if isinstance(tree, str) else ""
         self._place(network, Block() if isinstance(tree, str) else tree)
-        ends = [(self._end(each, "output", "exit"), each) for each in network.outputs]
+        ends = [(self._end(tensor, "output", "exit"), tensor) for tensor in network.outputs]
         for layer in network.layers:
             self._connect(layer)
         for node, tensor in ends:
@@ -66,7 +66,7 @@ class Graph:
                 continue
             for step in steps:
                 stack += self._step(step, parent)
-        rest = [LayerStep(each) for each in network.layers if each not in self.of_layer]
+        rest = [LayerStep(layer) for layer in network.layers if layer not in self.of_layer]
         if rest:
             what = "layers, nesting undefined" if self.undefined else "unused layers"
             box = self._add(-1, "section", what, box=True)
@@ -112,7 +112,7 @@ class Graph:
             if layer not in self.of_layer:
                 self._layer(layer, box)
         names = zip(("then", "else"), step.branches, strict=True)
-        return [(list(each.steps), self._add(box, "branch", name, box=True)) for name, each in names if each.steps]
+        return [(list(block.steps), self._add(box, "branch", name, box=True)) for name, block in names if block.steps]
 
     def _group(self, group: ControlFlow, kind: str, parent: int) -> int:
         box = self._add(parent, kind, group.name, box=True)
@@ -124,13 +124,13 @@ class Graph:
         name = "" if layer.name.startswith("(Unnamed Layer* ") else layer.name
         made = self._add(parent, kind_text(layer), name)
         self.of_layer[layer] = made
-        self._of_tensor.update((each, made) for each in layer.outputs)
+        self._of_tensor.update((tensor, made) for tensor in layer.outputs)
         self.nodes[made].update(
             index=layer.index,
             role=_role(layer),
             source=text(str(layer.source_location or ""), LONGEST_FIELD),
             attributes=[[name, text(value_text(getattr(layer, name)))] for name in layer.ATTRIBUTES],
-            outputs=[[text(tensor_text(each)), type_text(each)] for each in layer.outputs[:MOST_TENSORS]],
+            outputs=[[text(tensor_text(tensor)), type_text(tensor)] for tensor in layer.outputs[:MOST_TENSORS]],
             means=layer.meaning(),
         )
 
@@ -174,5 +174,5 @@ def text(value: str, most: int = LONGEST_TEXT) -> str:
 
 def loop_name(loop: ILoop, loops: list[ILoop]) -> str:
     """The key of a loop among the strategies of an engine."""
-    same = sum(each.name == loop.name for each in loops)
+    same = sum(other.name == loop.name for other in loops)
     return loop.name if same == 1 else f"{loop.name}#{loops.index(loop)}"

@@ -60,7 +60,11 @@ def page_model(
         engine, findings = _compiled(network, findings)
     graph = Graph(network)
     model: dict[str, Any] = {"summary": text(summary(network), 500), "undefined": graph.undefined}
-    model |= {"nodes": graph.nodes, "edges": graph.edges, "findings": [_finding(each, graph) for each in findings]}
+    model |= {
+        "nodes": graph.nodes,
+        "edges": graph.edges,
+        "findings": [_finding(finding, graph) for finding in findings],
+    }
     model |= {"engine": None, "run": None, "peers": []}
     if engine is not None and inputs is not None:
         model["run"] = run_values(network, trace(network, inputs, max_trips=engine.max_trips), graph)
@@ -75,7 +79,7 @@ def page_model(
 
 def _compiled(network: INetworkDefinition, findings: list[Finding]) -> tuple[ICudaEngine | None, list[Finding]]:
     """An engine if the network is valid and has outputs, and the findings, with those of the compilation."""
-    if not network.outputs or any(each.severity is Severity.ERROR for each in findings):
+    if not network.outputs or any(finding.severity is Severity.ERROR for finding in findings):
         return None, findings
     try:
         return compile(network), findings
@@ -100,10 +104,10 @@ def _engine(engine: ICudaEngine, inputs: Mapping[str, Any] | None) -> dict[str, 
         "phases": [[name, seconds] for name, seconds in phases.items()],
         "error": error,
         "scratch": engine.scratch_size,
-        "weights": sum(each.weights.nbytes for each in engine.constants),
+        "weights": sum(constant.weights.nbytes for constant in engine.constants),
         "notes": [
-            {"by": each.by, "what": text(each.what, 500), "rule": PASSES[each.by].rule if each.by in PASSES else ""}
-            for each in engine.notes
+            {"by": note.by, "what": text(note.what, 500), "rule": PASSES[note.by].rule if note.by in PASSES else ""}
+            for note in engine.notes
         ],
     }
 
@@ -116,7 +120,7 @@ def _iterations(
         counts = [] if inputs is None else trip_counts(network, inputs, max_trips)
     except NetloopError:
         return {}
-    return {each.loop: each.iterations for each in counts}
+    return {count.loop: count.iterations for count in counts}
 
 
 def _add_strategies(
@@ -128,7 +132,7 @@ def _add_strategies(
         if name not in strategies:
             continue
         found = strategies[name]
-        layers = [text(each.name) for each in batched.get(name, [])]
+        layers = [text(layer.name) for layer in batched.get(name, [])]
         for node in graph.of_group.get(loop, ()):
             graph.nodes[node]["strategy"] = {
                 "name": found.name,
@@ -142,7 +146,7 @@ def _add_notes(model: dict[str, Any], graph: Graph) -> None:
     """List with each node the notes of passes that quote the name of its layer or of one of its outputs."""
     of_name: dict[str, set[int]] = {}
     for layer, node in graph.of_layer.items():
-        for name in (layer.name, *(each.name for each in layer.outputs)):
+        for name in (layer.name, *(tensor.name for tensor in layer.outputs)):
             of_name.setdefault(name, set()).add(node)
     for group, boxes in graph.of_group.items():
         of_name.setdefault(group.name, set()).update(boxes)
@@ -158,11 +162,11 @@ def _before_and_after(engine: ICudaEngine) -> list[list[str]]:
     if after is None or max(len(after.layers), len(engine.network.layers)) > MOST_ALIGNED:
         return []
     sides = [
-        [NUMBER.sub("%", line) for line in listing(each, unused=False).splitlines()[1:]]
-        for each in (engine.network, after)
+        [NUMBER.sub("%", line) for line in listing(definition, unused=False).splitlines()[1:]]
+        for definition in (engine.network, after)
     ]
     found: list[list[str]] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, *sides, autojunk=False).get_opcodes():
         left, right = sides[0][a:b], sides[1][c:d]
-        found += [[kind, *each] for each in itertools.zip_longest(left, right, fillvalue="")]
+        found += [[kind, *entry] for entry in itertools.zip_longest(left, right, fillvalue="")]
     return found

@@ -61,5 +61,5 @@ def page_of(model: Mapping[str, Any]) -> str:
     assert mark, "the template has no place for the data"
     for word, name in PARTS.items():
         part = folder.joinpath(name).read_text(encoding="utf-8")
-        before, after = (each.replace(f"{{{{{word}}}}}", part) for each in (before, after))
+        before, after = (name.replace(f"{{{{{word}}}}}", part) for name in (before, after))
     return before + data + after

@@ -44,7 +44,7 @@ def run_values(network: INetworkDefinition, trace: Trace, graph: Graph) -> dict[
             if not elements:
                 continue
             shown.append(_summary(tensor, trace[tensor].loops, elements))
-            at = next((at for at, each in elements.items() if not _is_finite(each)), None)
+            at = next((at for at, array in elements.items() if not _is_finite(array)), None)
             if at is None or tensor not in places:
                 continue
             when = moment(places[tensor], dict(zip(scopes.chain_of(tensor), at, strict=True)))
@@ -65,7 +65,9 @@ def _elements(trace: Trace, tensor: ITensor) -> dict[tuple[int, ...], Array]:
         found = sequence.needed()
     except ExecutionError:
         return {}
-    return {at: each for at, each in found.items() if isinstance(each, np.ndarray) and each.dtype.kind not in "OUST"}
+    return {
+        at: array for at, array in found.items() if isinstance(array, np.ndarray) and array.dtype.kind not in "OUST"
+    }
 
 
 def _wide(value: Array) -> Array:
@@ -77,16 +79,16 @@ def _is_finite(value: Array) -> bool:
 
 
 def _summary(tensor: ITensor, loops: Sequence[str], elements: Mapping[tuple[int, ...], Array]) -> dict[str, Any]:
-    rows = [_wide(each) for each in elements.values()]
+    rows = [_wide(array) for array in elements.values()]
     parts = [row[np.isfinite(row)] for row in rows]
     return {
         "tensor": text(tensor.name),
-        "loops": [text(each) for each in loops],
+        "loops": [text(loop) for loop in loops],
         "trips": [list(at) for at in elements],
-        "min": [number(each.min()) if each.size else None for each in parts],
-        "mean": [number(each.mean()) if each.size else None for each in parts],
-        "max": [number(each.max()) if each.size else None for each in parts],
+        "min": [number(part.min()) if part.size else None for part in parts],
+        "mean": [number(part.mean()) if part.size else None for part in parts],
+        "max": [number(part.max()) if part.size else None for part in parts],
         "nan": [int(row.size - part.size) for row, part in zip(rows, parts, strict=True)],
-        "cells": [[number(each) for each in row[:MOST_CELLS]] for row in rows],
+        "cells": [[number(value) for value in row[:MOST_CELLS]] for row in rows],
         "size": rows[0].size,
     }

@@ -79,7 +79,7 @@ def _dims(type: TensorType) -> list[int] | None:
 
 def _to_numpy(value: Any) -> Any:
     if isinstance(value, list):
-        return [_to_numpy(each) for each in value]
+        return [_to_numpy(element) for element in value]
     if value is None:
         return None
     array = np.asarray(value)

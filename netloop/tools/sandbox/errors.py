@@ -30,8 +30,8 @@ class SandboxError(NetloopError):
         self.ended_by, self.stderr = ended_by, stderr
 
 
-TYPED = {each.__name__: each for each in (NetworkError, InputError, ExecutionError, FileFormatError, ModelError)}
-FILE_ERRORS = {each.__name__: each for each in (FileNotFoundError, IsADirectoryError, PermissionError)}
+TYPED = {kind.__name__: kind for kind in (NetworkError, InputError, ExecutionError, FileFormatError, ModelError)}
+FILE_ERRORS = {kind.__name__: kind for kind in (FileNotFoundError, IsADirectoryError, PermissionError)}
 MOST_FINDINGS = 5000
 TEXTS = ("code", "what", "where", "why", "fix")
 
@@ -41,8 +41,8 @@ def error_as_json(error: BaseException) -> dict[str, Any]:
     found: dict[str, Any] = {"class": type(error).__name__, "text": str(error)[:10_000]}
     if isinstance(error, NetloopError):
         found["findings"] = [
-            {**{name: getattr(each, name) for name in TEXTS}, "severity": each.severity.value}
-            for each in error.findings[:MOST_FINDINGS]
+            {**{name: getattr(finding, name) for name in TEXTS}, "severity": finding.severity.value}
+            for finding in error.findings[:MOST_FINDINGS]
         ]
     return found
 
@@ -76,7 +76,7 @@ def _some(findings: Any) -> list[Any]:
 
 def _finding(given: Any) -> Finding:
     texts: list[Any] = [given.get(name) for name in TEXTS] if isinstance(given, dict) else [None]
-    if not all(isinstance(each, str) for each in texts):
+    if not all(isinstance(text, str) for text in texts):
         raise ProtocolError("with a finding without texts")
     try:
         return Finding(*texts, severity=Severity(given.get("severity")))

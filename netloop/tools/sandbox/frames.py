@@ -39,7 +39,7 @@ def write_frame(stream: IO[bytes], header: Mapping[str, Any], values: Mapping[st
     forms = {name: _form(value) for name, value in values.items()}
     text = json.dumps({**header, "values": forms}).encode()
     _write(stream, len(text).to_bytes(4, "big") + text)
-    for array in (each for value in values.values() for each in arrays_of(value)):
+    for array in (array for value in values.values() for array in arrays_of(value)):
         is_text = array.dtype == STRING
         _write(stream, encoded(array) if is_text else np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     stream.flush()
@@ -85,7 +85,7 @@ def arrays_of(value: Any) -> Iterator[Array]:
 
 def _form(value: Any) -> Any:
     if isinstance(value, list):
-        return [_form(each) for each in value]
+        return [_form(element) for element in value]
     if value is None:
         return None
     size = {"bytes": len(encoded(value))} if value.dtype == STRING else {}
@@ -101,7 +101,7 @@ class _ArrayReader:
 
     def value(self, form: Any) -> Any:
         if isinstance(form, list):
-            return [self._array(each) for each in form]
+            return [self._array(value) for value in form]
         return None if form is None else self._array(form)
 
     def _array(self, form: Any) -> Array:
@@ -151,7 +151,7 @@ def type_of_form(form: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     dtype = DTYPES.get(name) if isinstance(name, str) else None
     if dtype is None or not isinstance(shape, list) or len(shape) > 32:
         raise ProtocolError("with an array without an element type or shape")
-    if not all(type(each) is int and -1 <= each < 1 << 62 for each in shape):
+    if not all(type(length) is int and -1 <= length < 1 << 62 for length in shape):
         raise ProtocolError("with an array with impossible dims")
     return dtype, tuple(shape)
 

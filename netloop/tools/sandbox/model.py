@@ -84,7 +84,7 @@ class SandboxedModel:
             header, values = self._request({"path": os.fspath(path), "memory": memory}, {}, FILE_ERRORS)
             if values:
                 raise self._process.protocol_error(f"with the values {listed(list(values))} instead of a description")
-            self.inputs, self.outputs = (self._infos(header.get(each)) for each in ("inputs", "outputs"))
+            self.inputs, self.outputs = (self._infos(header.get(name)) for name in ("inputs", "outputs"))
         except BaseException:
             self.close()
             raise
@@ -112,15 +112,15 @@ class SandboxedModel:
         is_tensor = name not in self.inputs or self.inputs[name].kind == "tensor"
         try:
             if isinstance(value, list | tuple) and not is_tensor:
-                made: Any = [_array(each) for each in value]
+                made: Any = [_array(element) for element in value]
             else:
                 made = None if value is None else _array(value)
         except ValueError as error:
             what = f"the value for the input {name!r} is not an array"
             raise InputError(Finding("NL603", what, why=str(error))) from error
-        for each in arrays_of(made):
-            if type_name(each.dtype) not in DTYPES:
-                what = f"the input {name!r} has the element type {each.dtype}, which no tensor has"
+        for array in arrays_of(made):
+            if type_name(array.dtype) not in DTYPES:
+                what = f"the input {name!r} has the element type {array.dtype}, which no tensor has"
                 raise InputError(Finding("NL603", what, why=reason("NL603")))
         return made
 
@@ -149,7 +149,7 @@ class SandboxedModel:
 
     def _infos(self, given: Any) -> dict[str, TensorInfo]:
         try:
-            named = [_info(each) for each in (given if isinstance(given, list) else [given])]
+            named = [_info(value) for value in (given if isinstance(given, list) else [given])]
         except ProtocolError as error:
             raise self._process.protocol_error(str(error)) from error
         infos = dict(named)
@@ -186,7 +186,7 @@ def _info(given: Any) -> tuple[str, TensorInfo]:
 
 def _to_user(value: Any) -> Any:
     if isinstance(value, list):
-        return [_to_user(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_to_user(element) for element in value]  # pyright: ignore[reportUnknownVariableType]
     return value.astype(object) if value is not None and value.dtype == STRING else value
 
 
@@ -202,7 +202,7 @@ def _fits(value: Any, info: TensorInfo) -> bool:
         "sequence": isinstance(value, list),
         "optional": value is None or isinstance(value, list | np.ndarray),
     }[info.kind]
-    return is_of_kind and all(_is_alike(each, info) for each in arrays_of(value))
+    return is_of_kind and all(_is_alike(array, info) for array in arrays_of(value))
 
 
 def _is_alike(array: Array, info: TensorInfo) -> bool:

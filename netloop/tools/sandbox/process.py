@@ -244,7 +244,7 @@ class _Tail:
     def lines(self) -> list[str]:
         """The last lines, without control characters."""
         text = self._last.decode(errors="replace")
-        shown = ("".join(each for each in line if each.isprintable()) for line in text.splitlines())
+        shown = ("".join(name for name in line if name.isprintable()) for line in text.splitlines())
         return [line for line in shown if line.strip()][-MOST_LINES:]
 
     def close(self, until: float) -> None:

@@ -75,10 +75,10 @@ class Hosting:
     def leave(self, service: Service) -> bool:
         """Give a service back; whether no other model uses it, so that it has to be closed."""
         with self._lock:
-            named = [(key, each) for key, each in self._found.items() if each.service is service]
-            for key, each in named:
-                each.users -= 1
-                if each.users:
+            named = [(key, hosted) for key, hosted in self._found.items() if hosted.service is service]
+            for key, hosted in named:
+                hosted.users -= 1
+                if hosted.users:
                     return False
                 del self._found[key]
         return True
@@ -102,15 +102,15 @@ HOSTED = Hosting()
 def made_service(engine: ICudaEngine, options: Options) -> Service:
     """A service with its programs compiled."""
     if options.get("stream"):
-        others = {name: each for name, each in options.items() if name not in (*OF_SLOTS, "stream")}
+        others = {name: option for name, option in options.items() if name not in (*OF_SLOTS, "stream")}
         return Streams(_slot_engine(engine, options), **others)
-    options = {name: each for name, each in options.items() if name != "stream"}
+    options = {name: option for name, option in options.items() if name != "stream"}
     if "states" in options:
         sequences = Sequences(engine, **options)
         sequences.compile()
         return sequences
     server = Server(engine, **options)
-    types = {each.name: each.type for each in engine.network.inputs}
+    types = {tensor.name: tensor.type for tensor in engine.network.inputs}
     if all(UNKNOWN not in of.shape[1:] and not of.is_string for of in types.values()):
         server.compile({name: np.zeros((1, *of.shape[1:]), of.dtype) for name, of in types.items()})
     return server

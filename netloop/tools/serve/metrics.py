@@ -50,7 +50,7 @@ class Metrics:
 
     def as_text(self) -> str:
         """The metrics as Prometheus reads them, a line each."""
-        return "".join(f"netloop_serve_{each.name} {getattr(self, each.name)}\n" for each in fields(self))
+        return "".join(f"netloop_serve_{field.name} {getattr(self, field.name)}\n" for field in fields(self))
 
 
 COUNTS = ("accepted", "completed", "failed", "timed_out", "cancelled", "refused", "calls")

@@ -48,7 +48,7 @@ TYPES_OF_NUMPY = {
     "bool": "BOOL",
 }
 """The protocol's names of element types. MLServer has none for the 8-bit and 16-bit types of machine learning."""
-NUMPY_TYPES = {name: np.dtype(each) for each, name in TYPES_OF_NUMPY.items()}
+NUMPY_TYPES = {name: np.dtype(key) for key, name in TYPES_OF_NUMPY.items()}
 KINDS = {"i": "iu", "u": "iu", "f": "fiuO", "b": "biu"}
 """The kinds of numbers in a request that are values of a kind of element type; a null is a NaN."""
 
@@ -92,7 +92,7 @@ class NetloopRuntime(MLSERVER.MLModel):
         """End the service after the requests that are there, unless the model was loaded again."""
         if self._service is not None and HOSTED.leave(self._service):
             if self._pending:
-                await asyncio.wait([asyncio.wrap_future(each) for each in self._pending], timeout=GRACE)
+                await asyncio.wait([asyncio.wrap_future(future) for future in self._pending], timeout=GRACE)
             # waiting for the call in progress would block the other models
             await _in_thread(self._service.close)
         return True
@@ -142,7 +142,7 @@ class NetloopRuntime(MLSERVER.MLModel):
             future.add_done_callback(lambda _: put(None))
             while (row := await rows.get()) is not None:
                 yield self._response(payload, row)
-            rest = {name: each for name, each in future.result().items() if name not in self._service.streamed}
+            rest = {name: array for name, array in future.result().items() if name not in self._service.streamed}
             yield self._response(payload, rest, **{FINAL: True})
         except REFUSED as error:
             raise _failure(error) from error
@@ -162,13 +162,15 @@ class NetloopRuntime(MLSERVER.MLModel):
         if not isinstance(service, Sequences):
             return service.submit(arrays)
         named, types = payload.parameters, service.input_types()
-        inputs = {name: _reshaped(each, types[name].shape if name in types else None) for name, each in arrays.items()}
+        inputs = {
+            name: _reshaped(array, types[name].shape if name in types else None) for name, array in arrays.items()
+        }
         start, end = (require_boolean(name, getattr(named, name, False)) for name in ("sequence_start", "sequence_end"))
         return service.submit(_key(named), inputs, start=start, end=end)
 
     def _response(self, payload: Any, made: Outputs, **parameters: Any) -> Any:
-        wanted = {each.name for each in payload.outputs or ()} or made.keys()
-        outputs = [_encoded(name, np.atleast_1d(each)) for name, each in made.items() if name in wanted]
+        wanted = {tensor.name for tensor in payload.outputs or ()} or made.keys()
+        outputs = [_encoded(name, np.atleast_1d(array)) for name, array in made.items() if name in wanted]
         named = TYPES.Parameters(**parameters) if parameters else None
         return TYPES.InferenceResponse(id=payload.id, model_name=self.name, outputs=outputs, parameters=named)
 
@@ -183,9 +185,9 @@ def _arrays(payload: Any) -> dict[str, Array]:
     Raises:
         TypeError, ValueError, OverflowError: one is no array of its shape and element type, or is there twice.
     """
-    arrays = {each.name: _decoded(each) for each in payload.inputs}
+    arrays = {tensor.name: _decoded(tensor) for tensor in payload.inputs}
     if len(arrays) < len(payload.inputs):
-        raise ValueError(f"an input is there twice: {', '.join(each.name for each in payload.inputs)}")
+        raise ValueError(f"an input is there twice: {', '.join(tensor.name for tensor in payload.inputs)}")
     return arrays
 
 

@@ -148,7 +148,7 @@ class Sequences(BatchService[StepRequest]):
             return {name: jnp.zeros((self.slots + 1, *of.shape), of.dtype) for name, of in types.items()}
 
     def _initial(self, given: Mapping[str, Any]) -> dict[str, Array]:
-        unknown = [each for each in given if each not in self._program.state_types]
+        unknown = [name for name in given if name not in self._program.state_types]
         if unknown:
             raise ValueError(f"there is no state {unknown[0]!r} to give an initial value")
         first = {name: np.zeros(of.shape, of.dtype) for name, of in self._program.state_types.items()}
@@ -199,7 +199,7 @@ class Sequences(BatchService[StepRequest]):
 
     def step_all(self, steps: Iterable[Step]) -> list[Outputs | Exception]:
         """Run steps of several sequences; return the outputs, or the error, of each."""
-        return self._all([partial(self._submit, each, None) for each in steps])
+        return self._all([partial(self._submit, step, None) for step in steps])
 
     def _submit(self, step: Step, timeout: float | None) -> Future[Outputs]:
         step = step._replace(start=check_bool("start", step.start), end=check_bool("end", step.end))
@@ -236,7 +236,9 @@ class Sequences(BatchService[StepRequest]):
         """Remove the cancelled steps of a sequence from the queue: who sends a step after them knows of them."""
         errors: Errors[StepRequest] = []
         while sequence.pending:
-            cancelled = (each for each in self._queue if each.sequence is sequence and each.future.cancelled())
+            cancelled = (
+                request for request in self._queue if request.sequence is sequence and request.future.cancelled()
+            )
             found = next(cancelled, None)
             if found is None:
                 break
@@ -264,16 +266,16 @@ class Sequences(BatchService[StepRequest]):
         if idle is None:
             return
         # in the order of their latest steps, so that this looks at few of many
-        for each in [*takewhile(lambda each: now - each.used > idle, self._live.values())]:
-            if not each.pending:
-                del self._live[each.key]
-                self._free.append(each.slot)
+        for tensor in [*takewhile(lambda tensor: now - tensor.used > idle, self._live.values())]:
+            if not tensor.pending:
+                del self._live[tensor.key]
+                self._free.append(tensor.slot)
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """The arrays of a step, of exactly the shapes of the program."""
         network = self._program.engine.network
-        tensors = [each for each in network.inputs if each.name in self._program.inputs]
-        arrays = {each.name: np.asarray(value) for each, value in check_values(tensors, inputs).items()}
+        tensors = [tensor for tensor in network.inputs if tensor.name in self._program.inputs]
+        arrays = {key.name: np.asarray(value) for key, value in check_values(tensors, inputs).items()}
         for name, of in self._program.inputs.items():
             require_type(name, arrays[name], of)
         return arrays
@@ -343,14 +345,14 @@ class Sequences(BatchService[StepRequest]):
 
     def _run(self, batch: list[StepRequest]) -> Sequence[Outputs | Exception]:
         count = len(batch)
-        size = next(each for each in self._sizes if each >= count)
+        size = next(size for size in self._sizes if size >= count)
         # padding repeats the first row, which takes no more iterations than the row itself
         rows = [*batch, *[batch[0]] * (size - count)]
-        read = np.array([each.sequence.slot for each in rows], np.int32)
+        read = np.array([row.sequence.slot for row in rows], np.int32)
         write = np.where(np.arange(size) < count, read, self.slots).astype(np.int32)
-        starts = np.array([each.start for each in rows])
+        starts = np.array([row.start for row in rows])
         program = self._program
-        inputs = {name: np.stack([each.inputs[name] for each in rows]) for name in program.inputs}
+        inputs = {name: np.stack([row.inputs[name] for row in rows]) for name in program.inputs}
         try:
             made = program(self._states, self._first, read, write, starts, inputs)
         except BaseException:
@@ -364,28 +366,28 @@ class Sequences(BatchService[StepRequest]):
 
     def _restore(self) -> None:
         """After a failure of the device, which may have taken the memory of the states: all sequences end then."""
-        if not any(each.is_deleted() for each in self._states.values()):
+        if not any(state.is_deleted() for state in self._states.values()):
             return
         self._states = self._empty()
         with self._changed:
-            for each in [*self._live.values()]:
-                each.ended = each.lost = True
-                if not each.pending:
-                    self._free.append(each.slot)
+            for tensor in [*self._live.values()]:
+                tensor.ended = tensor.lost = True
+                if not tensor.pending:
+                    self._free.append(tensor.slot)
             self._live.clear()
-            for each in self._queue:
-                each.sequence.ended = each.sequence.lost = True
+            for request in self._queue:
+                request.sequence.ended = request.sequence.lost = True
 
     def _dependents(self, request: StepRequest) -> list[StepRequest]:
         """The steps behind one that is not run, up to the next start."""
         if request.sequence.lost:
-            return [each for each in self._queue if each.sequence.lost]
+            return [request for request in self._queue if request.sequence.lost]
         lost: list[StepRequest] = []
-        for each in self._queue:
-            if each.sequence is request.sequence and each.number > request.number:
-                if each.start:
+        for other in self._queue:
+            if other.sequence is request.sequence and other.number > request.number:
+                if other.start:
                     return lost
-                lost.append(each)
+                lost.append(other)
         request.sequence.restarts |= request.start
         return lost
 
@@ -413,8 +415,8 @@ def _sizes(given: Iterable[int] | None, slots: int) -> tuple[int, ...]:
     """The sizes of batches, in order."""
     if given is None:
         most = min(slots, MOST_ROWS)
-        given = [each for each in (1, 4, 16, 64) if each < most] + [most]
-    sizes = tuple(sorted({whole(1)("a batch size", each) for each in given}))
+        given = [number for number in (1, 4, 16, 64) if number < most] + [most]
+    sizes = tuple(sorted({whole(1)("a batch size", number) for number in given}))
     if not sizes:
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
     return sizes

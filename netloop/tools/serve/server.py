@@ -90,7 +90,7 @@ class Server(BatchService[RowsRequest]):
 
     def call_all(self, requests: Iterable[Mapping[str, Any]]) -> list[Outputs | Exception]:
         """Run several requests together; return the outputs, or the error, of each."""
-        return self._all([partial(self.submit, each) for each in requests])
+        return self._all([partial(self.submit, request) for request in requests])
 
     def submit(self, inputs: Mapping[str, Any], *, timeout: float | None = None) -> Future[Outputs]:
         """Put some rows into the queue; return the future of their outputs. Errors are those of a call.
@@ -100,13 +100,13 @@ class Server(BatchService[RowsRequest]):
             timeout: the seconds after which the request is not run any more, if fewer than those of the server.
         """
         network = self._batches.engine.network
-        arrays = {each.name: np.asarray(value) for each, value in check_values(network.inputs, inputs).items()}
-        rows = {name: len(each) for name, each in arrays.items()}
+        arrays = {key.name: np.asarray(value) for key, value in check_values(network.inputs, inputs).items()}
+        rows = {name: len(array) for name, array in arrays.items()}
         if len({*rows.values()}) != 1 or 0 in rows.values():
             what = ", ".join(f"{name!r} has {count}" for name, count in rows.items())
             fix = "pass the same number of rows in each input, and at least one"
             raise InputError(Finding("NL615", f"the rows of a request: {what}", "", reason("NL615"), fix))
-        types = tuple((each.shape[1:], each.dtype) for each in arrays.values())
+        types = tuple((array.shape[1:], array.dtype) for array in arrays.values())
         count = next(iter(rows.values()))
         with self._entered():
             now, deadline = self._deadline(timeout)
@@ -142,7 +142,7 @@ class Server(BatchService[RowsRequest]):
         most = self._most()
 
         def joins(request: RowsRequest) -> bool:
-            rows = sum(each.rows for each in joined) + request.rows
+            rows = sum(request.rows for request in joined) + request.rows
             # a request of more rows than the largest size has a call of its own
             if joined and (rows > most or request.types != joined[0].types):
                 return False
@@ -157,18 +157,18 @@ class Server(BatchService[RowsRequest]):
         try:
             return _run_together(batches, batch)
         except ExecutionError as error:
-            return [error] if len(batch) == 1 else [_run_alone(batches, each) for each in batch]
+            return [error] if len(batch) == 1 else [_run_alone(batches, request) for request in batch]
 
 
 def _run_together(batches: Batches, batch: list[RowsRequest]) -> list[Outputs]:
     names = batch[0].inputs
-    made = batches({name: np.concatenate([each.inputs[name] for each in batch]) for name in names})
+    made = batches({name: np.concatenate([request.inputs[name] for request in batch]) for name in names})
     results: list[Outputs] = []
     begin = 0
-    for each in batch:
+    for request in batch:
         # copies: a view would keep the rows of the others alive
-        results.append({name: of[begin : begin + each.rows].copy() for name, of in made.items()})
-        begin += each.rows
+        results.append({name: of[begin : begin + request.rows].copy() for name, of in made.items()})
+        begin += request.rows
     return results
 
 

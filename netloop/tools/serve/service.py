@@ -141,7 +141,7 @@ class Service(Unpicklable, ABC, Generic[R]):
 
     def _least(self, timeout: float | None) -> float:
         """The seconds that a request has, infinity for no limit."""
-        limits = [each for each in (limit("timeout", timeout), self._timeout) if each is not None]
+        limits = [number for number in (limit("timeout", timeout), self._timeout) if number is not None]
         return min(limits, default=math.inf)
 
     def _put(self, requests: Sequence[R]) -> list[Future[Outputs]]:
@@ -155,7 +155,7 @@ class Service(Unpicklable, ABC, Generic[R]):
         self._queue.extend(requests)
         self._recorder.add("accepted", len(requests))
         self._changed.notify_all()
-        return [each.future for each in requests]
+        return [request.future for request in requests]
 
     def _wait(self, future: Future[Outputs], timeout: float | None) -> Outputs:
         """The outputs of a request, waiting for them as long as its time-outs allow."""
@@ -170,12 +170,12 @@ class Service(Unpicklable, ABC, Generic[R]):
         """Put requests into the queue together, so that they share calls; return the outputs or the error of each."""
         futures: list[Future[Outputs] | Exception] = []
         with self._entered():
-            for each in submits:
+            for other in submits:
                 try:
-                    futures.append(each())
+                    futures.append(other())
                 except Exception as error:  # the others run
                     futures.append(error)
-        return [self._outcome(each) for each in futures]
+        return [self._outcome(future) for future in futures]
 
     def _outcome(self, future: Future[Outputs] | Exception) -> Outputs | Exception:
         try:
@@ -208,7 +208,7 @@ class Service(Unpicklable, ABC, Generic[R]):
             self._queue.clear()
             self._recorder.add("failed", len(waiting))
             self._changed.notify_all()
-        answer_all([(each, self._refusal()) for each in waiting])
+        answer_all([(request, self._refusal()) for request in waiting])
 
     def _refusal(self) -> Closed:
         return ended(self._ended_by) if self._ended_by else closed()
@@ -233,7 +233,7 @@ class Service(Unpicklable, ABC, Generic[R]):
 
     def _begun(self) -> list[R]:
         """The requests that have left the queue, and have no outcome."""
-        return [each for each in self._taken if not each.future.done()]
+        return [request for request in self._taken if not request.future.done()]
 
     def _answer_batches(self) -> None:
         while True:
@@ -270,7 +270,7 @@ class Service(Unpicklable, ABC, Generic[R]):
             else:
                 errors += self._drop(each, "cancelled")
         self._queue.extendleft(reversed(skipped))
-        self._taken = [*batch, *(each for each, _ in errors)]
+        self._taken = [*batch, *(request for request, _ in errors)]
         return batch, errors
 
     def _drop(self, request: R, count: str) -> Errors[R]:
@@ -278,11 +278,11 @@ class Service(Unpicklable, ABC, Generic[R]):
         lost = self._dependents(request)
         self._recorder.add(count)
         self._recorder.add("failed", len(lost))
-        for each in lost:
-            self._queue.remove(each)
-        for each in (*lost, request):
-            self._left(each)
-        return [(each, self._not_run(each)) for each in lost]
+        for other in lost:
+            self._queue.remove(other)
+        for other in (*lost, request):
+            self._left(other)
+        return [(request, self._not_run(request)) for request in lost]
 
 
 class BatchService(Service[R]):
@@ -322,7 +322,7 @@ def require_same_tensors(new: INetworkDefinition, old: INetworkDefinition) -> No
         NetworkError: an input or output is of another name or type.
     """
     for what in ("inputs", "outputs"):
-        ours, theirs = ([(each.name, str(each.type)) for each in getattr(of, what)] for of in (old, new))
+        ours, theirs = ([(value.name, str(value.type)) for value in getattr(of, what)] for of in (old, new))
         if ours != theirs:
             what = f"the {what} of the new engine are {theirs}, and those of the old one {ours}"
             raise NetworkError(Finding("NL646", what, "", reason("NL646"), "make a new service for it"))

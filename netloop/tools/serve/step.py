@@ -69,7 +69,7 @@ class StepProgram:
         require_weights(engine)
         require_names(engine, states, shapes)
         self.engine, self.states = engine, dict(states)
-        given = {each: fixed_type(each, shapes) for each in network.inputs}
+        given = {tensor: fixed_type(tensor, shapes) for tensor in network.inputs}
         table = TypeTable(given)
         validated = require_valid(network, table)
         require_pairs(network.inputs, network.outputs, self.states, table)
@@ -80,15 +80,15 @@ class StepProgram:
             self._program = Program.of(*facts, engine.max_trips, passes, engine.forms)
             self._loader = WeightLoader(self._program, source.network, engine.constants)
         self._rewritten = source.notes
-        self._tensors = {each.name: each for each in source.network.inputs}
-        self._names = [each.name for each in network.outputs]
-        types = {each.name: type for each, type in given.items()}
+        self._tensors = {tensor.name: tensor for tensor in source.network.inputs}
+        self._names = [tensor.name for tensor in network.outputs]
+        types = {key.name: type for key, type in given.items()}
         self.inputs = {name: type for name, type in types.items() if name not in states}
         self.state_types = {name: types[name] for name in states}
         self.output_types = {
-            each.name: TensorType(table[each].dtype, table[each].shape)
-            for each in network.outputs
-            if each.name not in states.values()
+            tensor.name: TensorType(table[tensor].dtype, table[tensor].shape)
+            for tensor in network.outputs
+            if tensor.name not in states.values()
         }
         self.outputs = [*self.output_types]
         self._compiled: dict[int, Any] = {}
@@ -107,7 +107,7 @@ class StepProgram:
 
     def refitted(self) -> bool:
         """Take the weights that the engine has now; False if its programs hold weights that a refit can replace."""
-        if any(isinstance(each, PARTS) for each in self.engine.network):
+        if any(isinstance(layer, PARTS) for layer in self.engine.network):
             return False
         self.weights = self.engine.weights
         return True
@@ -157,7 +157,7 @@ class StepProgram:
         with pinned_settings():
             arguments = self._loader(self.weights), states, dict(first), read, write, starts, dict(inputs)
             made, outputs, flags = self._compiled[len(read)](*arguments)
-            return Made(made, {name: np.asarray(each) for name, each in outputs.items()}, np.asarray(flags))
+            return Made(made, {name: np.asarray(tensor) for name, tensor in outputs.items()}, np.asarray(flags))
 
     def finding(self, flag: int) -> Finding:
         """The finding behind an error flag."""
@@ -166,15 +166,15 @@ class StepProgram:
     def _step(
         self, loaded: Any, states: Any, first: Any, read: Any, write: Any, starts: Any, inputs: Any
     ) -> tuple[Any, Any, Any]:
-        before = {name: _where(starts, first[name], each[read]) for name, each in states.items()}
+        before = {name: _where(starts, first[name], state[read]) for name, state in states.items()}
         outputs, flags = jax.vmap(lambda row: self._row(loaded, row))({**before, **inputs})
         after = {name: _where(flags != 0, before[name], outputs[new]) for name, new in self.states.items()}
-        kept = {name: each.at[write].set(after[name]) for name, each in states.items()}
+        kept = {name: state.at[write].set(after[name]) for name, state in states.items()}
         return kept, {name: outputs[name] for name in self.outputs}, flags
 
     def _row(self, loaded: Any, given: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         """The outputs of one row, and its error flag."""
-        tensors = {self._tensors[name]: each for name, each in given.items()}
+        tensors = {self._tensors[name]: value for name, value in given.items()}
         outcome = self._program({**self._loader.values(loaded), **tensors})
         verdict = outcome.verdict()
         return dict(zip(self._names, outcome.values, strict=True)), jnp.int32(0 if verdict is None else verdict)

@@ -119,7 +119,7 @@ class Streams(Service[StreamRequest]):
             ServeError: the request was refused (Overloaded, Closed).
         """
         checked = check_values(self._engine.network.inputs, inputs)
-        arrays = {tensor.name: np.array(each) for tensor, each in checked.items()}
+        arrays = {tensor.name: np.array(value) for tensor, value in checked.items()}
         with self._entered():
             now, deadline = self._deadline(timeout)
             return self._put([StreamRequest(arrays, now, deadline, on_row=on_row)])[0]
@@ -142,7 +142,7 @@ class Streams(Service[StreamRequest]):
     # ------------------------------------------------------------------ the thread
 
     def _most(self) -> int:
-        return self._engine.slots - sum(each.engine is self._engine for each in self._running)
+        return self._engine.slots - sum(request.engine is self._engine for request in self._running)
 
     def _admission(self) -> Callable[[StreamRequest], bool]:
         return lambda _: True
@@ -166,16 +166,16 @@ class Streams(Service[StreamRequest]):
         """Let requests begin, and make some iterations of all that run."""
         self._recorder.add("calls")
         engine = self._engine
-        for each in batch:
-            each.engine, each.slot = engine, engine.submit(each.inputs, each.report)
+        for request in batch:
+            request.engine, request.slot = engine, engine.submit(request.inputs, request.report)
         self._taken = running = [*self._running, *batch]
         for engine, theirs in _by_engine(running).items():
             _step(engine, theirs)
-        over = [each for each in running if each.is_over]
+        over = [request for request in running if request.is_over]
         with self._changed:
-            self._running = [each for each in running if not each.is_over]
-        for each in over:
-            self._end(each, _outcome(each))
+            self._running = [request for request in running if not request.is_over]
+        for request in over:
+            self._end(request, _outcome(request))
 
     def _end(self, request: StreamRequest, found: Outputs | Exception) -> None:
         if not request.future.set_running_or_notify_cancel():
@@ -208,24 +208,24 @@ def _until_done(rows: queues.SimpleQueue[Rows | None], future: Future[dict[str, 
 
 def _by_engine(running: list[StreamRequest]) -> dict[SlotEngine, list[StreamRequest]]:
     found: dict[SlotEngine, list[StreamRequest]] = {}
-    for each in running:
-        assert each.engine is not None
-        found.setdefault(each.engine, []).append(each)
+    for request in running:
+        assert request.engine is not None
+        found.setdefault(request.engine, []).append(request)
     return found
 
 
 def _step(engine: SlotEngine, running: list[StreamRequest]) -> None:
     """Make iterations of an engine, without the requests that were given up."""
-    for each in running:
-        if each.future.cancelled() and each.slot is not None:
-            each.slot.cancel()
+    for request in running:
+        if request.future.cancelled() and request.slot is not None:
+            request.slot.cancel()
     try:
         engine.step()
     except Exception as error:  # a caller waits for each request, whatever failed
-        for each in running:
-            each.failure = error
-            if each.slot is not None:
-                each.slot.cancel()
+        for request in running:
+            request.failure = error
+            if request.slot is not None:
+                request.slot.cancel()
 
 
 def _outcome(request: StreamRequest) -> Outputs | Exception:

@@ -95,11 +95,11 @@ def write_repository(
     check_instance("engine", engine, ICudaEngine)
     if Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"{name!r} cannot be the name of a folder: a model has a name such as 'generator'")
-    rows = sorted({whole(1)("a batch size", each) for each in sizes})
+    rows = sorted({whole(1)("a batch size", size) for size in sizes})
     if not rows:
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
     given = {"slots": whole(1)("slots", slots), "idle": seconds()("idle", idle), "delay": seconds()("delay", delay)}
-    fixed = {key: list(each) for key, each in (shapes or {}).items()}
+    fixed = {key: list(shape) for key, shape in (shapes or {}).items()}
     options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **given}
     inputs, outputs = _steps(engine, states, shapes or {}) if states else _rows(engine, rows)
     text = config(name, inputs, outputs, options)
@@ -138,7 +138,7 @@ def config(
 def _steps(engine: ICudaEngine, states: Mapping[str, str], shapes: Shapes) -> tuple[Types, Types]:
     """The types of one step of one sequence; an axis of rows, which has the length 1, is Triton's own."""
     program = StepProgram(engine, states, shapes)
-    open_ones = {each.name for each in (*engine.network.inputs, *engine.network.outputs) if _has_rows(each)}
+    open_ones = {tensor.name for tensor in (*engine.network.inputs, *engine.network.outputs) if _has_rows(tensor)}
 
     def bare(name: str, of: TensorType) -> TensorType:
         is_row = name in open_ones and of.shape[0] == 1
@@ -152,7 +152,7 @@ def _rows(engine: ICudaEngine, sizes: Sequence[int]) -> tuple[Types, Types]:
     """The types of rows."""
     Batches(engine, sizes)  # which refuses tensors without rows
     inputs, outputs = engine.network.inputs, engine.network.outputs
-    return {each.name: _of_a_row(each) for each in inputs}, {each.name: _of_a_row(each) for each in outputs}
+    return {tensor.name: _of_a_row(tensor) for tensor in inputs}, {tensor.name: _of_a_row(tensor) for tensor in outputs}
 
 
 def _of_a_row(tensor: ITensor) -> TensorType:
@@ -172,7 +172,7 @@ def _tensors(kind: str, types: Mapping[str, TensorType]) -> str:
 
 def _dims(of: TensorType) -> str:
     """The lengths of a row; Triton has no tensors without axes, so a number is one of one element."""
-    return ", ".join(str(-1 if each == UNKNOWN else each) for each in of.shape) or "1"
+    return ", ".join(str(-1 if length == UNKNOWN else length) for length in of.shape) or "1"
 
 
 def _type(name: str, of: TensorType) -> str:

@@ -46,8 +46,8 @@ class TritonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer requests: a response for each, with its outputs or its error."""
-        found = self._model.answer([self._inputs(each) for each in requests], requests, self.utils)
-        return [self._response(*each) for each in zip(requests, found, strict=True)]
+        found = self._model.answer([self._inputs(request) for request in requests], requests, self.utils)
+        return [self._response(*entry) for entry in zip(requests, found, strict=True)]
 
     def finalize(self) -> None:
         """End the service."""
@@ -55,13 +55,13 @@ class TritonModel:
 
     def _inputs(self, request: Any) -> dict[str, Array]:
         tensors = {name: self.utils.get_input_tensor_by_name(request, name) for name in self._model.names}
-        return {name: each.as_numpy() for name, each in tensors.items() if each is not None}
+        return {name: tensor.as_numpy() for name, tensor in tensors.items() if tensor is not None}
 
     def _response(self, request: Any, found: Outputs | Exception) -> Any:
         if isinstance(found, Exception):
             return self.utils.InferenceResponse(output_tensors=[], error=self.utils.TritonError(str(found)))
         wanted = set(request.requested_output_names())
-        tensors = [self.utils.Tensor(name, _with_axis(each)) for name, each in found.items() if name in wanted]
+        tensors = [self.utils.Tensor(name, _with_axis(array)) for name, array in found.items() if name in wanted]
         return self.utils.InferenceResponse(output_tensors=tensors)
 
 
@@ -71,15 +71,18 @@ class _Rows:
     def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:
         # Triton's own queue is the bounded one
         self.service = Server(engine, options["sizes"], queue=MOST_REQUESTS)
-        self._types = {each.name: each.type for each in engine.network.inputs}
+        self._types = {tensor.name: tensor.type for tensor in engine.network.inputs}
         self.names = [*self._types]
-        if all(UNKNOWN not in each.shape[1:] for each in self._types.values()):
+        if all(UNKNOWN not in type_.shape[1:] for type_ in self._types.values()):
             self.service.compile({name: np.zeros((1, *of.shape[1:]), of.dtype) for name, of in self._types.items()})
 
     def answer(self, inputs: list[dict[str, Array]], requests: list[Any], utils: Any) -> list[Outputs | Exception]:
         """The outputs, or the error, of each request."""
         return self.service.call_all(
-            {name: each.reshape(len(each)) if self._types[name].rank == 1 else each for name, each in arrays.items()}
+            {
+                name: array.reshape(len(array)) if self._types[name].rank == 1 else array
+                for name, array in arrays.items()
+            }
             for arrays in inputs
         )
 
@@ -88,31 +91,34 @@ class _Sequences:
     """Requests that are steps of sequences."""
 
     def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:
-        shapes = {name: tuple(each) for name, each in options["shapes"].items()}
+        shapes = {name: tuple(option) for name, option in options["shapes"].items()}
         common = {"slots": options["slots"], "sizes": options["sizes"], "idle": options["idle"]}
         self.service = Sequences(engine, options["states"], shapes=shapes, queue=MOST_REQUESTS, **common)
         self.service.compile()
         self._types = self.service.input_types()
         self.names = [*self._types]
-        self._rows = {each.name for each in engine.network.outputs if each.type.shape[:1] == (UNKNOWN,)}
+        self._rows = {tensor.name for tensor in engine.network.outputs if tensor.type.shape[:1] == (UNKNOWN,)}
 
     def answer(self, inputs: list[dict[str, Array]], requests: list[Any], utils: Any) -> list[Outputs | Exception]:
         """The outputs, or the error, of each request."""
         start, end = utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_START, utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_END
         steps = [
-            Step(each.correlation_id(), self._step(arrays), bool(each.flags() & start), bool(each.flags() & end))
-            for each, arrays in zip(requests, inputs, strict=True)
+            Step(
+                request.correlation_id(), self._step(arrays), bool(request.flags() & start), bool(request.flags() & end)
+            )
+            for request, arrays in zip(requests, inputs, strict=True)
         ]
         found = self.service.step_all(steps)
-        return [each if isinstance(each, Exception) else self._with_rows(each) for each in found]
+        return [outputs if isinstance(outputs, Exception) else self._with_rows(outputs) for outputs in found]
 
     def _step(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Arrays with the axis of rows of a network, where it has one, and without Triton's."""
-        return {name: _reshaped(each, self._types[name]) for name, each in arrays.items()}
+        return {name: _reshaped(array, self._types[name]) for name, array in arrays.items()}
 
     def _with_rows(self, outputs: Outputs) -> Outputs:
         return {
-            name: each if name in self._rows and each.shape[0] == 1 else each[None] for name, each in outputs.items()
+            name: array if name in self._rows and array.shape[0] == 1 else array[None]
+            for name, array in outputs.items()
         }
 
 

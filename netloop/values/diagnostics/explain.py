@@ -52,8 +52,8 @@ def explain(code: str) -> str:
         raise ValueError(f"there is no code {code!r}; {_hint(code.upper())}")
     _, *more = found.paragraphs
     lines = [f"{found.name} ({found.severity.value}): {found.why}"]
-    for each in more:
-        lines += [each] if each.startswith("Right: ") else ["", each if _is_example(each) else textwrap.fill(each, 80)]
+    for name in more:
+        lines += [name] if name.startswith("Right: ") else ["", name if _is_example(name) else textwrap.fill(name, 80)]
     return "\n".join(lines).replace("``", "`")
 
 
@@ -63,7 +63,7 @@ def _hint(code: str) -> str:
     if meant in CODES:
         return f"did you mean {meant!r}?"
     names = sorted(CODES)
-    near = [each for each in names if each[:3] == code[:3]]
+    near = [name for name in names if name[:3] == code[:3]]
     chapters = "; ".join(f"{begin}xx are about {title[0].lower()}{title[1:]}" for begin, title in CHAPTERS.items())
     return did_you_mean(code, names) or (f"there are {listed(near, 12)}" if near else chapters)
 
@@ -73,7 +73,7 @@ def codes() -> str:
     lines: list[str] = []
     for begin, title in CHAPTERS.items():
         lines += ["", title]
-        lines += [_line(each) for name, each in sorted(CODES.items()) if name.startswith(begin)]
+        lines += [_line(code) for name, code in sorted(CODES.items()) if name.startswith(begin)]
     return "\n".join(lines[1:])
 
 
@@ -101,10 +101,10 @@ def _section(code: Code) -> Iterator[str]:
     yield f"### {code.name}{weight}"
     yield f"{why[0].upper()}{why[1:]}."
     _, *more = code.paragraphs
-    examples = [each for each in more if _is_example(each)]
-    yield from (_sentences(each) for each in more if not _is_example(each))
+    examples = [name for name in more if _is_example(name)]
+    yield from (_sentences(name) for name in more if not _is_example(name))
     if examples:
-        yield "\n".join(f"- {each.replace('``', '`')}" for each in examples)
+        yield "\n".join(f"- {example.replace('``', '`')}" for example in examples)
 
 
 def _sentences(paragraph: str) -> str:

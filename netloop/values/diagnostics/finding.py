@@ -142,7 +142,7 @@ class Finding:
         if self.fix:
             lines.append(f"  fix: {self.fix}")
         # indented, so that no text from a file looks like a finding of its own
-        return "\n".join(printable(each).replace("\n", "\n    ") for each in lines)
+        return "\n".join(printable(line).replace("\n", "\n    ") for line in lines)
 
 
 def _portable(cause: BaseException | None) -> BaseException | None:
@@ -150,7 +150,7 @@ def _portable(cause: BaseException | None) -> BaseException | None:
     if cause is None or isinstance(cause, NetloopError):
         return cause
     parts = (*cause.args, *vars(cause).values())
-    if type(cause).__module__ == "builtins" and all(type(each) in PLAIN for each in parts):
+    if type(cause).__module__ == "builtins" and all(type(part) in PLAIN for part in parts):
         return cause
     return RuntimeError("".join(traceback.format_exception_only(cause)).rstrip())
 
@@ -165,7 +165,7 @@ class NetloopError(Exception):
     def __init__(self, *findings: Finding) -> None:
         self.findings = findings
         super().__init__("\n".join(map(str, findings)))
-        self.__cause__ = next((each.cause for each in findings if each.cause is not None), None)
+        self.__cause__ = next((finding.cause for finding in findings if finding.cause is not None), None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self.findings, vars(self)
@@ -228,8 +228,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if len(name) > LONGEST_COMPARED:
         return ""
     ordered = sorted(known) if isinstance(known, Set) else known
-    candidates = [each for each in islice(ordered, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
-    same = [each for each in candidates if each.lower() == name.lower()]
+    candidates = [name for name in islice(ordered, MOST_COMPARED) if len(name) <= LONGEST_COMPARED]
+    same = [candidate for candidate in candidates if candidate.lower() == name.lower()]
     if len(same) == 1:
         return f"did you mean {same[0]!r}?"
     close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.75)

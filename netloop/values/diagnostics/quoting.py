@@ -37,4 +37,6 @@ def printable(text: str) -> str:
     """A text with the characters escaped that a terminal does not show as they are, except for newlines and tabs."""
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() or each in "\n\t" else repr(each)[1:-1] for each in text)
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else repr(character)[1:-1] for character in text
+    )

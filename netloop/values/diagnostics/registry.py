@@ -32,7 +32,7 @@ class Code:
     def paragraphs(self) -> list[str]:
         """The parts of the text, each on one line; each of the two examples is a part of its own."""
         parts = re.split(r"\n\n|\n(?=Wrong: |Right: )", self.text.strip())
-        return [" ".join(each.split()) for each in parts]
+        return [" ".join(part.split()) for part in parts]
 
 
 CODES: dict[str, Code] = {}

@@ -26,7 +26,7 @@ class BoundedWhile:
         """Run until a limit ends it, or the bound is reached."""
         carry, _ = lax.scan(self._step, self._loop.begin(), None, length=self._bound)
         is_cut = self._loop.goes_on(carry)
-        states, buffers = ([_nan_if(is_cut, each) for each in arrays] for arrays in (carry.states, carry.buffers))
+        states, buffers = ([_nan_if(is_cut, array) for array in arrays] for arrays in (carry.states, carry.buffers))
         return self._loop.end(carry._replace(states=states, buffers=buffers))
 
     def _step(self, carry: Carry, _: None) -> tuple[Carry, None]:

@@ -70,7 +70,9 @@ class ChunkedWhile:
         state = enter(self._program, self._step, self._around(arrays, trips))
         assert state is not None
         loop = WhileLoop(state)
-        carry = lax.while_loop(lambda each: jnp.logical_and(each.trip < until, loop.goes_on(each)), loop.iterate, carry)
+        carry = lax.while_loop(
+            lambda carry: jnp.logical_and(carry.trip < until, loop.goes_on(carry)), loop.iterate, carry
+        )
         return carry, loop.goes_on(carry)
 
     def _traced_end(self, arrays: Arrays, trips: Arrays, carry: Carry | None) -> Outcome:

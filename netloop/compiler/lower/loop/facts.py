@@ -75,7 +75,9 @@ class LoopFacts:
             return True
         if isinstance(step, IfStep):
             return False
-        return self.may_exceed_max_trips(step.loop) or any(self._output_can_fail(step, each) for each in step.outputs)
+        return self.may_exceed_max_trips(step.loop) or any(
+            self._output_can_fail(step, output) for output in step.outputs
+        )
 
     def _output_can_fail(self, step: LoopStep, output: ILoopOutputLayer) -> bool:
         if output.stacks:

@@ -66,18 +66,18 @@ def split_body(loop: LoopStep, types: TypeTable, trips: int, chunk_bytes: int | 
     epilogue = _epilogue(rest, following, products)
     core = _without(rest, epilogue)
     late = _writes(epilogue)
-    wanted = dict.fromkeys([*(each for step in epilogue for each in step.reads), *rows])
-    needed = {*(each for step in core for each in step.reads), *following, *wanted}
-    prologue_values = [each for each in _writes(prologue) if each in needed]
+    wanted = dict.fromkeys([*(tensor for step in epilogue for tensor in step.reads), *rows])
+    needed = {*(tensor for step in core for tensor in step.reads), *following, *wanted}
+    prologue_values = [write for write in _writes(prologue) if write in needed]
     moved = _writes([*prologue, *epilogue])
     # a row may also come from outside the loop, the same in each iteration
-    of_core = {*_writes(core), *loop.states, *(each for each in rows if each not in moved)}
-    kept = [each for each in wanted if each in of_core]
-    row = sum(types[each].nbytes for each in [*prologue_values, *(kept if epilogue else ())])
+    of_core = {*_writes(core), *loop.states, *(row for row in rows if row not in moved)}
+    kept = [tensor for tensor in wanted if tensor in of_core]
+    row = sum(types[tensor].nbytes for tensor in [*prologue_values, *(kept if epilogue else ())])
     chunk = _chunk(trips, row, *((2 * chunk_bytes, chunk_bytes) if chunk_bytes else (CACHED, CHUNK)))
     if chunk < FEWEST_TRIPS or not (prologue or epilogue):
         return Parts(list(body), list(rows), trips)
-    return Parts(core, [each for each in kept if each not in late], chunk, prologue, prologue_values, epilogue)
+    return Parts(core, [tensor for tensor in kept if tensor not in late], chunk, prologue, prologue_values, epilogue)
 
 
 def _without(steps: Iterable[Step], others: Iterable[Step]) -> list[Step]:
@@ -136,8 +136,8 @@ def _is_expensive(step: Step, varying: set[ITensor], types: TypeTable) -> bool:
     """Whether a step is a product with a large loop-invariant operand: batched, many of them become one product."""
     if not isinstance(step, LayerStep) or not isinstance(step.layer, PRODUCTS):
         return False
-    invariant = [each for each in step.reads if each not in varying]
-    return max((types[each].volume for each in invariant), default=0) >= SMALLEST_PRODUCT
+    invariant = [tensor for tensor in step.reads if tensor not in varying]
+    return max((types[tensor].volume for tensor in invariant), default=0) >= SMALLEST_PRODUCT
 
 
 def _chunk(trips: int, row: int, cached: int, size: int) -> int:
@@ -149,4 +149,4 @@ def _chunk(trips: int, row: int, cached: int, size: int) -> int:
     if trips * row <= cached:
         return trips
     most = min(trips, size // row)
-    return next((each for each in range(most, most // 2, -1) if trips % each == 0), most)
+    return next((index for index in range(most, most // 2, -1) if trips % index == 0), most)

@@ -21,15 +21,15 @@ from netloop.values.types import normal_axis
 
 def empty_buffers(state: LoopState) -> list[jax.Array]:
     """A buffer of zeros for each stacked output of a while loop, with its rows along axis 0."""
-    rows = [state.lowering.types[each] for each in state.step.rows]
-    lengths = [state.lowering.facts.length(each) for each in state.step.stacked]
+    rows = [state.lowering.types[row] for row in state.step.rows]
+    lengths = [state.lowering.facts.length(output) for output in state.step.stacked]
     return [lax.full((length, *row.shape), _zero(row.dtype)) for length, row in zip(lengths, rows, strict=True)]
 
 
 def write_rows(buffers: Sequence[jax.Array], rows: Sequence[jax.Array], trip: Any) -> list[jax.Array]:
     """The buffers with the rows of an iteration, which XLA writes in place."""
     # past the end of a buffer the last row is overwritten; the output is poisoned then
-    return [_with_row(each, row, trip) if len(each) else each for each, row in zip(buffers, rows, strict=True)]
+    return [_with_row(buffer, row, trip) if len(buffer) else buffer for buffer, row in zip(buffers, rows, strict=True)]
 
 
 def _with_row(buffer: jax.Array, row: jax.Array, trip: Any) -> jax.Array:
@@ -53,7 +53,7 @@ def _ended(state: LoopState, end: Carry) -> Frame:
     inside = state.unpack(end, jnp.int64(end.trip))
     inside.ended.add(state.step.loop)
     inside.is_iteration = False
-    wanted = [each.tensor(0) for each in state.step.outputs if not each.stacks]
+    wanted = [output.tensor(0) for output in state.step.outputs if not output.stacks]
     state.lowering.run(state.step.body.needed(wanted), inside)
     return inside
 

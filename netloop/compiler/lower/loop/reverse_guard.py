@@ -20,7 +20,7 @@ _identity = Primitive("netloop_reverse_guard")
 
 def guarded(carry: Carry, loop: ILoop) -> Carry:
     """What a while loop carries, unchanged; derivatives in reverse mode raise a NetworkError that names the loop."""
-    states, buffers = ([_guarded(each, loop) for each in arrays] for arrays in (carry.states, carry.buffers))
+    states, buffers = ([_guarded(array, loop) for array in arrays] for arrays in (carry.states, carry.buffers))
     return carry._replace(states=states, buffers=buffers)
 
 

@@ -33,8 +33,8 @@ class Scan:
         self._trips = trips
         self._name = state.step.loop.name
         # an iterator that may pass the end of its axis is lowered with a check, in the body
-        self._iterators = [each for each in state.step.iterators if self._lowering.facts.stays_inside(each)]
-        self._slices = [each.outputs[0] for each in self._iterators]
+        self._iterators = [iterator for iterator in state.step.iterators if self._lowering.facts.stays_inside(iterator)]
+        self._slices = [iterator.outputs[0] for iterator in self._iterators]
         self._rows = state.step.rows
         self._parts = self._split()
         moved = [*self._parts.prologue, *self._parts.epilogue]
@@ -56,7 +56,7 @@ class Scan:
     def run(self) -> Carry:
         """The carry after all iterations, with the rows of the stacked outputs as its buffers."""
         numbers, frame = jnp.arange(self._trips), self._state.frame
-        given = numbers, [all_slices(self._lowering, each, self._trips, frame) for each in self._iterators]
+        given = numbers, [all_slices(self._lowering, iterator, self._trips, frame) for iterator in self._iterators]
         run = self._chunk if self._parts.chunk >= self._trips else self._chunks
         carry, rows = run(self._state.initial(), given)
         return carry._replace(trip=self._trips, buffers=rows)
@@ -65,11 +65,11 @@ class Scan:
         """All iterations: a scan over whole chunks, then the remainder."""
         size = self._parts.chunk
         whole = self._trips - self._trips % size
-        folded = jax.tree.map(lambda each: each[:whole].reshape(whole // size, size, *each.shape[1:]), given)
+        folded = jax.tree.map(lambda array: array[:whole].reshape(whole // size, size, *array.shape[1:]), given)
         carry, rows = scan(self._chunk, carry, folded)
-        rows = [each.reshape(whole, *each.shape[2:]) for each in rows]
+        rows = [row.reshape(whole, *row.shape[2:]) for row in rows]
         if whole < self._trips:
-            carry, rest = self._chunk(carry, jax.tree.map(lambda each: each[whole:], given))
+            carry, rest = self._chunk(carry, jax.tree.map(lambda value: value[whole:], given))
             rows = [lower_joined(pair, 0) for pair in zip(rows, rest, strict=True)]
         return carry, rows
 
@@ -83,31 +83,31 @@ class Scan:
             late = jax.vmap(self._epilogue)(given, ahead, kept)
             known.update(zip(self._late_rows(), late, strict=True))
         known.update(zip(parts.prologue_values, ahead, strict=True))
-        return carry, [known[each] for each in self._rows]
+        return carry, [known[row] for row in self._rows]
 
     def _late_rows(self) -> list[ITensor]:
         """The rows of stacked outputs that the epilogue computes."""
         late = {tensor for step in self._parts.epilogue for tensor in step.writes}
-        return [each for each in dict.fromkeys(self._rows) if each in late]
+        return [row for row in dict.fromkeys(self._rows) if row in late]
 
     def _prologue(self, given: Any) -> Arrays:
         inside = self._inside(given)
         self._lowering.run(self._parts.prologue, inside)
-        return [self._lowering.array(each, inside) for each in self._parts.prologue_values]
+        return [self._lowering.array(tensor, inside) for tensor in self._parts.prologue_values]
 
     def _iterate(self, carry: Carry, given: Any) -> tuple[Carry, Arrays]:
         (trip, slices), ahead = given
         inside = self._state.unpack(carry, trip)
         inside.values.update(zip([*self._slices, *self._parts.prologue_values], [*slices, *ahead], strict=True))
         self._lowering.run(self._parts.body, inside)
-        rows = [self._lowering.array(each, inside) for each in self._parts.kept]
+        rows = [self._lowering.array(tensor, inside) for tensor in self._parts.kept]
         return self._state.pack(carry, inside), rows
 
     def _epilogue(self, given: Any, ahead: Arrays, kept: Arrays) -> Arrays:
         inside = self._inside(given)
         inside.values.update(zip([*self._parts.prologue_values, *self._parts.kept], [*ahead, *kept], strict=True))
         self._lowering.run(self._parts.epilogue, inside)
-        return [self._lowering.array(each, inside) for each in self._late_rows()]
+        return [self._lowering.array(row, inside) for row in self._late_rows()]
 
     def _inside(self, given: Any) -> Frame:
         """The frame of an iteration, without the state."""
@@ -122,7 +122,7 @@ class Scan:
         if LoweringForm.LOOP_UNROLLING not in self._lowering.passes:
             return 1
         # JAX joins the rows of unrolled iterations, and XLA ends the process when it joins types of 2 bits
-        if any(types[each].dtype in TINY for each in kept):
+        if any(types[tensor].dtype in TINY for tensor in kept):
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
         if factor > 1:

@@ -70,7 +70,7 @@ class LoopState:
 
     def initial(self, trip: Any = None) -> Carry:
         """The carry before the first iteration, without buffers."""
-        states = [self._packed(each, each.tensor(0), self.frame) for each in self.step.recurrences]
+        states = [self._packed(recurrence, recurrence.tensor(0), self.frame) for recurrence in self.step.recurrences]
         return Carry(trip, states, [], self._initial_errors() if self.tracks_errors else ErrorFlags())
 
     def unpack(self, carry: Carry, trip: Any) -> Frame:
@@ -86,7 +86,7 @@ class LoopState:
     def pack(self, carry: Carry, inside: Frame) -> Carry:
         """The carry after an iteration, from the one before it and the frame in which its steps have run."""
         errors = self._next_errors(carry.errors, inside) if self.tracks_errors else carry.errors
-        states = [self._packed(each, each.tensor(1), inside) for each in self.step.recurrences]
+        states = [self._packed(recurrence, recurrence.tensor(1), inside) for recurrence in self.step.recurrences]
         return carry._replace(states=states, errors=errors)
 
     def iteration(self, trip: Any) -> Frame:
@@ -101,7 +101,7 @@ class LoopState:
         # XLA would make both forms and copy the state in each iteration. For a matrix that is computed element by
         # element it is the other way: XLA computes it with these axes, and would copy it to carry it without.
         state = self.lowering.array(tensor, frame)
-        dims = [each for each in state.shape if each != 1]
+        dims = [length for length in state.shape if length != 1]
         is_kept = len(dims) > 1 and isinstance(layer.tensor(1).producer, POINTWISE)
         return state if is_kept else state.reshape(dims)
 
@@ -109,12 +109,12 @@ class LoopState:
         # first_error(0, ...) gives each flag a value of one type, which XLA asks of what a loop carries
         count = self.step.loop.limit(TripLimit.COUNT)
         limits = first_error(0, None if count is None else self.frame.error_flag(count.inputs))
-        states = [first_error(0, self.frame.error_flag([each.tensor(0)])) for each in self.step.recurrences]
+        states = [first_error(0, self.frame.error_flag([recurrence.tensor(0)])) for recurrence in self.step.recurrences]
         return ErrorFlags(limits, states, [first_error(0)] * len(self.step.stacked), first_error(self.frame.status))
 
     def _next_errors(self, errors: ErrorFlags, inside: Frame) -> ErrorFlags:
         rows = [
-            first_error(old, inside.error_flag([each])) for old, each in zip(errors.rows, self.step.rows, strict=True)
+            first_error(old, inside.error_flag([row])) for old, row in zip(errors.rows, self.step.rows, strict=True)
         ]
-        states = [first_error(0, inside.error_flag([each])) for each in self.step.next_states]
+        states = [first_error(0, inside.error_flag([state])) for state in self.step.next_states]
         return ErrorFlags(errors.limits, states, rows, first_error(inside.status))

@@ -36,8 +36,8 @@ def unroll_factor(steps: Iterable[Step], types: TypeTable, stacks: bool) -> int:
     sizes = list(_sizes(steps, types))
     if not _are_few(sizes) or (stacks and max(sizes, default=0) > 1):
         return 1
-    work = sum(max(each, LEAST_WORK) for each in sizes)
-    factor = next(each for each in FACTORS if each * work <= MOST_WORK or each == 1)
+    work = sum(max(size, LEAST_WORK) for size in sizes)
+    factor = next(factor for factor in FACTORS if factor * work <= MOST_WORK or factor == 1)
     return max(1, factor // 2) if stacks else factor
 
 
@@ -49,10 +49,10 @@ def _sizes(steps: Iterable[Step], types: TypeTable) -> Iterator[int]:
     """The number of elements of each step; more than the limit for a step that is not element-wise."""
     for step in steps:
         if isinstance(step, IfStep):
-            yield from (types[each].volume for each in step.writes)
+            yield from (types[tensor].volume for tensor in step.writes)
             for branch in step.branches:
                 yield from _sizes(branch.steps, types)
         elif isinstance(step, LoopStep) or not isinstance(step.layer, (*POINTWISE, *FREE)):
             yield MOST_ELEMENTS + 1
         elif isinstance(step.layer, POINTWISE):
-            yield from (types[each].volume for each in step.writes)
+            yield from (types[tensor].volume for tensor in step.writes)

@@ -55,7 +55,7 @@ class WhileLoop:
         """The carry after another iteration, with the buffers as they were, and the rows that belong into them."""
         step, inside = self._state.step, self._state.unpack(carry, carry.trip)
         self._lowering.run(step.iteration, inside)
-        rows = [self._lowering.array(each, inside) for each in step.rows]
+        rows = [self._lowering.array(row, inside) for row in step.rows]
         after = self._state.pack(carry, inside)._replace(trip=carry.trip + 1)
         return (self._evaluate_limits(after) if self._state.tracks_errors else after), rows
 

@@ -27,7 +27,7 @@ def bit_cast(call: Call, x: ITensor) -> ITensor:
 
 def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
     """The bytes of elements as parts along a last axis, or the parts along the last axis as elements; lowest first."""
-    own, wanted = (np.dtype(f"uint{8 * each.itemsize}") for each in (x.dtype, dtype))
+    own, wanted = (np.dtype(f"uint{8 * value.itemsize}") for value in (x.dtype, dtype))
     bits = lax.bitcast_convert_type(x, own)
     width, count = (
         8 * min(own.itemsize, wanted.itemsize),
@@ -38,8 +38,8 @@ def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
     else:
         parts = [bits[..., part].astype(wanted) << wanted.type(width * part) for part in range(count)]
         made = parts[0]
-        for each in parts[1:]:
-            made = made | each
+        for part in parts[1:]:
+            made = made | part
     return lax.bitcast_convert_type(made, dtype)
 
 
@@ -55,7 +55,7 @@ def shift_right(call: Call, x: ITensor, by: ITensor) -> ITensor:
     own, bits = x.type.dtype, 8 * x.type.dtype.itemsize
     name = "uint" if call.equation.primitive.name == "shift_right_logical" else "int"
     shifted = binary(
-        call, ElementWiseOperation.SHIFT_RIGHT, *(_read_as(call, each, f"{name}{bits}") for each in (x, by))
+        call, ElementWiseOperation.SHIFT_RIGHT, *(_read_as(call, tensor, f"{name}{bits}") for tensor in (x, by))
     )
     return _read_as(call, shifted, own.name)
 

@@ -19,14 +19,14 @@ def _joined(real: Any, imaginary: Any) -> Any:
 @complex_primitive("sort")
 def sort(call: Call, *operands: ITensor) -> list[ITensor]:
     """Operands in the order of the real parts of the first ones, and of the imaginary parts where those are equal."""
-    have_parts = [is_complex(each) for each in call.results]
+    have_parts = [is_complex(result) for result in call.results]
     keys = call.params["num_keys"]
 
     def ordered(*arrays: Any) -> list[Any]:
         flat = [
             part
-            for each, has_parts in zip(arrays, have_parts, strict=True)
-            for part in ((each[..., 0], each[..., 1]) if has_parts else (each,))
+            for array, has_parts in zip(arrays, have_parts, strict=True)
+            for part in ((array[..., 0], array[..., 1]) if has_parts else (array,))
         ]
         count = keys + sum(have_parts[:keys])
         made = iter(lax.sort(flat, dimension=call.params["dimension"], is_stable=True, num_keys=count))

@@ -52,8 +52,8 @@ def while_loop(call: Call, *operands: ITensor) -> list[ITensor]:
     given, returned = body.jaxpr.invars[params["body_nconsts"] :], body.jaxpr.outvars
     loop = make.network.add_loop()
     kept = [before is after for before, after in zip(given, returned, strict=True)]
-    recurrences = [None if same else loop.add_recurrence(each) for same, each in zip(kept, initial, strict=True)]
-    carried = [each if one is None else one.outputs[0] for one, each in zip(recurrences, initial, strict=True)]
+    recurrences = [None if same else loop.add_recurrence(state) for same, state in zip(kept, initial, strict=True)]
+    carried = [state if one is None else one.outputs[0] for one, state in zip(recurrences, initial, strict=True)]
     steps = [step_of(body, before, after) for before, after in zip(given, returned, strict=True)]
     state = LoopState([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + steps)
     count, goes_on = _count(call, state), None
@@ -94,7 +94,7 @@ def _count(call: Call, state: LoopState) -> ITensor | None:
     """The number of iterations of a loop that goes on while a counter with step 1 is below a number that stays."""
     condition, make = call.params["cond_jaxpr"], call.make
     pair = only_bound(condition)
-    places = {each: number for number, each in enumerate(condition.jaxpr.invars)}
+    places = {variable: number for number, variable in enumerate(condition.jaxpr.invars)}
     if pair is None or pair[0] not in places or state.steps[places[pair[0]]] != 1:
         return None
     first = state.initial[places[pair[0]]]
@@ -113,13 +113,13 @@ def _count(call: Call, state: LoopState) -> ITensor | None:
 def _enter_ranges(call: Call, state: LoopState) -> None:
     """Enter the ranges of counters in the body, where the condition is true."""
     condition, facts = call.params["cond_jaxpr"], call.facts
-    places = {each: number for number, each in enumerate(condition.jaxpr.invars)}
+    places = {variable: number for number, variable in enumerate(condition.jaxpr.invars)}
     for counter, most in bounds(condition):
         number = places.get(counter)
         if number is None or state.steps[number] is None:
             continue
         start = facts.range_of(state.initial[number])
-        limits = {each: facts.range_of(state.carried[place]) for each, place in places.items()}
+        limits = {name: facts.range_of(state.carried[place]) for name, place in places.items()}
         end = known_number(most, limits)
         end = np.iinfo(state.carried[number].type.dtype).max if end is None else end
         if start is not None and start[0] < end:
@@ -156,7 +156,7 @@ def conditional(call: Call, which: ITensor, *operands: ITensor) -> list[ITensor]
     if known is not None:
         chosen = branches[min(max(int(known), 0), len(branches) - 1)]
         return call.inline(chosen, operands)
-    results = [_branch(call, each, operands) for each in branches]
+    results = [_branch(call, branch, operands) for branch in branches]
     made = results[-1] if len(branches) != 2 else None
     condition = unconverted(which)
     if made is None and condition.type.is_bool:
@@ -170,7 +170,7 @@ def conditional(call: Call, which: ITensor, *operands: ITensor) -> list[ITensor]
 
 def _branch(call: Call, branch: ClosedJaxpr, operands: tuple[ITensor, ...]) -> list[ITensor]:
     made = call.inline(branch, operands)
-    return [call.facts.whole(each, atom.aval) for each, atom in zip(made, branch.jaxpr.outvars, strict=True)]
+    return [call.facts.whole(tensor, atom.aval) for tensor, atom in zip(made, branch.jaxpr.outvars, strict=True)]
 
 
 def _either(call: Call, condition: ITensor, true: list[ITensor], false: list[ITensor]) -> list[ITensor]:

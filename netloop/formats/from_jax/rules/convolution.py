@@ -28,8 +28,8 @@ def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
     for axis, step in enumerate(params["lhs_dilation"]):
         if step > 1:
             x = spread(call, x, 2 + axis, int(step), zero)
-    padding = [tuple(call.lengths(each)) for each in params["padding"]]
-    require(all(isinstance(each, int) for pair in padding for each in pair), "the padding is symbolic")
+    padding = [tuple(call.lengths(param)) for param in params["padding"]]
+    require(all(isinstance(length, int) for pair in padding for length in pair), "the padding is symbolic")
     x = _cropped(call, x, padding, zero)
     extra = 1 if space == 0 else 0
     if extra:
@@ -40,7 +40,7 @@ def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
 
 
 def _ints(axes: Sequence[Any]) -> list[int]:
-    return [int(each) for each in axes]
+    return [int(axis) for axis in axes]
 
 
 def _cropped(call: Call, x: ITensor, padding: Sequence[Any], zero: ITensor) -> ITensor:
@@ -50,7 +50,7 @@ def _cropped(call: Call, x: ITensor, padding: Sequence[Any], zero: ITensor) -> I
         return x
     starts, sizes = [], []
     for axis in axes:
-        before, after = (min(each, 0) for each in padding[axis])
+        before, after = (min(amount, 0) for amount in padding[axis])
         length = call.make.length(x, 2 + axis)
         starts.append(-before)
         cut = before + after

@@ -64,7 +64,7 @@ def triangular_solve(
         def row(step: Any, made: Any) -> Any:
             number = step if lower else size - 1 - step
             right, known, scale = (
-                lax.dynamic_index_in_dim(each, number, 0, keepdims=False) for each in (b, below, diagonal)
+                lax.dynamic_index_in_dim(value, number, 0, keepdims=False) for value in (b, below, diagonal)
             )
             return lax.dynamic_update_index_in_dim(made, (right - known @ made) / scale, number, 0)
 

@@ -178,7 +178,7 @@ def _orthogonal_columns(a: Any, vectors: bool) -> tuple[Any, Any, Any]:
         lengths = jnp.sqrt(a) * jnp.sqrt(d)
         cosine, sine, _ = rotation(a, product, d)
         share = jnp.max(jnp.where(lengths == 0, 0, abs(product) / jnp.where(lengths == 0, 1, lengths)))
-        turned = [rotated(each, cosine, sine)[:, order] for each in (columns, right)]
+        turned = [rotated(value, cosine, sine)[:, order] for value in (columns, right)]
         return turned[0], turned[1], jnp.maximum(most, share)
 
     def sweep(state: Any) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ from netloop.model.graph.tensor import ITensor
 def joined(call: Call, real: ITensor, imaginary: ITensor) -> ITensor:
     """The complex numbers with these parts."""
     wanted = jax.ShapeDtypeStruct(call.result.shape, real.type.dtype)
-    parts = [call.facts.whole(each, wanted) for each in (real, imaginary)]
+    parts = [call.facts.whole(tensor, wanted) for tensor in (real, imaginary)]
     return call.make.stack(parts, len(call.result.shape))
 
 
@@ -48,10 +48,10 @@ def on_parts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         def rule(call: Call, *operands: ITensor) -> Outputs:
-            complexes = [is_complex(each.aval) for each in call.equation.invars]
+            complexes = [is_complex(variable.aval) for variable in call.equation.invars]
 
             def of_pairs(*pairs: Any) -> Any:
-                parts = [_parts(*each) for each in zip(pairs, complexes, strict=True)]
+                parts = [_parts(*entry) for entry in zip(pairs, complexes, strict=True)]
                 made = function(*(part for pair in parts for part in pair), **call.params)
                 return jnp.stack(jnp.broadcast_arrays(*made), -1) if isinstance(made, tuple) else made
 

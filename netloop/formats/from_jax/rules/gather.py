@@ -42,7 +42,7 @@ def gather(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     found = Indices(call, windows, indices, call.params["mode"] is not GatherScatterMode.PROMISE_IN_BOUNDS)
     made, axes = _gathered(call, x, found)
     wanted = _result_axes(numbers, windows, found.batch)
-    order = [axes.index(each) for each in wanted]
+    order = [axes.index(axis) for axis in wanted]
     made = call.make.transpose(made, [*order, *range(len(order), made.type.rank)])
     if call.params["mode"] is not GatherScatterMode.FILL_OR_DROP or found.valid is None:
         return made
@@ -67,7 +67,9 @@ def _gathered(call: Call, x: ITensor, found: Indices) -> tuple[ITensor, list[Axi
     if len(windows.indexed) == 1:
         axis = windows.indexed[0]
         made = make.gather(x, found.along(axis), axis)
-        before, after = ([("window", each) for each in span] for span in (range(axis), range(axis + 1, windows.rank)))
+        before, after = (
+            [("window", number) for number in span] for span in (range(axis), range(axis + 1, windows.rank))
+        )
         return made, [*before, *batch, *inner, *after]
     element = found.element_axis()
     if element is not None:
@@ -78,7 +80,7 @@ def _gathered(call: Call, x: ITensor, found: Indices) -> tuple[ITensor, list[Axi
 
 
 def _result_axes(numbers: Any, windows: Windows, batch: int) -> list[Axis]:
-    offsets = [int(each) for each in numbers.offset_dims]
+    offsets = [int(dim) for dim in numbers.offset_dims]
     inside = dict(zip(offsets, windows.kept, strict=True))
     outside = iter(range(batch))
     rank = batch + len(offsets)
@@ -104,7 +106,7 @@ def scatter(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITens
 
 def _update_order(numbers: Any, windows: Windows, batch: int, rank: int) -> list[int]:
     """The axes of updates: those of the indices, of indexed windows, and of whole ones."""
-    inside = dict(zip(windows.kept, (int(each) for each in numbers.update_window_dims), strict=True))
+    inside = dict(zip(windows.kept, (int(dim) for dim in numbers.update_window_dims), strict=True))
     outside = [axis for axis in range(batch + len(inside)) if axis not in inside.values()]
     whole = [axis for axis in range(windows.rank) if axis not in windows.indexed]
     listed = [*outside, *(inside[axis] for axis in windows.partial), *(inside[axis] for axis in whole)]

@@ -31,7 +31,8 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
     if known is not None:
         return known
     ops = [
-        _operand(each.type.rank, *axes) for each, axes in zip((a, b), zip(contracted, batch, strict=True), strict=True)
+        _operand(tensor.type.rank, *axes)
+        for tensor, axes in zip((a, b), zip(contracted, batch, strict=True), strict=True)
     ]
     if ops[0] is not None and ops[1] is not None:
         return _cast(call, _multiplied(call, a, ops[0], b, _turned(ops[1])))
@@ -50,10 +51,10 @@ def _attention(call: Call, a: ITensor, b: ITensor, sides: tuple[Sum, Sum]) -> IT
 
 def _multiplied(call: Call, a: ITensor, op_a: MatrixOperation, b: ITensor, op_b: MatrixOperation) -> ITensor:
     """A matrix multiplication that transposes its operands itself."""
-    turned = [(each, op, untransposed(each)) for each, op in ((a, op_a), (b, op_b))]
+    turned = [(tensor, op, untransposed(tensor)) for tensor, op in ((a, op_a), (b, op_b))]
     (a, op_a), (b, op_b) = (
-        (each, op) if before is None or op is MatrixOperation.VECTOR else (before, _turned(op))
-        for each, op, before in turned
+        (tensor, op) if before is None or op is MatrixOperation.VECTOR else (before, _turned(op))
+        for tensor, op, before in turned
     )
     return call.make.made(call.make.network.add_matrix_multiply(a, op_a, b, op_b))
 
@@ -66,7 +67,7 @@ def _cast(call: Call, x: ITensor) -> ITensor:
 
 
 def _ints(axes: Sequence[Any]) -> list[int]:
-    return [int(each) for each in axes]
+    return [int(axis) for axis in axes]
 
 
 def _operand(rank: int, contracted: list[int], batch: list[int]) -> MatrixOperation | None:
@@ -103,7 +104,7 @@ def ragged_product(call: Call, a: ITensor, b: ITensor, sizes: ITensor) -> ITenso
     """The product of consecutive groups of rows with a matrix each, `jax.lax.ragged_dot`; other axes have no layers."""
     numbers = call.params["ragged_dot_dimension_numbers"]
     plain = ((1,), (1,)), ((), ())
-    found = tuple(tuple(map(tuple, each)) for each in numbers.dot_dimension_numbers)
+    found = tuple(tuple(map(tuple, number)) for number in numbers.dot_dimension_numbers)
     is_plain = found == plain and [*numbers.lhs_ragged_dimensions] == [0] and [*numbers.rhs_group_dimensions] == [0]
     require(is_plain and a.type.rank == 2, "the groups are along other axes than those of jax.lax.ragged_dot")
 

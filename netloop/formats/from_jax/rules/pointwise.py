@@ -36,12 +36,12 @@ BINARY = {
 
 def aligned(call: Call, *tensors: ITensor) -> list[ITensor]:
     """Tensors of equal rank, to be broadcast by a layer; a 0-D constant becomes another constant."""
-    rank = max(each.type.rank for each in tensors)
+    rank = max(tensor.type.rank for tensor in tensors)
     made: list[ITensor] = []
-    for each in tensors:
-        value = call.facts.scalar_of(each) if each.type.rank < rank else None
-        missing = range(rank - each.type.rank)
-        one = each if value is None else call.make.constant(value.reshape((1,) * rank))
+    for tensor in tensors:
+        value = call.facts.scalar_of(tensor) if tensor.type.rank < rank else None
+        missing = range(rank - tensor.type.rank)
+        one = tensor if value is None else call.make.constant(value.reshape((1,) * rank))
         made.append(call.make.expand_dims(one, missing) if value is None else one)
     return made
 
@@ -54,7 +54,7 @@ def binary(call: Call, op: ElementWiseOperation, a: ITensor, b: ITensor) -> ITen
 
 def comparable(call: Call, *tensors: ITensor) -> list[ITensor]:
     """Tensors that comparisons and extremes take: bools as int32."""
-    return [call.make.cast(each, np.int32) if each.type.is_bool else each for each in tensors]
+    return [call.make.cast(tensor, np.int32) if tensor.type.is_bool else tensor for tensor in tensors]
 
 
 def wide_enough(call: Call, x: ITensor) -> ITensor:
@@ -226,8 +226,8 @@ def select_n(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
 @primitive("clamp", broadcasts=True)
 def clamp(call: Call, low: ITensor, x: ITensor, high: ITensor) -> ITensor:
     """The element limited to a range; a CLIP where both limits are constants."""
-    bounds = [call.facts.scalar_of(each) for each in (low, high)]
-    if x.type.is_float and all(each is not None and np.isfinite(each) for each in bounds) and bounds[0] <= bounds[1]:
+    bounds = [call.facts.scalar_of(tensor) for tensor in (low, high)]
+    if x.type.is_float and all(bound is not None and np.isfinite(bound) for bound in bounds) and bounds[0] <= bounds[1]:
         return call.make.activation(ActivationType.CLIP, x, float(bounds[0]), float(bounds[1]))
     raised = binary(call, ElementWiseOperation.MAX, x, low)
     return binary(call, ElementWiseOperation.MIN, raised, high)
@@ -268,8 +268,8 @@ def one_minus_square(call: Call, x: ITensor) -> ITensor:
 def polynomial(call: Call, x: ITensor, *coefficients: ITensor) -> ITensor:
     """A sum of coefficients times powers of x, the constant term first, by Horner's rule."""
     made = coefficients[-1]
-    for each in reversed(coefficients[:-1]):
-        made = binary(call, ElementWiseOperation.SUM, binary(call, ElementWiseOperation.PROD, made, x), each)
+    for coefficient in reversed(coefficients[:-1]):
+        made = binary(call, ElementWiseOperation.SUM, binary(call, ElementWiseOperation.PROD, made, x), coefficient)
     return made
 
 

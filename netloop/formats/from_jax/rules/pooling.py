@@ -40,7 +40,7 @@ def reduce_window_by(call: Call, *operands: ITensor) -> ITensor:
 def _windows(call: Call, by: ReduceOperation, x: ITensor) -> ITensor:
     params = call.params
     sizes, steps = _ints(params["window_dimensions"]), _ints(params["window_strides"])
-    padding = [tuple(_ints(each)) for each in params["padding"]]
+    padding = [tuple(_ints(param)) for param in params["padding"]]
     spreads, dilations = _ints(params["base_dilation"]), _ints(params["window_dilation"])
     pools = x.type.is_float and x.type.rank in (3, 4, 5) and sizes[:2] == steps[:2] == [1, 1] and {*spreads} == {1}
     if pools and by is not ReduceOperation.PROD and not any(map(any, padding[:2])) and np.min(padding) >= 0:
@@ -95,7 +95,7 @@ def _pooled(
 
 
 def _ints(axes: Sequence[Any]) -> list[int]:
-    return [int(each) for each in axes]
+    return [int(axis) for axis in axes]
 
 
 # ---------------------------------------------------------------------- gradients of poolings

@@ -23,7 +23,7 @@ def threefry(first: Any, second: Any, a: Any, b: Any) -> list[Any]:
     """The 20 rounds of the hash, as a loop over groups of 4."""
     keys = jnp.stack([first, second, first ^ second ^ PARITY])
     places = np.arange(1, 6, dtype=np.int32)
-    added = [jnp.take(keys, (places + each) % 3, 0) for each in (0, 1)]
+    added = [jnp.take(keys, (places + number) % 3, 0) for number in (0, 1)]
     counts = jnp.expand_dims(places.astype(np.uint32), range(1, 1 + first.ndim))
 
     def rounds(state: tuple[Any, Any], given: Any) -> tuple[tuple[Any, Any], None]:
@@ -56,7 +56,7 @@ def words(call: Call, keys: ITensor) -> ITensor:
 
 def _each_key(call: Call, keys: ITensor, function: Any, *more: ITensor) -> ITensor:
     """A function of the words of each key, and of more operands."""
-    avals = [array_aval(each.aval) for each in call.equation.invars]
+    avals = [array_aval(variable.aval) for variable in call.equation.invars]
     for _ in range(avals[0].ndim - 1):
         function = jax.vmap(function)
     return call.trace(function, avals, [keys, *more])[0]
@@ -78,7 +78,7 @@ def random_split(call: Call, keys: ITensor) -> ITensor:
 @primitive("random_fold_in")
 def random_fold_in(call: Call, keys: ITensor, data: ITensor) -> ITensor:
     """A key made of a key and a number."""
-    return _each_key(call, keys, lambda key, each: threefry_prng_impl.fold_in(key, each), data)
+    return _each_key(call, keys, lambda key, value: threefry_prng_impl.fold_in(key, value), data)
 
 
 @primitive("random_seed")

@@ -17,7 +17,7 @@ def own_axes(call: Call, x: ITensor, index: int = 0) -> list[Length]:
 @primitive("broadcast_in_dim", broadcasts=True)
 def broadcast_in_dim(call: Call, x: ITensor, *lengths: ITensor) -> ITensor:
     """Axes in their places among new ones; layers that broadcast by themselves read this without a layer of its own."""
-    shape, places = call.result.shape, [int(each) for each in call.params["broadcast_dimensions"]]
+    shape, places = call.result.shape, [int(param) for param in call.params["broadcast_dimensions"]]
     if x.type.rank == 0 and call.operand(0).shape != ():
         return x
     if not places:
@@ -53,13 +53,13 @@ def squeeze(call: Call, x: ITensor) -> ITensor:
     picked = call.facts.picked.get(x)
     if picked is not None and [*map(int, call.params["dimensions"])] == [picked[2]]:
         return call.make.gather(*picked)
-    return call.make.squeeze(x, [int(each) for each in call.params["dimensions"]])
+    return call.make.squeeze(x, [int(param) for param in call.params["dimensions"]])
 
 
 @primitive("transpose", moves=True, broadcasts=True)
 def transpose(call: Call, x: ITensor) -> ITensor:
     """The axes in another order."""
-    order = [int(each) for each in call.params["permutation"]]
+    order = [int(param) for param in call.params["permutation"]]
     if x.type.rank == len(order):
         made = transposed_einsum(call.make, x, order) or transposed_again(call.make, x, order)
         if made is not None:
@@ -76,7 +76,7 @@ def concatenate(call: Call, *parts: ITensor) -> ITensor:
 @primitive("rev", moves=True)
 def reverse(call: Call, x: ITensor) -> ITensor:
     """The axes from their ends."""
-    return call.make.backwards(x, [int(each) for each in call.params["dimensions"]])
+    return call.make.backwards(x, [int(param) for param in call.params["dimensions"]])
 
 
 @primitive("stack")
@@ -96,11 +96,11 @@ def unstack(call: Call, x: ITensor) -> list[ITensor]:
 @primitive("tile", moves=True)
 def tile(call: Call, x: ITensor) -> ITensor:
     """The tensor repeated along each axis."""
-    return call.make.tile(x, [int(each) for each in call.params["reps"]])
+    return call.make.tile(x, [int(param) for param in call.params["reps"]])
 
 
 @primitive("split")
 def split(call: Call, x: ITensor) -> list[ITensor]:
     """Consecutive parts of an axis."""
-    sizes = np.array([int(each) for each in call.params["sizes"]], np.int64)
+    sizes = np.array([int(param) for param in call.params["sizes"]], np.int64)
     return call.make.split(x, int(call.params["axis"]), call.make.constant(sizes))

@@ -36,13 +36,13 @@ MONOIDS = {
 @primitive(*REDUCE)
 def reduce(call: Call, x: ITensor) -> ITensor:
     """The reduction of that name over axes."""
-    axes = [int(each) for each in call.params["axes"]]
+    axes = [int(param) for param in call.params["axes"]]
     name = call.equation.primitive.name
     if name in ("reduce_or", "reduce_and") and not x.type.is_bool:
         join = jnp.bitwise_or if name == "reduce_or" else jnp.bitwise_and
-        return call.define(lambda each: _folded(each, axes, join, np.asarray(0 if join is jnp.bitwise_or else -1)), x)[
-            0
-        ]
+        return call.define(
+            lambda value: _folded(value, axes, join, np.asarray(0 if join is jnp.bitwise_or else -1)), x
+        )[0]
     return call.make.reduce(REDUCE[name], x, axes)
 
 
@@ -51,12 +51,12 @@ def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
     """The reductions over axes that vmap has put in place of their names."""
     axes, name = call.params["axes"], call.equation.primitive.name
     require(
-        all(isinstance(each, int) for each in axes) and call.params["axis_index_groups"] is None,
+        all(isinstance(axis, int) for axis in axes) and call.params["axis_index_groups"] is None,
         f"{name} along the axes {', '.join(map(str, axes))}",
         BETWEEN_DEVICES,
     )
     by = REDUCE[name.replace("p", "reduce_", 1)]
-    return [call.make.reduce(by, each, axes) if axes else each for each in operands]
+    return [call.make.reduce(by, tensor, axes) if axes else tensor for tensor in operands]
 
 
 def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:
@@ -80,7 +80,7 @@ def reduce_by(call: Call, *operands: ITensor) -> list[ITensor]:
     require(by is not None and len(operands) == 2, "a reduction by a function of its own", fix="write it with lax.scan")
     assert by is not None
     x, start = operands
-    made = call.make.reduce(by, x, [int(each) for each in call.params["dimensions"]])
+    made = call.make.reduce(by, x, [int(param) for param in call.params["dimensions"]])
     return [combined(call, by, made, start)]
 
 
@@ -160,7 +160,7 @@ def running_log_sum_exp(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
 def place_of_extreme(call: Call, x: ITensor) -> ITensor:
     """The place of the first largest or smallest element along an axis, or of the first NaN."""
     op = TopKOperation.MAX if call.equation.primitive.name == "argmax" else TopKOperation.MIN
-    (axis,) = (int(each) for each in call.params["axes"])
+    (axis,) = (int(param) for param in call.params["axes"])
     numbers = call.make.cast(x, np.int32) if x.type.is_bool else x
     kind = DataType.INT64 if call.dtype == np.int64 else DataType.INT32
     layer = call.make.network.add_topk(numbers, op, 1, bitmask(axis), kind)
@@ -190,7 +190,7 @@ def sort(call: Call, *operands: ITensor) -> list[ITensor]:
         _, places = _ascending(call, now, axis)
         order = places if order is None else make.gather_elements(order, places, axis)
     assert order is not None
-    return [_taken(call, each, order, axis) for each in operands]
+    return [_taken(call, tensor, order, axis) for tensor in operands]
 
 
 def _taken(call: Call, x: ITensor, order: ITensor, axis: int) -> ITensor:
@@ -209,7 +209,7 @@ def is_iota(call: Call, x: ITensor, axis: int) -> bool:
 
 
 def _places(shape: Sequence[int], axis: int) -> Any:
-    return np.arange(shape[axis]).reshape([-1 if each == axis else 1 for each in range(len(shape))])
+    return np.arange(shape[axis]).reshape([-1 if index == axis else 1 for index in range(len(shape))])
 
 
 def _ascending(call: Call, x: ITensor, axis: int) -> tuple[ITensor, ITensor]:

@@ -20,10 +20,10 @@ def scan(call: Call, *operands: ITensor) -> list[ITensor]:
     length = call.lengths([params["length"]])[0]
     loop = make.network.add_loop()
     loop.add_trip_limit(make.tensor(length), TripLimit.COUNT)
-    iterated = [loop.add_iterator(each, 0, reverse).outputs[0] for each in operands[consts + count :]]
+    iterated = [loop.add_iterator(tensor, 0, reverse).outputs[0] for tensor in operands[consts + count :]]
     kept = _kept(body.jaxpr.invars[consts : consts + count], body.jaxpr.outvars[:count])
-    recurrences = [None if same else loop.add_recurrence(each) for same, each in zip(kept, initial, strict=True)]
-    carried = [each if one is None else one.outputs[0] for one, each in zip(recurrences, initial, strict=True)]
+    recurrences = [None if same else loop.add_recurrence(state) for same, state in zip(kept, initial, strict=True)]
+    carried = [state if one is None else one.outputs[0] for one, state in zip(recurrences, initial, strict=True)]
     _enter_ranges(call, [*operands[:consts], *carried, *iterated], operands)
     made = call.inline(body, [*operands[:consts], *carried, *iterated])
     results: list[ITensor] = []

@@ -81,13 +81,13 @@ def _rotated(state: tuple[Any, Any], number: Any, is_first: Any, shift: Any) -> 
     scale = jnp.maximum(abs(x), abs(y))
     unit = jnp.where(scale == 0, 1, scale)
     length = unit * jnp.sqrt(abs(x / unit) ** 2 + abs(y / unit) ** 2)
-    c, s = (jnp.where(scale == 0, start, each / jnp.where(scale == 0, 1, length)) for each, start in ((x, 1), (y, 0)))
+    c, s = (jnp.where(scale == 0, start, array / jnp.where(scale == 0, 1, length)) for array, start in ((x, 1), (y, 0)))
     turn = jnp.stack([jnp.stack([jnp.conj(c), jnp.conj(s)]), jnp.stack([-s, c])])
     rows = turn @ lax.dynamic_slice_in_dim(t, number, 2, 0)
     t = lax.dynamic_update_slice_in_dim(t, rows, number, 0)
     made = [
-        lax.dynamic_update_slice_in_dim(each, lax.dynamic_slice_in_dim(each, number, 2, 1) @ adjoint(turn), number, 1)
-        for each in (t, q)
+        lax.dynamic_update_slice_in_dim(array, lax.dynamic_slice_in_dim(array, number, 2, 1) @ adjoint(turn), number, 1)
+        for array in (t, q)
     ]
     return made[0], made[1]
 

@@ -43,7 +43,7 @@ def _lower_series(a: Any, x: Any, factor: Any) -> Any:
 
 def _upper_fraction(a: Any, x: Any, factor: Any) -> Any:
     """The upper one, by Lentz's method for its continued fraction."""
-    tiny, small = (np.asarray(each, x.dtype) for each in (1e-30, jnp.finfo(x.dtype).eps))
+    tiny, small = (np.asarray(number, x.dtype) for number in (1e-30, jnp.finfo(x.dtype).eps))
     first = 1 / (x + 1 - a)
 
     def step(count: Any, state: Any) -> Any:
@@ -62,7 +62,7 @@ def _upper_fraction(a: Any, x: Any, factor: Any) -> Any:
 def _incomplete_gamma(a: Any, x: Any, upper: bool) -> Any:
     by_series = (x <= 1) | (x <= a)
     near, far = jnp.where(by_series & (x > 0), x, 1), jnp.where(by_series, a + 2, x)
-    factors = [jnp.exp(a * jnp.log(each) - each - lax.lgamma(a)) for each in (near, far)]
+    factors = [jnp.exp(a * jnp.log(array) - array - lax.lgamma(a)) for array in (near, far)]
     # a finite series needs a start that is not far from x
     lower, above = _lower_series(a, jnp.where(by_series, near, a), factors[0]), _upper_fraction(a, far, factors[1])
     made = jnp.where(by_series, 1 - lower, above) if upper else jnp.where(by_series, lower, 1 - above)
@@ -85,12 +85,12 @@ def upper_gamma(a: Any, x: Any) -> Any:
 @defined("igamma_grad_a")
 def lower_gamma_derivative(a: Any, x: Any) -> Any:
     """The derivative of the lower one by its parameter, as JAX derives it from the loops."""
-    return jax.jvp(lambda each: lower_gamma(each, x), (a,), (jnp.ones_like(a),))[1]
+    return jax.jvp(lambda a: lower_gamma(a, x), (a,), (jnp.ones_like(a),))[1]
 
 
 def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
     """The continued fraction of the incomplete beta function."""
-    tiny, small = (np.asarray(each, x.dtype) for each in (1e-30, jnp.finfo(x.dtype).eps))
+    tiny, small = (np.asarray(number, x.dtype) for number in (1e-30, jnp.finfo(x.dtype).eps))
 
     def nonzero(y: Any) -> Any:
         return jnp.where(abs(y) < tiny, tiny, y)
@@ -136,8 +136,8 @@ def zeta(x: Any, q: Any) -> Any:
     end = q + TERMS
     total = total + end ** (1 - x) / (x - 1) + end**-x / 2
     rising, power = x, end ** (-x - 1)
-    for number, each in enumerate(BERNOULLI):
-        total = total + np.asarray(each, x.dtype) * rising * power
+    for number, other in enumerate(BERNOULLI):
+        total = total + np.asarray(other, x.dtype) * rising * power
         rising = rising * (x + 2 * number + 1) * (x + 2 * number + 2)
         power = power / (end * end)
     return jnp.where(x == 1, np.inf, jnp.where((x < 1) | (q <= 0), np.nan, total)).astype(x.dtype)

@@ -66,13 +66,15 @@ def dynamic_update_slice(call: Call, x: ITensor, update: ITensor, *starts: ITens
         return update
     make = call.make
     first = [_moved(call, starts[axis], before[axis], size[axis]) for axis in axes]
-    ints = [each for each in first if isinstance(each, int)]
-    dtype = next((each.type.dtype for each in first if isinstance(each, ITensor)), np.dtype(np.int64))
-    parts = [make.constant(np.asarray([each], dtype)) if isinstance(each, int) else make.flat(each) for each in first]
+    ints = [length for length in first if isinstance(length, int)]
+    dtype = next((length.type.dtype for length in first if isinstance(length, ITensor)), np.dtype(np.int64))
+    parts = [
+        make.constant(np.asarray([length], dtype)) if isinstance(length, int) else make.flat(length) for length in first
+    ]
     given = (
         make.constant(np.array(ints, np.int64))
         if len(ints) == len(first)
-        else make.concat([make.cast(each, dtype) for each in parts], 0)
+        else make.concat([make.cast(part, dtype) for part in parts], 0)
     )
     windows = Windows(before, tuple(size), tuple(axes), {}, frozenset(), True)
     order = [*axes, *(axis for axis in range(update.type.rank) if axis not in axes)]
@@ -90,11 +92,11 @@ def pad(call: Call, x: ITensor, value: ITensor) -> ITensor:
         if int(between):
             x = spread(call, x, axis, int(between) + 1, value)
     after = call.result.shape
-    axes = [axis for axis, each in enumerate(config) if any(differs(width, 0) for width in each[:2])]
+    axes = [axis for axis, value in enumerate(config) if any(differs(width, 0) for width in value[:2])]
     if not axes:
         return x
     before = call.lengths([config[axis][0] for axis in axes])
-    starts: list[Length] = [-each if isinstance(each, int) else call.make.sub(0, each) for each in before]
+    starts: list[Length] = [-length if isinstance(length, int) else call.make.sub(0, length) for length in before]
     lengths = call.lengths([after[axis] for axis in axes])
     return filled(call, x, starts, lengths, axes, value)
 
@@ -111,7 +113,7 @@ def filled(
 def spread(call: Call, x: ITensor, axis: int, step: int, value: ITensor) -> ITensor:
     """The elements of an axis at every ``step``-th place, with a value between them."""
     make = call.make
-    lengths = [make.length(x, each) for each in range(x.type.rank)]
+    lengths = [make.length(x, index) for index in range(x.type.rank)]
     wide = make.expand_dims(x, [axis + 1])
     wide = filled(call, wide, [0], [step], [axis + 1], value)
     count = make.times(lengths[axis], step)

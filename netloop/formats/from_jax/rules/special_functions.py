@@ -81,8 +81,8 @@ def angle(y: Any, x: Any) -> Any:
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     """A polynomial by Horner's rule, the highest coefficient first."""
     made: Any = np.asarray(coefficients[0], x.dtype)
-    for each in coefficients[1:]:
-        made = made * x + np.asarray(each, x.dtype)
+    for coefficient in coefficients[1:]:
+        made = made * x + np.asarray(coefficient, x.dtype)
     return made
 
 
@@ -145,8 +145,8 @@ def _lanczos(x: Any) -> Any:
     """Lanczos' sum for gamma(x + 1), and the sum of its derivatives."""
     total: Any = np.asarray(LANCZOS[0], x.dtype)
     slope: Any = np.asarray(0, x.dtype)
-    for number, each in enumerate(LANCZOS[1:], 1):
-        term = np.asarray(each, x.dtype) / (x + number)
+    for number, other in enumerate(LANCZOS[1:], 1):
+        term = np.asarray(other, x.dtype) / (x + number)
         total, slope = total + term, slope - term / (x + number)
     return total, slope
 

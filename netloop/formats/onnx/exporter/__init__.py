@@ -80,11 +80,11 @@ def _opset(network: INetworkDefinition, graph: OnnxGraph, wanted: int | None) ->
     Raises:
         NetworkError: the wanted opset does not have them.
     """
-    used = {value.dtype for each in graph.walk() for value in each.values()}
-    used |= {node.op for each in graph.walk() for node in each.nodes}
-    least = max([LEAST_OPSET, *(since for each, since in SINCE.items() if each in used)])
+    used = {value.dtype for node in graph.walk() for value in node.values()}
+    used |= {node.op for other in graph.walk() for node in other.nodes}
+    least = max([LEAST_OPSET, *(since for name, since in SINCE.items() if name in used)])
     if wanted is not None and wanted < least:
-        late = [str(each) for each, since in SINCE.items() if each in used and since > wanted]
+        late = [str(name) for name, since in SINCE.items() if name in used and since > wanted]
         what = f"{network.name!r} needs ONNX's {' and '.join(late)}"
         fix = f"pass opset={least} or a later one"
         raise NetworkError(Finding("NL731", what, "", f"opset {wanted} does not have that", fix, at=network))

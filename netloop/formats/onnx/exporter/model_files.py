@@ -31,9 +31,9 @@ def write_model(model: ModelProto, path: str | os.PathLike[str], external_above:
         check_instance("external_above", external_above, int)
         if external_above < 0:
             raise ValueError(f"external_above is {external_above}, and is a number of bytes")
-    total = sum(len(each.raw_data) for each in model.graph.initializer)
+    total = sum(len(initializer.raw_data) for initializer in model.graph.initializer)
     least = LARGE if external_above is None else external_above
-    outside = [each for each in model.graph.initializer if len(each.raw_data) > least]
+    outside = [initializer for initializer in model.graph.initializer if len(initializer.raw_data) > least]
     fits = external_above is None and total + LARGE * LARGE < LARGEST_MODEL
     arrays = {} if fits else _moved_out(outside, path)
     write_together({**arrays, path: [model.SerializeToString(deterministic=True)]})
@@ -45,18 +45,18 @@ def _moved_out(tensors: list[TensorProto], path: Path) -> dict[Path, list[Part]]
         return {}
     digest = hashlib.sha256()
     pieces: list[Part] = []
-    for each in tensors:
-        padding = bytes(-len(each.raw_data) % ALIGNMENT)
-        pieces += [each.raw_data, padding]
-        digest.update(each.raw_data)
+    for tensor in tensors:
+        padding = bytes(-len(tensor.raw_data) % ALIGNMENT)
+        pieces += [tensor.raw_data, padding]
+        digest.update(tensor.raw_data)
         digest.update(padding)
     name = f"{path.name}.{digest.hexdigest()[:16]}.data"
     offset = 0
-    for each in tensors:
-        length = len(each.raw_data)
-        each.ClearField("raw_data")
-        each.data_location = TensorProto.EXTERNAL
+    for tensor in tensors:
+        length = len(tensor.raw_data)
+        tensor.ClearField("raw_data")
+        tensor.data_location = TensorProto.EXTERNAL
         for key, value in (("location", name), ("offset", offset), ("length", length)):
-            each.external_data.add(key=key, value=str(value))
+            tensor.external_data.add(key=key, value=str(value))
         offset += length + -length % ALIGNMENT
     return {path.with_name(name): pieces}

@@ -36,23 +36,23 @@ class GraphWriter:
     def graph(self) -> GraphProto:
         """Return the protobuf of the whole graph."""
         made = self._of(self._graph)
-        made.initializer.extend(tensor(self._names[each], each.array) for each in self._arrays.values())
+        made.initializer.extend(tensor(self._names[array], array.array) for array in self._arrays.values())
         return made
 
     def _of(self, graph: OnnxGraph) -> GraphProto:
         inputs = [self._declared(value, type) for value, type in graph.inputs]
-        nodes = [self._node(each) for each in graph.nodes]
+        nodes = [self._node(node) for node in graph.nodes]
         outputs = [self._declared(value, type) for value, type in graph.outputs]
         return helper.make_graph(nodes, graph.name or "network", inputs, outputs)
 
     def _node(self, node: OnnxNode) -> NodeProto:
-        inputs = ["" if each is None else self._name(each) for each in node.inputs]
+        inputs = ["" if value is None else self._name(value) for value in node.inputs]
         while inputs and not inputs[-1]:
             inputs.pop()
         domain = DOMAINS.get(node.op)
         made = NodeProto(op_type=node.op, domain=domain, name=self._nodes.new(node.name), input=inputs)
         made.attribute.extend(self._attribute(name, value) for name, value in node.attributes.items())
-        made.output.extend(self._name(each) for each in node.outputs)
+        made.output.extend(self._name(value) for value in node.outputs)
         return made
 
     def _attribute(self, name: str, value: Any) -> AttributeProto:
@@ -86,7 +86,7 @@ def tensor(name: str, array: Array | None) -> TensorProto:
     assert array is not None
     made = TensorProto(name=name, data_type=type_code(array.dtype), dims=array.shape)
     if array.dtype == STRING:
-        made.string_data.extend(each.encode() for each in array.reshape(-1).tolist())
+        made.string_data.extend(number.encode() for number in array.reshape(-1).tolist())
     else:
         made.raw_data = array_bytes(array)
     return made

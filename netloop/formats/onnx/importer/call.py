@@ -32,7 +32,7 @@ class Subgraph:
 
     def __call__(self, *inputs: ITensor) -> list[ITensor]:
         """Add the nodes of the graph to the network; return its outputs as tensors."""
-        return [each for each in map(merged, self.values(inputs)) if isinstance(each, ITensor)]
+        return [value for value in map(merged, self.values(inputs)) if isinstance(value, ITensor)]
 
 
 @dataclass(frozen=True)

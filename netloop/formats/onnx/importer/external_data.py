@@ -30,7 +30,7 @@ def read_external(proto: TensorProto, size: int, directory: Path | None) -> byte
     Raises:
         LayerError: the file cannot be opened, may not be read, or is too short.
     """
-    entries = {each.key: each.value for each in proto.external_data}
+    entries = {other.key: other.value for other in proto.external_data}
     unknown = sorted(set(entries) - KEYS)
     _require(not unknown, f"the external data have the unknown keys {unknown}")
     _require(directory is not None, "the tensor is in a file, and the model is not", "", "pass base_dir")

@@ -77,8 +77,8 @@ class Forest:
             LayerError: if there are any.
         """
         count = len(self.features) + len(self.weights)
-        for name, each in (("a child", np.concatenate([self.yes, self.no])), ("a root", self.roots)):
-            wrong = each[(each < 0) | (each >= count)].tolist()
+        for name, array in (("a child", np.concatenate([self.yes, self.no])), ("a root", self.roots)):
+            wrong = array[(array < 0) | (array >= count)].tolist()
             require(not wrong, f"{name} is node {wrong and wrong[0]}, and there are {count} nodes and leaves")
 
     @cached_property
@@ -163,7 +163,7 @@ def forest_of_arrays(call: Call, dtype: Any) -> Forest:
     require(len(values) == len(targets), f"there are {len(targets)} leaf_targetids and {len(values)} leaf_weights")
     require(len(splits) == len(modes) == count, f"there are {count} nodes, {len(modes)} modes and {len(splits)} splits")
     sets = _sets(call, modes)
-    extra = sum(max(len(each) - 1, 0) for each in sets.values())
+    extra = sum(max(len(set_) - 1, 0) for set_ in sets.values())
     yes, no = (
         _column(call, f"nodes_{way}nodeids", count) + (count + extra) * (_column(call, f"nodes_{way}leafs", count) != 0)
         for way in ("true", "false")
@@ -184,7 +184,7 @@ def _sets(call: Call, modes: Array) -> dict[int, Array]:
     ended = members if np.isnan(members[-1:]).any() else np.append(members, np.nan)
     ends = np.flatnonzero(np.isnan(ended)).tolist()
     require(len(ends) == len(nodes), f"{len(nodes)} nodes test for members of a set, and there are {len(ends)} sets")
-    starts = [0, *(each + 1 for each in ends)]
+    starts = [0, *(end + 1 for end in ends)]
     return {node: ended[start:end] for node, start, end in zip(nodes, starts, ends, strict=False)}
 
 
@@ -194,8 +194,8 @@ def _without_sets(nodes: Nodes, sets: dict[int, Array]) -> Nodes:
     The first of a chain has the number of its node; the others follow all nodes.
     """
     features, splits, modes, yes, no, inner = (
-        [each]
-        for each in (nodes.features, nodes.splits.copy(), nodes.modes.copy(), nodes.yes, nodes.no.copy(), nodes.inner)
+        [array]
+        for array in (nodes.features, nodes.splits.copy(), nodes.modes.copy(), nodes.yes, nodes.no.copy(), nodes.inner)
     )
     end = len(nodes.features)
     for node, members in sets.items():
@@ -208,7 +208,7 @@ def _without_sets(nodes: Nodes, sets: dict[int, Array]) -> Nodes:
         splits.append(members[1:])
         no.append(chain[1:])
         end += more
-    joined = (np.concatenate(each) for each in (inner, features, splits, modes, yes, no))
+    joined = (np.concatenate(entry) for entry in (inner, features, splits, modes, yes, no))
     return Nodes(*joined)
 
 
@@ -225,15 +225,15 @@ def forest_of_list(call: Call, weighted: str, dtype: Any, size: int | None = Non
     count = len(trees)
     words, values = call.attribute("nodes_modes", []), numbers(call, "nodes_values")
     require(len(words) == len(values) == count, f"there are {count} nodes, {len(words)} modes and {len(values)} values")
-    wrong = [each for each in words if each not in MODES]
+    wrong = [word for word in words if word not in MODES]
     require(not wrong, f"no mode of a node is called {quoted(wrong and wrong[0])}")
-    modes = np.array([MODES[each] for each in words], np.int64)
-    inner, leaves = (np.flatnonzero(each) for each in (modes != LEAF, modes == LEAF))
+    modes = np.array([MODES[word] for word in words], np.int64)
+    inner, leaves = (np.flatnonzero(value) for value in (modes != LEAF, modes == LEAF))
     place = np.empty(count, np.int64)
     place[np.concatenate([inner, leaves])] = np.arange(count)
     names = _Names(trees, _column(call, "nodes_nodeids", count))
     ways = (_column(call, f"nodes_{way}nodeids", count)[inner] for way in ("true", "false"))
-    yes, no = (place[names.find(trees[inner], each, "is a child")] for each in ways)
+    yes, no = (place[names.find(trees[inner], way, "is a child")] for way in ways)
     features = _column(call, "nodes_featureids", count)[inner]
     nodes = Nodes(inner, features, values[inner], modes[inner], yes, no)
     weights = _leaf_weights(call, weighted, names, place - len(inner), len(leaves), size)
@@ -269,7 +269,7 @@ class _Names:
         keys = self._keys(trees, nodes)
         found = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
         known = self.keys[found] == keys if len(self.keys) else np.zeros(len(keys), bool)
-        wrong = [f"node {nodes[each]} of tree {trees[each]}" for each in np.flatnonzero(~known)[:1].tolist()]
+        wrong = [f"node {nodes[number]} of tree {trees[number]}" for number in np.flatnonzero(~known)[:1].tolist()]
         require(not wrong, f"{wrong and wrong[0]} {role}, and there is no such node")
         return self.order[found]
 

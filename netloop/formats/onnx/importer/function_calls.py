@@ -22,10 +22,12 @@ def call_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
 
     Functions that call functions can expand to a number of nodes that is exponential in the size of the model.
     """
-    bodies = {(domain_of(each.domain), each.name, each.overload): each.node for each in model.functions}
+    bodies = {
+        (domain_of(function.domain), function.name, function.overload): function.node for function in model.functions
+    }
     calls = {key: Counter(_operators(nodes)) for key, nodes in bodies.items()}
     try:
-        order = TopologicalSorter({key: [each for each in used if each in bodies] for key, used in calls.items()})
+        order = TopologicalSorter({key: [key for key in used if key in bodies] for key, used in calls.items()})
         sizes: dict[Key, int] = {}
         for key in order.static_order():
             sizes[key] = _size(calls[key], sizes)

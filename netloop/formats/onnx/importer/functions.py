@@ -13,7 +13,7 @@ from netloop.model.graph.tensor import ITensor
 
 def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributeProto]:
     """The default attributes of a function."""
-    return {each.name: each for each in function.attribute_proto}
+    return {attribute.name: attribute for attribute in function.attribute_proto}
 
 
 def body_of(node: ImportedNode, inputs: Sequence[ITensor | None]) -> onnx.FunctionProto | None:
@@ -38,15 +38,15 @@ def body_of(node: ImportedNode, inputs: Sequence[ITensor | None]) -> onnx.Functi
 
 
 def _newest(versions: Sequence[int], limit: int) -> int | None:
-    return max((each for each in versions if each <= limit), default=None)
+    return max((version for version in versions if version <= limit), default=None)
 
 
 def _in_context(node: ImportedNode, schema: Any, version: int, inputs: Sequence[ITensor | None]) -> bytes:
     proto = onnx.NodeProto()
     proto.CopyFrom(node.proto)
     del proto.attribute[:]
-    proto.attribute.extend(_named(each, name) for name, each in node.given.items())
-    types = [_type_of(each).SerializeToString() for each in inputs]
+    proto.attribute.extend(_named(attribute, name) for name, attribute in node.given.items())
+    types = [_type_of(tensor).SerializeToString() for tensor in inputs]
     return schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
 
 
@@ -65,7 +65,7 @@ def _give_defaults(function: onnx.FunctionProto, node: ImportedNode) -> None:
     """Give a function the default attributes of the schema, which its definition lacks."""
     schema = node.schema
     assert schema is not None
-    there = {each.name for each in function.attribute_proto}
-    for name, each in schema.attributes.items():
-        if name not in there and each.default_value.type != AttributeProto.UNDEFINED:
-            function.attribute_proto.append(each.default_value)
+    there = {attribute.name for attribute in function.attribute_proto}
+    for name, attribute in schema.attributes.items():
+        if name not in there and attribute.default_value.type != AttributeProto.UNDEFINED:
+            function.attribute_proto.append(attribute.default_value)

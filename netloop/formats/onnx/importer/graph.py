@@ -103,9 +103,11 @@ class OnnxImporter(ModelImporter):
 
     def _report_unknown(self) -> None:
         """Report all operators of the model that are unknown, if one of them was met."""
-        if any(each.code == UNKNOWN for each in self._errors.findings):
+        if any(finding.code == UNKNOWN for finding in self._errors.findings):
             unknown = unknown_operators(self._model, self._own)
-            others = [each for each in self._errors.findings if getattr(each.at, "operator", "") not in unknown]
+            others = [
+                finding for finding in self._errors.findings if getattr(finding.at, "operator", "") not in unknown
+            ]
             self._errors.findings[:] = [*unknown_findings(self._model, unknown), *others]
 
     def _add_inputs(self, scope: NameScope) -> None:
@@ -118,7 +120,7 @@ class OnnxImporter(ModelImporter):
 
     def _mark(self, name: str, tensor: ITensor) -> None:
         """Mark an output of the network, once if the model names it several times."""
-        if all(each.name != name for each in self._make.network.outputs):
+        if all(tensor.name != name for tensor in self._make.network.outputs):
             with self._errors.collect(f"output {quoted(name)}"):
                 self._mark_output(tensor, name, name)
 
@@ -139,9 +141,9 @@ class OnnxImporter(ModelImporter):
             self._outermost = number if scope.depth == 0 else self._outermost
             node = self._node(proto, number, scope)
             values = self._add_node(node, scope)
-            if any(isinstance(each, Alternatives) for each in values):
+            if any(isinstance(value, Alternatives) for value in values):
                 self._has_alternatives = True
-                needed = needed or last_readers([each for _, each in nodes], _output_names(graph))
+                needed = needed or last_readers([node for _, node in nodes], _output_names(graph))
                 merge_finished(scope.values, needed, position)
             if scope.depth == 0:
                 self.outputs[node.name] = values
@@ -166,20 +168,20 @@ class OnnxImporter(ModelImporter):
             LayerError: the graph has other inputs.
             InputNotImported: one of its outputs cannot be imported.
         """
-        names = [each.name for each in proto.input]
+        names = [info.name for info in proto.input]
         require(len(inputs) == len(names), f"the graph {quoted(proto.name)} has {len(names)} inputs, not {len(inputs)}")
         inner = scope.inside({})
         for name, value in zip(names, inputs, strict=True):
             self._check_new(name, inner)
             inner.values[name] = value
         self._add_graph(proto, inner)
-        outputs = [self._read(each.name, inner, f"the outputs of {quoted(proto.name)}") for each in proto.output]
-        return all_imported([Unimported() if each is None else each for each in outputs])
+        outputs = [self._read(info.name, inner, f"the outputs of {quoted(proto.name)}") for info in proto.output]
+        return all_imported([Unimported() if value is None else value for value in outputs])
 
     def _add_initializers(self, graph: onnx.GraphProto, scope: NameScope) -> None:
         stored: dict[str, list[Stored]] = {}
-        for each in (*graph.initializer, *graph.sparse_initializer):
-            stored.setdefault(_name_of(each), []).append(each)
+        for initializer in (*graph.initializer, *graph.sparse_initializer):
+            stored.setdefault(_name_of(initializer), []).append(initializer)
         used = {name for node in graph.node for name in free_names(node)}.union(_output_names(graph))
         taken = self._inputs.names if scope.depth == 0 else frozenset[str]()
         for name, protos in stored.items():
@@ -191,7 +193,7 @@ class OnnxImporter(ModelImporter):
         self._check_new(name, scope)
         scope.values[name] = Unimported()
         if len(protos) > 1:
-            same = len({each.SerializeToString(deterministic=True) for each in protos}) == 1
+            same = len({proto.SerializeToString(deterministic=True) for proto in protos}) == 1
             what = f"the model has {len(protos)} initializers of this name, with different values"
             _require_graph(same, what, ONE_NAME)
             self._forgiven.add("the model has the initializers {} more than once, with equal values", name)
@@ -230,8 +232,8 @@ class OnnxImporter(ModelImporter):
         self._check_version(node, scope)
         node.check()
         reader = f"node {quoted(node.name)}"
-        values = all_imported([self._read(each, scope, reader, node) if each else None for each in node.proto.input])
-        inputs = [each for each in values if not isinstance(each, Alternatives)]
+        values = all_imported([self._read(name, scope, reader, node) if name else None for name in node.proto.input])
+        inputs = [alternatives for alternatives in values if not isinstance(alternatives, Alternatives)]
         assert len(inputs) == len(values), "alternatives are resolved"
         function = self._function_of(node)
         if function is None:
@@ -240,7 +242,7 @@ class OnnxImporter(ModelImporter):
         call = Call(node, self._make, subgraph, self._assumptions, part)
         outputs = self._call(node, len(node.proto.output), function, call, inputs)
         if self._keeps_identities and scope.depth == 0:
-            return [self._identity(each) if each in inputs else each for each in outputs]
+            return [self._identity(tensor) if tensor in inputs else tensor for tensor in outputs]
         return outputs
 
     def _identity(self, value: Value) -> Value:
@@ -331,7 +333,7 @@ class OnnxImporter(ModelImporter):
             return None
         holders = ((name, scope.defining(name)) for name in free_names(node.proto))
         values = (self._assumptions.resolve(holder.values[name]) for name, holder in holders if holder is not None)
-        return next((each for each in values if isinstance(each, Alternatives)), None)
+        return next((value for value in values if isinstance(value, Alternatives)), None)
 
     # ------------------------------------------------------------------ names
 
@@ -368,7 +370,7 @@ def _require_graph(holds: bool, what: str, fix: str) -> None:
 
 
 def _output_names(graph: onnx.GraphProto | onnx.FunctionProto) -> list[str]:
-    return [each if isinstance(each, str) else each.name for each in graph.output]
+    return [info if isinstance(info, str) else info.name for info in graph.output]
 
 
 def _name_of(stored: Stored) -> str:

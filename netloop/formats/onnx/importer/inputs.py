@@ -30,10 +30,12 @@ class ModelInputs:
         self, model: Model, shapes: Mapping[str, Sequence[int]], chosen: Collection[str], fixed: FixedInputs
     ) -> None:
         graph = model.proto.graph
-        stored = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+        stored = {initializer.name for initializer in graph.initializer} | {
+            tensor.values.name for tensor in graph.sparse_initializer
+        }
         self.protos = [e for e in graph.input if e.name not in stored or e.name in chosen or e.name in fixed]
         self._fixed = fixed
-        self.names = frozenset(each.name for each in self.protos)
+        self.names = frozenset(proto.name for proto in self.protos)
         self._forgiven = model.forgiven
         self._shapes = shapes
         self._chosen = chosen
@@ -66,7 +68,7 @@ class ModelInputs:
             require(proto.name not in self._shapes, f"input {quoted(proto.name)} is a map, which has no shape")
             return network.add_map_input(proto.name, *_map_types(proto.type.map_type))
         declared = DeclaredType(proto.type)
-        if any(each.dim_value < UNKNOWN for each in declared.tensor.shape.dim):
+        if any(dimension.dim_value < UNKNOWN for dimension in declared.tensor.shape.dim):
             self._forgiven.add("the inputs {} have lengths below -1, which are read as open", proto.name)
         shape = self._shape(proto.name, declared)
         if proto.name in self._fixed:
@@ -154,7 +156,10 @@ class DeclaredType:
 
 def dims_of(declared: onnx.TypeProto.Tensor) -> list[int]:
     """The dims that a model declares, -1 where open."""
-    return [max(each.dim_value, UNKNOWN) if each.HasField("dim_value") else UNKNOWN for each in declared.shape.dim]
+    return [
+        max(dimension.dim_value, UNKNOWN) if dimension.HasField("dim_value") else UNKNOWN
+        for dimension in declared.shape.dim
+    ]
 
 
 def contradicts(declared: onnx.TypeProto, found: TensorType) -> bool:

@@ -41,10 +41,10 @@ def microsoft_schema(domain: str, op: str) -> defs.OpSchema | None:
         op,
         domain,
         1,
-        inputs=[_parameter(each) for each in found["inputs"]],
-        outputs=[_parameter(each) for each in found["outputs"]],
+        inputs=[_parameter(value) for value in found["inputs"]],
+        outputs=[_parameter(value) for value in found["outputs"]],
         type_constraints=[(ANY, ["tensor(float)"], "")],
-        attributes=[_attribute(name, each) for name, each in found["attributes"].items()],
+        attributes=[_attribute(name, value) for name, value in found["attributes"].items()],
     )
 
 

@@ -71,7 +71,9 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     errors = [*_model_errors(model), *call_errors(model), *_versions_errors(model)]
     findings += [Finding(code, what, name, reason(code), fix) for code, what, fix in errors]
     opsets = opsets_of(model.opset_import) or ({"": 1} if model.ir_version in WITHOUT_IMPORTS else {})
-    functions = {(domain_of(each.domain), each.name, each.overload): each for each in model.functions}
+    functions = {
+        (domain_of(function.domain), function.name, function.overload): function for function in model.functions
+    }
     forgiven = ImportWarnings(name)
     _forgive(model, forgiven)
     return Model(model, name, directory, opsets, functions, forgiven)
@@ -98,14 +100,16 @@ def _has_broken_text(message: Message) -> bool:
     for field, value in message.ListFields():
         if field.type in (field.TYPE_STRING, field.TYPE_MESSAGE) and field.name not in UNREAD:
             values = [value] if isinstance(value, str | bytes | Message) else value
-            if any(_has_broken_text(each) if isinstance(each, Message) else isinstance(each, bytes) for each in values):
+            if any(
+                _has_broken_text(value) if isinstance(value, Message) else isinstance(value, bytes) for value in values
+            ):
                 return True
     return False
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """The version of each domain, at most the newest that the package onnx has."""
-    found = {domain_of(each.domain): each.version for each in imports}
+    found = {domain_of(opset.domain): opset.version for opset in imports}
     return {domain: min(version, NEWEST.get(domain, version)) for domain, version in found.items()}
 
 
@@ -123,13 +127,13 @@ def _model_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
     """The code, the fault and a fix of each error in the parts of a model."""
     if not model.HasField("graph"):
         yield "NL741", "the model has no graph", AGAIN
-    twice = repeated((domain_of(each.domain), each.name, each.overload) for each in model.functions)
+    twice = repeated((domain_of(function.domain), function.name, function.overload) for function in model.functions)
     for domain, name, _ in sorted(twice):
         yield "NL745", f"the function {plain(f'{domain}:{name}')} is defined twice", "remove one of the definitions"
     for owner, imports in _imports(model):
         versions: dict[str, set[int]] = {}
-        for each in imports:
-            versions.setdefault(domain_of(each.domain), set()).add(each.version)
+        for opset in imports:
+            versions.setdefault(domain_of(opset.domain), set()).add(opset.version)
         for domain, found in sorted(versions.items()):
             if len(found) > 1:
                 named = " and ".join(map(str, sorted(found)))
@@ -140,7 +144,7 @@ def _model_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
 def _imports(model: onnx.ModelProto) -> Iterator[tuple[str, Iterable[onnx.OperatorSetIdProto]]]:
     """The versions of operators that a model and its functions import."""
     yield "the model", model.opset_import
-    yield from ((f"the function {plain(each.name)}", each.opset_import) for each in model.functions)
+    yield from ((f"the function {plain(function.name)}", function.opset_import) for function in model.functions)
 
 
 def _titled(domain: str) -> str:
@@ -153,9 +157,9 @@ def _versions_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
         what = f"the model has the IR version {model.ir_version}, and netloop reads versions up to {NEWEST_IR}"
         yield "NL742", what, f"export the model with ir_version={NEWEST_IR} or older, or upgrade netloop"
     for owner, imports in _imports(model):
-        for each in imports:
-            if domain_of(each.domain) in NEWEST and each.version < 1:
-                what = f"{owner} imports version {each.version} of the operators of {_titled(domain_of(each.domain))}"
+        for opset in imports:
+            if domain_of(opset.domain) in NEWEST and opset.version < 1:
+                what = f"{owner} imports version {opset.version} of the operators of {_titled(domain_of(opset.domain))}"
                 yield "NL742", f"{what}; the first is 1", "export the model again, for a version that exists"
 
 
@@ -164,12 +168,12 @@ def _forgive(model: onnx.ModelProto, forgiven: ImportWarnings) -> None:
     if model.ir_version < OLDEST_IR:
         forgiven.add("the model lacks {}, and is read as one of the present version", "ir_version")
     for _, imports in _imports(model):
-        for domain in repeated(domain_of(each.domain) for each in imports):
+        for domain in repeated(domain_of(opset.domain) for opset in imports):
             forgiven.add("the model imports the operators of {} more than once, in one version", domain or "ai.onnx")
-        for each in imports:
-            newest = NEWEST.get(domain_of(each.domain), each.version)
-            if each.version > newest:
-                forgiven.add(NEWER, f"{domain_of(each.domain) or 'ai.onnx'} {each.version}")
+        for opset in imports:
+            newest = NEWEST.get(domain_of(opset.domain), opset.version)
+            if opset.version > newest:
+                forgiven.add(NEWER, f"{domain_of(opset.domain) or 'ai.onnx'} {opset.version}")
 
 
 NEWER = (

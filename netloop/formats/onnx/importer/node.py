@@ -35,7 +35,7 @@ def needs_version(domain: str, op: str) -> bool:
 @cache
 def _numbers_of_versions() -> Mapping[tuple[str, str], int]:
     """The number of versions of each operator of the standard, by domain and name."""
-    return Counter((each.domain, each.name) for each in defs.get_all_schemas_with_history())
+    return Counter((schema.domain, schema.name) for schema in defs.get_all_schemas_with_history())
 
 
 LARGEST_VERSION = 1 << 31
@@ -107,8 +107,8 @@ class ImportedNode:
     @cached_property
     def given(self) -> dict[str, AttributeProto]:
         """The attributes of the node, with those of the function around it filled in."""
-        found = {each.name: self._filled_in(each) for each in self.proto.attribute}
-        return {name: each for name, each in found.items() if each is not None}
+        found = {attribute.name: self._filled_in(attribute) for attribute in self.proto.attribute}
+        return {name: attribute for name, attribute in found.items() if attribute is not None}
 
     def _filled_in(self, own: AttributeProto) -> AttributeProto | None:
         return self.bindings.get(own.ref_attr_name) if own.ref_attr_name else own
@@ -134,7 +134,7 @@ class ImportedNode:
         Raises:
             LayerError: they do not match.
         """
-        names = [each.name for each in self.proto.attribute]
+        names = [attribute.name for attribute in self.proto.attribute]
         require(len(set(names)) == len(names), f"an attribute is given twice: {sorted(names)}")
         if self.schema is None:
             return
@@ -152,19 +152,21 @@ class ImportedNode:
     def _is_optional(self, position: int) -> bool:
         """Whether an input is optional."""
         assert self.schema is not None
-        kinds = [each.option for each in self.schema.inputs]
+        kinds = [parameter.option for parameter in self.schema.inputs]
         return kinds[min(position, len(kinds) - 1)] == defs.OpSchema.FormalParameterOption.Optional
 
     def _check_attributes(self, schema: defs.OpSchema) -> None:
-        for name, each in self.given.items():
+        for name, attribute in self.given.items():
             fix = did_you_mean(name, schema.attributes) or self._later(name)
             known = present(schema.attributes.get(name), f"{self.operator} has no attribute {quoted(name)}", fix=fix)
             wanted: int = cast(Any, known.type).value
             require(
-                each.type in (AttributeProto.UNDEFINED, wanted),
-                f"attribute {quoted(name)} is {_kind(each.type)}, but must be {_kind(wanted)}",
+                attribute.type in (AttributeProto.UNDEFINED, wanted),
+                f"attribute {quoted(name)} is {_kind(attribute.type)}, but must be {_kind(wanted)}",
             )
-        missing = [name for name, each in schema.attributes.items() if each.required and name not in self.given]
+        missing = [
+            name for name, attribute in schema.attributes.items() if attribute.required and name not in self.given
+        ]
         require(not missing, f"{self.operator} needs the attributes {missing}")
 
     def _later(self, attribute: str) -> str:

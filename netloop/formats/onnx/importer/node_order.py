@@ -60,7 +60,7 @@ def _circle(before: Mapping[int, Collection[int]], nodes: Sequence[onnx.NodeProt
     try:
         TopologicalSorter(before).prepare()
     except CycleError as error:
-        return f"nodes read each other in a circle: {' -> '.join(_name(nodes, each) for each in error.args[1][:8])}"
+        return f"nodes read each other in a circle: {' -> '.join(_name(nodes, arg) for arg in error.args[1][:8])}"
     raise AssertionError("there is a circle")
 
 
@@ -84,6 +84,6 @@ def free_names(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def _defined(graph: onnx.GraphProto) -> Iterator[str]:
-    yield from (each.name for each in (*graph.input, *graph.initializer))
-    yield from (each.values.name for each in graph.sparse_initializer)
+    yield from (initializer.name for initializer in (*graph.input, *graph.initializer))
+    yield from (tensor.values.name for tensor in graph.sparse_initializer)
     yield from (name for node in graph.node for name in node.output)

@@ -52,7 +52,7 @@ def newer_feature(node: ImportedNode, version: int) -> str:
     old, new = schema_of(node.domain, node.op, version), node.schema
     if old is None or new is None or old.since_version == new.since_version:
         return ""
-    attributes = [each for each in node.given if each not in old.attributes and _is_set(node, each)]
+    attributes = [name for name in node.given if name not in old.attributes and _is_set(node, name)]
     if attributes:
         return f"the attribute {quoted(attributes[0])}"
     return "an input" if len(node.proto.input) > old.max_input else ""

@@ -32,8 +32,8 @@ def part_of(graphs: Sequence[Graph], inputs: Collection[str], output: str) -> on
         if name in makers:
             needed.add(makers[name])
             stack.extend(free_names(nodes[makers[name]]))
-    _require_complete([nodes[each] for each in needed], output, {*inputs, *makers, *tensors})
-    part = onnx.GraphProto(name=f"what {output} depends on", node=[nodes[each] for each in sorted(needed)])
+    _require_complete([nodes[number] for number in needed], output, {*inputs, *makers, *tensors})
+    part = onnx.GraphProto(name=f"what {output} depends on", node=[nodes[number] for number in sorted(needed)])
     for name in sorted(found & tensors.keys() - set(inputs)):
         kept: Any = part.initializer if isinstance(tensors[name], onnx.TensorProto) else part.sparse_initializer
         kept.append(tensors[name])
@@ -44,14 +44,14 @@ def _initializers(graphs: Sequence[Graph]) -> Mapping[str, onnx.TensorProto | on
     found: dict[str, onnx.TensorProto | onnx.SparseTensorProto] = {}
     for graph in graphs:
         if isinstance(graph, onnx.GraphProto):
-            found.update({each.name: each for each in graph.initializer})
-            found.update({each.values.name: each for each in graph.sparse_initializer})
+            found.update({initializer.name: initializer for initializer in graph.initializer})
+            found.update({tensor.values.name: tensor for tensor in graph.sparse_initializer})
     return found
 
 
 def _require_complete(nodes: Sequence[onnx.NodeProto], output: str, known: Collection[str]) -> None:
     """Check that all names that nodes read are known; graphs inside of them may have names of their own."""
-    for each in nodes:
-        for name in each.input:
+    for node in nodes:
+        for name in node.input:
             what = f"{quoted(output)} depends on {quoted(name)}, which the node is not given"
             require(not name or name in known, what, fix=f"add {quoted(name)} to zs")

@@ -40,11 +40,11 @@ class NameScope:
 
     def defining(self, name: str) -> NameScope | None:
         """The innermost scope that defines a name; None if none does."""
-        return next((each for each in self._outwards() if name in each.values), None)
+        return next((scope for scope in self._outwards() if name in scope.values), None)
 
     def names(self) -> Iterable[str]:
         """All names that can be read here."""
-        return chain.from_iterable(each.values for each in self._outwards())
+        return chain.from_iterable(scope.values for scope in self._outwards())
 
     def _outwards(self) -> Iterator[NameScope]:
         """This scope and those around it, the innermost first."""

@@ -51,8 +51,8 @@ def _nodes(model: Model) -> Iterator[ImportedNode]:
             at = number if graph.at is None else graph.at
             node = ImportedNode(proto, version_of(proto, graph.opsets), number, outermost=at, functions=graph.functions)
             yield node
-            inner = [each.g.node for each in proto.attribute if each.type == AttributeProto.GRAPH]
-            graphs += [replace(graph, nodes=each, at=at) for each in inner]
+            inner = [attribute.g.node for attribute in proto.attribute if attribute.type == AttributeProto.GRAPH]
+            graphs += [replace(graph, nodes=container, at=at) for container in inner]
             body = model.functions.get(node.key)
             if body is not None and node.key not in called:
                 called.add(node.key)
@@ -92,10 +92,12 @@ def _way_out(model: Model, node: ImportedNode) -> str:
         return f"{FIXES[node.domain]}; or {own}"
     if node.domain not in NEWEST:
         return f"{own}; or make it a function of the model"
-    if any(domain_of(each.domain) == node.domain and each.version > node.version for each in model.proto.opset_import):
+    if any(
+        domain_of(opset.domain) == node.domain and opset.version > node.version for opset in model.proto.opset_import
+    ):
         return f"upgrade the package onnx; or {own}"
     versions = sorted(TABLE.versions((node.domain, node.op)))
     if versions:
         return f"export the model for version {versions[0]} of the operators, or convert it with onnx.version_converter"
-    standard = [each.name for each in defs.get_all_schemas() if each.domain == node.domain]
+    standard = [schema.name for schema in defs.get_all_schemas() if schema.domain == node.domain]
     return (node.schema is None and did_you_mean(node.op, standard)) or f"export the model without it; or {own}"

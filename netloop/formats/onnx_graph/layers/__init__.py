@@ -3,5 +3,5 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-FAMILIES = [import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__)]
+FAMILIES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
 """The modules of the families."""

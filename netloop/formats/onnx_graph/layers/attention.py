@@ -109,7 +109,7 @@ def _shape_by_key_heads(make: NodeBuilder, query: Value, key: Value, width: Valu
 def _may_have_no_key(layer: IAttentionOutputLayer, extras: OptionalInputs) -> bool:
     """Whether a query may have no key to attend to."""
     return (
-        any(each is not None for each in extras[:3])
+        any(extra is not None for extra in extras[:3])
         or layer.causal_kind is CausalMaskKind.LOWER_RIGHT
         or PACKED in (layer.query_form, layer.key_value_form)
     )
@@ -165,7 +165,7 @@ def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: QueryKeyVa
     queries = _tokens(make, tensors[0], 0, query_form, extras.query_lengths)
     keys = _tokens(make, tensors[1], 1, key_form, extras.key_value_lengths)
     forms = zip(tensors, (query_form, key_form, key_form), strict=True)
-    query, key, value = (_row(make, each, is_packed) for each, is_packed in forms)
+    query, key, value = (_row(make, value, is_packed) for value, is_packed in forms)
     allowed = _same_sequence(layer, make, queries, keys)
     made = make.transpose(_attend(layer, make, (query, key, value), extras, allowed), [0, 2, 1, 3])
     if query_form:

@@ -42,5 +42,5 @@ def kv_cache_update(
 
 def _with_empty_token(make: NodeBuilder, update: Value, axis: int, rank: int) -> Value:
     """The update with a token of zeros at its end, for positions without one."""
-    ends = [int(each == axis) for each in range(rank)]
+    ends = [int(index == axis) for index in range(rank)]
     return make.op("Pad", update, make.int64s(*[0] * rank, *ends))

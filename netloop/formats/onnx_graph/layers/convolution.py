@@ -94,6 +94,6 @@ def deconvolution(
         sums = integer_deconvolution(layer, make, _merged(layer, make, x), weights[0])
         return _split(layer, make, x, _with_bias(layer, make, sums, weights))
     places = layer.places([1] * len(shape[2:]))
-    pads = [each.before for each in places] + [each.after for each in places]
+    pads = [place.before for place in places] + [place.after for place in places]
     made = make.op("ConvTranspose", _merged(layer, make, x), *weights, **_steps(layer), pads=pads)
     return _split(layer, make, x, made)

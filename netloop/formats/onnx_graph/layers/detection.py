@@ -27,7 +27,7 @@ def unique(layer: IUniqueLayer, make: NodeBuilder, x: Value) -> tuple[Value, ...
     wide, to = make.cast(x, carrier("Unique", x.dtype)), numpy_type(layer.indices_type)
     elements, *indices = Value(wide.dtype), Value(INT64), Value(INT64), Value(INT64)
     make.node("Unique", [wide], [elements, *indices], axis=layer.axis, sorted=int(layer.sorted))
-    return make.cast(elements, x.dtype), *(make.cast(each, to) for each in indices)
+    return make.cast(elements, x.dtype), *(make.cast(value, to) for value in indices)
 
 
 @exports(INMSLayer)
@@ -41,8 +41,8 @@ def nms(
     least: Value | None = None,
 ) -> tuple[Value, Value]:
     zero = make.number(0, FLOAT)
-    thresholds = [zero if each is None else make.cast(each, FLOAT) for each in (overlap, least)]
-    limits = [make.reshape(each, [1]) for each in (make.cast(most, INT64), *thresholds)]
+    thresholds = [zero if value is None else make.cast(value, FLOAT) for value in (overlap, least)]
+    limits = [make.reshape(threshold, [1]) for threshold in (make.cast(most, INT64), *thresholds)]
     by_class = make.transpose(make.cast(scores, FLOAT), [0, 2, 1])
     candidates = by_class if _has_all(layer, make) else _highest(layer, make, by_class, limits[-1])
     centred = int(layer.bounding_box_format is BoundingBoxFormat.CENTER_SIZES)

@@ -16,7 +16,7 @@ def experts(
     biases, scale = others[:3], others[3]
     require(None not in (gate, up, down), f"the experts of {layer.name!r} have no weights")
     tokens = make.expand_dims(make.reshape(make.wide(hidden), _rows(make, hidden)), [0])
-    g, u = (_product(make, tokens, each, bias) for each, bias in zip((gate, up), biases[:2], strict=True))
+    g, u = (_product(make, tokens, value, bias) for value, bias in zip((gate, up), biases[:2], strict=True))
     h = _activated(layer, make, g, u)
     if scale is not None:
         h = _quantized(make, h, make.wide(scale), make.type(9).rank)

@@ -59,5 +59,5 @@ def one_hot(layer: IOneHotLayer, make: NodeBuilder, indices: Value, values: Valu
     places = make.cast(make.arange(make.reshape(make.cast(depth, INT64), [1])), indices.dtype)
     places = make.expand_dims(places, range(1, rank - axis))
     hot = make.compare("Equal", make.expand_dims(indices, [axis]), places)
-    off, on = (make.gather(values, make.number(each, INT64), 0) for each in (0, 1))
+    off, on = (make.gather(values, make.number(number, INT64), 0) for number in (0, 1))
     return make.where(hot, on, off)

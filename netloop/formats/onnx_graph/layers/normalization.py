@@ -13,7 +13,7 @@ def normalization(layer: INormalizationLayer, make: NodeBuilder, x: Value, scale
     axes = axes_of(layer.axes, source.rank)
     if layer.num_groups == 1 and _is_layer_normalization(make, axes):
         own = source.shape[axes[0] :]
-        factors = [make.reshape(each, own) for each in (scale, bias)]
+        factors = [make.reshape(value, own) for value in (scale, bias)]
         return make.op("LayerNormalization", x, *factors, axis=axes[0], epsilon=layer.epsilon)
     wide = make.wide(x)
     if layer.num_groups == 1:
@@ -21,7 +21,7 @@ def normalization(layer: INormalizationLayer, make: NodeBuilder, x: Value, scale
     else:
         groups = make.reshape(wide, [0, layer.num_groups, -1], zero_copies=True)
         normal = make.reshape(_normal(layer, make, groups, (2,)), make.lengths(x, source))
-    factors = [_for_channels(layer, make, make.wide(each), n, x) for n, each in ((1, scale), (2, bias))]
+    factors = [_for_channels(layer, make, make.wide(value), n, x) for n, value in ((1, scale), (2, bias))]
     return make.cast(make.op("Add", make.op("Mul", normal, factors[0]), factors[1]), x.dtype)
 
 

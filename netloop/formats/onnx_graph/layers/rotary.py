@@ -14,7 +14,7 @@ def rotary_embedding(
     elements = make.length(tokens, make.type(0), 3)
     turned = make.int64s(layer.rotary_embedding_dim) if layer.rotary_embedding_dim else elements
     half = make.op("Div", turned, make.int64s(2))
-    c, d = (_rows(make, make.wide(each), ids) for each in (cos, sin))
+    c, d = (_rows(make, make.wide(value), ids) for value in (cos, sin))
     a, b = _pairs(layer, make, tokens, half, turned)
     first = make.op("Sub", make.op("Mul", a, c), make.op("Mul", b, d))
     second = make.op("Add", make.op("Mul", a, d), make.op("Mul", b, c))

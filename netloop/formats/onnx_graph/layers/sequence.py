@@ -35,8 +35,8 @@ POSITIONS: dict[type[ILayer], int] = {ISequenceInsertLayer: 2, ISequenceEraseLay
 def _made(make: NodeBuilder, op: str, *inputs: Value | None, **attributes: object) -> Value:
     """Add an operator on sequences or optional values."""
     dtype = make.out().dtype
-    for each in (dtype, *(value.dtype for value in inputs if value is not None)):
-        require(each != BF16 and each not in SMALL, f"ONNX has neither sequences nor optional values of {each}")
+    for other in (dtype, *(value.dtype for value in inputs if value is not None)):
+        require(other != BF16 and other not in SMALL, f"ONNX has neither sequences nor optional values of {other}")
     made = Value(dtype)
     make.node(op, inputs, [made], **attributes)
     return made
@@ -46,8 +46,8 @@ def _made(make: NodeBuilder, op: str, *inputs: Value | None, **attributes: objec
 def one_operator(layer: ILayer, make: NodeBuilder, *inputs: Value | None) -> Value:
     place = POSITIONS.get(type(layer))
     given = [
-        make.scalar(each) if each is not None and position == place and make.type(position).rank else each
-        for position, each in enumerate(inputs)
+        make.scalar(value) if value is not None and position == place and make.type(position).rank else value
+        for position, value in enumerate(inputs)
     ]
     return _made(make, OPERATORS[type(layer)], *given)
 

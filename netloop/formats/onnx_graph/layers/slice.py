@@ -66,7 +66,7 @@ def slice_(
         starts, sizes, strides = _of_all_axes(make, x, axes, starts, sizes, strides)
         along = list(range(make.type(0).rank))
     for position, axis in enumerate(along):
-        places = _places(make, *(each.at(make, position) for each in (starts, sizes, strides)))
+        places = _places(make, *(numbers.at(make, position) for numbers in (starts, sizes, strides)))
         x = _read(layer, make, x, places, axis, None if fill is None else make.scalar(fill))
     return x
 
@@ -117,8 +117,8 @@ def _ends(make: NodeBuilder, starts: SliceNumbers, sizes: SliceNumbers, strides:
 
 
 def _places(make: NodeBuilder, start: Value, size: Value, stride: Value) -> Value:
-    if all(each.array is not None for each in (start, size, stride)):
-        first, count, step = (int(each.array[0]) for each in (start, size, stride) if each.array is not None)
+    if all(value.array is not None for value in (start, size, stride)):
+        first, count, step = (int(value.array[0]) for value in (start, size, stride) if value.array is not None)
         return make.constant(first + step * np.arange(count, dtype=np.int64))
     return make.op("Add", start, make.op("Mul", make.arange(size), stride))
 
@@ -137,7 +137,7 @@ def _read(layer: ISliceLayer, make: NodeBuilder, x: Value, places: Value, axis: 
 
 def _with_fill(make: NodeBuilder, x: Value, source: TensorType, axis: int, fill: Value | None) -> Value:
     """``x`` with the fill value appended along an axis."""
-    ends = [int(each == axis) for each in range(source.rank)]
+    ends = [int(index == axis) for index in range(source.rank)]
     zero = make.constant(np.zeros((), x.dtype))  # also of E8M0, which has no 0: its bits are zeros
     return make.op("Pad", x, make.int64s(*[0] * source.rank, *ends), zero if fill is None else fill)
 

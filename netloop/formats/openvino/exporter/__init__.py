@@ -80,7 +80,9 @@ def _build(graph: OnnxGraph, network: INetworkDefinition) -> LayerBuilder:
         NetworkError: it has parts that OpenVINO cannot express.
     """
     problems: Problems = {
-        each: _unwritable(each) for each in (network, *network.inputs, *network.outputs) if NOT_IN_XML(each.name)
+        definition: _unwritable(definition)
+        for definition in (network, *network.inputs, *network.outputs)
+        if NOT_IN_XML(definition.name)
     }
     for (_, type), tensor in zip(graph.outputs, network.outputs, strict=True):
         if not type.is_tensor:

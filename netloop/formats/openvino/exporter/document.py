@@ -117,7 +117,7 @@ class _Lines:
         return {"element_type": element_type(array.dtype), "shape": ", ".join(map(str, array.shape)), **place}
 
     def _map(self, layer: IrLayer, body: IrBody) -> Iterator[str]:
-        ids = {each: number for number, each in enumerate(body.net.layers)}
+        ids = {layer: number for number, layer in enumerate(body.net.layers)}
         yield f"<{PORT_MAPS[body.tag]}>"
         for side, wires, first in (("input", body.inputs, 0), ("output", body.outputs, len(layer.inputs))):
             for wire in wires:
@@ -165,4 +165,4 @@ def _text(value: Any) -> str:
 
 
 def _joined(names: Iterable[str]) -> str:
-    return ",".join(each.replace(",", "\\,") for each in names)
+    return ",".join(name.replace(",", "\\,") for name in names)

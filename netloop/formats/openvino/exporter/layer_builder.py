@@ -77,7 +77,7 @@ class LayerBuilder:
                 f"OpenVINO has no operator for {node.op}", "the exporter writes operators of opset 1 to 16"
             )
         self._name = node.name
-        inputs = [None if each is None else self.read(each) for each in node.inputs]
+        inputs = [None if value is None else self.read(value) for value in node.inputs]
         made = function(self, node, *inputs)
         for value, port in zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=False):
             self.put(value, port)
@@ -156,7 +156,7 @@ class LayerBuilder:
         stack = [outside]
         while stack:
             layer = around.source(stack[-1])
-            missing = [each for each in layer.inputs if each not in self._again]
+            missing = [port for port in layer.inputs if port not in self._again]
             if missing:
                 stack += missing
             else:
@@ -168,8 +168,8 @@ class LayerBuilder:
         """The outputs of a copy of a layer of the outer net."""
         if layer.array is not None:
             return [self.constant(layer.array)]
-        made = [IrPort(each.dtype, each.shape) for each in layer.outputs]
-        inputs = [self._again[each] for each in layer.inputs]
+        made = [IrPort(port.dtype, port.shape) for port in layer.outputs]
+        inputs = [self._again[port] for port in layer.inputs]
         self._add_layer(replace(layer, inputs=inputs, outputs=made))
         return made
 
@@ -221,12 +221,12 @@ class LayerBuilder:
                 inputs = inputs[::-1]
             else:
                 inputs = (self.copy(inputs[0]), *inputs[1:])
-        shape = broadcast_shape(each.shape for each in inputs)
+        shape = broadcast_shape(port.shape for port in inputs)
         return self.op(type, version, *inputs, dtype=dtype, shape=shape, auto_broadcast="numpy", **data)
 
     def parameter(self, name: str, dtype: np.dtype[Any], shape: Shape | None) -> IrLayer:
         """Add a Parameter."""
-        lengths = "..." if shape is None else ",".join("?" if each == UNKNOWN else str(each) for each in shape)
+        lengths = "..." if shape is None else ",".join("?" if length == UNKNOWN else str(length) for length in shape)
         made = IrPort(dtype, shape)
         return self.layer("Parameter", 1, (), [made], name, shape=lengths, element_type=dtype)
 
@@ -280,7 +280,7 @@ class LayerBuilder:
 
     def concat(self, parts: Sequence[IrPort], axis: int) -> IrPort:
         """Tensors joined along an axis."""
-        return self.op("Concat", 1, *parts, shape=joined_shape([each.shape for each in parts], axis), axis=axis)
+        return self.op("Concat", 1, *parts, shape=joined_shape([part.shape for part in parts], axis), axis=axis)
 
     def shape(self, x: IrPort) -> IrPort:
         """The shape of ``x``, int64, 1-D."""
@@ -332,7 +332,7 @@ class LayerBuilder:
     def ints(self, x: IrPort) -> list[int] | None:
         """The integers of a constant; None for a computed tensor."""
         array = self.source(x).array
-        return None if array is None else [int(each) for each in array.reshape(-1)]
+        return None if array is None else [int(value) for value in array.reshape(-1)]
 
 
 def rank_of(x: IrPort) -> int:
@@ -374,11 +374,11 @@ def expanded_shape(shape: Shape | None, axes: Sequence[int]) -> Shape | None:
 
 def joined_shape(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
     """The shape of tensors joined along an axis."""
-    known = [each for each in shapes if each is not None]
+    known = [shape for shape in shapes if shape is not None]
     if not known:
         return None
     made = list(known[0])
-    lengths = [UNKNOWN if each is None else each[axis] for each in shapes]
+    lengths = [UNKNOWN if shape is None else shape[axis] for shape in shapes]
     made[axis] = UNKNOWN if UNKNOWN in lengths else sum(lengths)
     return tuple(made)
 
@@ -396,11 +396,11 @@ def reshaped_shape(
         return None if rank in (None, UNKNOWN) else (UNKNOWN,) * rank
     source = shape or ()
     lengths = [
-        (source[axis] if axis < len(source) else UNKNOWN) if each == 0 and zero_copies else each
-        for axis, each in enumerate(wanted)
+        (source[axis] if axis < len(source) else UNKNOWN) if number == 0 and zero_copies else number
+        for axis, number in enumerate(wanted)
     ]
     if lengths.count(UNKNOWN) == 1 and shape is not None and UNKNOWN not in shape:
-        rest = int(np.prod([each for each in lengths if each != UNKNOWN], dtype=np.int64))
+        rest = int(np.prod([length for length in lengths if length != UNKNOWN], dtype=np.int64))
         total = int(np.prod(shape, dtype=np.int64))
         lengths[lengths.index(UNKNOWN)] = total // rest if rest else 0
     return tuple(lengths)

@@ -40,8 +40,8 @@ class Subgraph:
 
     def __call__(self, given: Tensors) -> Tensors:
         """Add the layers of the graph to the network, given its Parameters; return its Results as tensors."""
-        found = {id: merged(each) for id, each in self.values(given).items()}
-        return {id: each for id, each in found.items() if isinstance(each, ITensor)}
+        found = {id: merged(value) for id, value in self.values(given).items()}
+        return {id: value for id, value in found.items() if isinstance(value, ITensor)}
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ class Call:
 
     def numbers(self, name: str, *default: Sequence[float]) -> Sequence[float]:
         """An attribute as a list of numbers."""
-        return self._attribute(name, lambda text: [float(each) for each in _split(text)], *default)
+        return self._attribute(name, lambda text: [float(name) for name in _split(text)], *default)
 
     def ints(self, name: str, *default: Sequence[int]) -> Sequence[int]:
         """An attribute as a list of integers."""
-        return self._attribute(name, lambda text: [integer(each) for each in _split(text)], *default)
+        return self._attribute(name, lambda text: [integer(name) for name in _split(text)], *default)
 
     def choice(self, name: str, choices: Mapping[str, T], *default: str) -> T:
         """The choice for the word that an attribute has, in upper or lower case."""
@@ -150,4 +150,4 @@ TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _split(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",")] if text.strip() else []
+    return [word.strip() for word in text.split(",")] if text.strip() else []

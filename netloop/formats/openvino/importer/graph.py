@@ -69,9 +69,9 @@ class OpenVinoImporter(ModelImporter):
         self._check_operators()
         values: Values = {}
         parameters = self._graph.of_type("parameter")
-        roots = [each for type in ROOTS for each in self._graph.of_type(type)]
+        roots = [layer for type in ROOTS for layer in self._graph.of_type(type)]
         self._check_ends(len(parameters), len(roots))
-        self._fixed.check_names([input_name(each) for each in parameters])
+        self._fixed.check_names([input_name(parameter) for parameter in parameters])
         for parameter in parameters:
             with self._collect(parameter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter, self._fixed)
@@ -104,8 +104,8 @@ class OpenVinoImporter(ModelImporter):
     def _mark(self, root: XmlLayer, tensor: ITensor) -> None:
         """Mark an output of the network."""
         network = self._make.network
-        taken = {each.name for each in (*network.inputs, *network.outputs)}
-        name = next((each for each in self._names(root) if each not in taken), None)
+        taken = {tensor.name for tensor in (*network.inputs, *network.outputs)}
+        name = next((name for name in self._names(root) if name not in taken), None)
         with self._collect(root):
             name = present(name, f"there is an output {quoted(self._names(root)[0])} already")
             self._mark_output(tensor, name, root.name)
@@ -115,9 +115,9 @@ class OpenVinoImporter(ModelImporter):
         if root.type.lower() == "assign":
             return [root.data.get("variable_id", "") + NEXT]
         source, number = self._graph.sources[root.id, root.inputs[0].id]
-        before = next(each.names for each in self._graph.layers[source].outputs if each.id == number)
+        before = next(port.names for port in self._graph.layers[source].outputs if port.id == number)
         names, own = root.names or before, root.name.partition("/sink_port_")[0]
-        return [*(each for each in (own,) if each in names), *names, own, f"{own}_{root.id}"]
+        return [*(name for name in (own,) if name in names), *names, own, f"{own}_{root.id}"]
 
     # ------------------------------------------------------------------ graphs
 
@@ -131,10 +131,10 @@ class OpenVinoImporter(ModelImporter):
         require(depth <= DEEPEST, f"graphs are nested more than {DEEPEST} deep")
         live = _live(body.graph)
         values: Values = {}
-        for each in body.graph.of_type("parameter"):
-            require(each.id in given or each.id not in live, f"{quoted(each.name)} of the body has no value")
-            if each.id in given:
-                values[_only_output(each)] = given[each.id]
+        for layer in body.graph.of_type("parameter"):
+            require(layer.id in given or layer.id not in live, f"{quoted(layer.name)} of the body has no value")
+            if layer.id in given:
+                values[_only_output(layer)] = given[layer.id]
         found = self._add_graph(body.graph, values, depth)
         return dict(zip(found, all_imported(list(found.values())), strict=True))
 
@@ -150,11 +150,11 @@ class OpenVinoImporter(ModelImporter):
             elif layer.type.lower() == "parameter":
                 values.setdefault(_only_output(layer), Unimported())
             else:
-                outputs = [(layer.id, each.id) for each in layer.outputs]
+                outputs = [(layer.id, port.id) for port in layer.outputs]
                 translate = partial(self._outputs_of, graph, layer, values, depth)
                 made = self._import_node(layer, len(outputs), translate)
                 values.update(zip(outputs, made, strict=False))
-                if any(isinstance(each, Alternatives) for each in made):
+                if any(isinstance(value, Alternatives) for value in made):
                     merge_finished(values, needed, position)
         return found
 
@@ -177,20 +177,20 @@ class OpenVinoImporter(ModelImporter):
         with self._collect(layer):
             what = "a variable is assigned in a body, and only the model itself has variables"
             require(depth == 0 or layer.type.lower() == "result", what)
-            found = next(each for each in self._read(graph, layer, values) if each is not None)
-        values.update(((layer.id, each.id), found) for each in layer.outputs)
+            found = next(tensor for tensor in self._read(graph, layer, values) if tensor is not None)
+        values.update(((layer.id, port.id), found) for port in layer.outputs)
         return found
 
     def _outputs_of(self, graph: XmlGraph, layer: XmlLayer, values: Values, depth: int) -> Sequence[Value]:
         read = self._read(graph, layer, values)
-        undecided = next((each for each in read if isinstance(each, Alternatives)), None)
+        undecided = next((tensor for tensor in read if isinstance(tensor, Alternatives)), None)
         if undecided is not None:
             return self._in_both(layer, undecided, partial(self._outputs_of, graph, layer, values, depth))
-        inputs = [each for each in read if not isinstance(each, Alternatives)]
+        inputs = [tensor for tensor in read if not isinstance(tensor, Alternatives)]
         function = self._function_of(layer)
         assert function is not None
         bodies = layer.bodies.items()
-        subgraphs = {name: Subgraph(each, partial(self._add_body, each, depth + 1)) for name, each in bodies}
+        subgraphs = {name: Subgraph(body, partial(self._add_body, body, depth + 1)) for name, body in bodies}
         call = Call(layer, self._make, self._weights, self._assumptions, subgraphs, depth)
         outputs = self._call(layer, len(layer.outputs), function, call, inputs)
         for number, tensor in enumerate(outputs):
@@ -218,7 +218,7 @@ def _call_own(function: OwnOperator, call: Call, *inputs: ITensor | None) -> Seq
 
 def _way_out(layer: XmlLayer) -> str:
     """What the owner of a model can do about a layer whose operator is unknown."""
-    known = listed([f"opset{each}" for each in sorted(TABLE.versions(layer.type.lower()))])
+    known = listed([f"opset{version}" for version in sorted(TABLE.versions(layer.type.lower()))])
     if known:
         return f"netloop has it in {known}: convert the model for one of these"
     own = f"pass operators={{{layer.type!r}: function}}, a function that adds its layers"
@@ -242,17 +242,17 @@ def _only_output(parameter: XmlLayer) -> PortId:
 
 def _wired(graph: XmlGraph, layer: XmlLayer) -> Iterator[PortId]:
     """The inputs of a layer that edges lead to."""
-    return ((layer.id, each.id) for each in layer.inputs if (layer.id, each.id) in graph.sources)
+    return ((layer.id, port.id) for port in layer.inputs if (layer.id, port.id) in graph.sources)
 
 
 def _live(graph: XmlGraph) -> Collection[int]:
     """The layers of a graph that its roots depend on."""
-    stack = [each.id for each in graph.layers.values() if each.type.lower() in ROOTS]
+    stack = [layer.id for layer in graph.layers.values() if layer.type.lower() in ROOTS]
     found = dict.fromkeys(stack)
     while stack:
         layer = graph.layers[stack.pop()]
         before = [graph.sources[place][0] for place in _wired(graph, layer)]
-        stack += [each for each in before if each not in found]
+        stack += [number for number in before if number not in found]
         found.update(dict.fromkeys(before))
     return found
 
@@ -264,5 +264,5 @@ def _live_layers(graph: XmlGraph) -> Iterable[XmlLayer]:
         graph = graphs.pop()
         for id in _live(graph):
             layer = graph.layers[id]
-            graphs += [each.graph for each in layer.bodies.values()]
+            graphs += [body.graph for body in layer.bodies.values()]
             yield layer

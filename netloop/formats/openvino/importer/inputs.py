@@ -48,7 +48,7 @@ def shape_of(text: str) -> tuple[int, ...] | None:
     """
     if text.strip() == "...":
         return None
-    return tuple(_length(each.strip()) for each in text.strip(" []{}").split(",")) if text.strip(" []{}") else ()
+    return tuple(_length(word.strip()) for word in text.strip(" []{}").split(",")) if text.strip(" []{}") else ()
 
 
 def _length(text: str) -> int:

@@ -57,7 +57,7 @@ class LoopRoles:
     @property
     def outputs(self) -> list[PortEntry]:
         """The outputs of the loop."""
-        return [each for each in self.body.outputs if each.port != UNCONNECTED]
+        return [port for port in self.body.outputs if port.port != UNCONNECTED]
 
 
 def loop_roles(call: Call, inputs: Sequence[ITensor | None]) -> LoopRoles:
@@ -77,10 +77,10 @@ class _RoleFinder:
         self._layer = call.layer
         self._body = call.body("body").body
         self._tensors = {
-            port.id: each for port, each in zip(call.layer.inputs, inputs, strict=True) if each is not None
+            port.id: tensor for port, tensor in zip(call.layer.inputs, inputs, strict=True) if tensor is not None
         }
-        self._parameters = {each.id: each for each in self._body.graph.of_type("parameter")}
-        self._mapped = {each.layer: each for each in self._body.inputs if each.port != UNCONNECTED}
+        self._parameters = {layer.id: layer for layer in self._body.graph.of_type("parameter")}
+        self._mapped = {port.layer: port for port in self._body.inputs if port.port != UNCONNECTED}
         self._asked: ITensor | None = None
         self._roles = LoopRoles(self._body)
 
@@ -89,7 +89,7 @@ class _RoleFinder:
         roles, marked = self._roles, _marked(self._body.outputs, CONDITION)
         roles.counter = _marked(self._body.inputs, COUNTER)
         if self._layer.type.lower() == "loop":
-            ports = [each.id for each in self._layer.inputs]
+            ports = [port.id for port in self._layer.inputs]
             if marked is not None:
                 require(len(ports) >= 2, "a Loop has a trip count and a condition")
                 self._limit(ports[0], ports[1])
@@ -116,8 +116,8 @@ class _RoleFinder:
 
     def _limit_in_draft(self) -> None:
         roles, make = self._roles, self._make
-        mapped = {each.port for each in self._body.inputs}
-        trips, goes_on = (self._tensors.get(each) for each in (TRIP_COUNT_PORT, CONDITION_PORT))
+        mapped = {port.port for port in self._body.inputs}
+        trips, goes_on = (self._tensors.get(number) for number in (TRIP_COUNT_PORT, CONDITION_PORT))
         if trips is not None and trips.type.is_index and TRIP_COUNT_PORT not in mapped:
             roles.trip_count = make.cast(make.scalar(trips), np.int64)
         free = [id for id in self._parameters if id not in self._mapped and id != roles.counter]
@@ -137,11 +137,11 @@ class _RoleFinder:
     def _condition_in_draft(self) -> int:
         """The Result that is the condition."""
         body = self._body
-        inside = [id for id, each in self._mapped.items() if each.port == CONDITION_PORT and id in body.back_edges]
+        inside = [id for id, port in self._mapped.items() if port.port == CONDITION_PORT and id in body.back_edges]
         if inside:
             return body.back_edges[inside[0]]
-        used = {*body.back_edges.values(), *(each.layer for each in body.outputs if each.port != UNCONNECTED)}
-        free = [each.id for each in body.graph.of_type("result") if each.id not in used and _gives_bool(body, each)]
+        used = {*body.back_edges.values(), *(port.layer for port in body.outputs if port.port != UNCONNECTED)}
+        free = [layer.id for layer in body.graph.of_type("result") if layer.id not in used and _gives_bool(body, layer)]
         require(
             len(free) == 1,
             f"{len(free)} Results of the body could be its condition",
@@ -153,7 +153,7 @@ class _RoleFinder:
 
     def _take_parameters(self) -> None:
         roles = self._roles
-        taken = {each.parameter for each in roles.states}
+        taken = {state.parameter for state in roles.states}
         for id in self._body.back_edges:
             name = self._parameters[id].name
             require(
@@ -183,7 +183,7 @@ class _RoleFinder:
         """Whether a Parameter is the condition itself, which is true in every iteration."""
         if self._asked is not tensor:
             return False
-        outside = {each.layer for each in self._roles.outputs}
+        outside = {port.layer for port in self._roles.outputs}
         same = self._source(self._roles.condition), (id, self._parameters[id].outputs[0].id)
         return result is None or (result not in outside and self._source(result) in same)
 
@@ -194,7 +194,7 @@ class _RoleFinder:
 
 
 def _marked(entries: Sequence[PortEntry], purpose: str) -> int | None:
-    return next((each.layer for each in entries if each.purpose == purpose), None)
+    return next((port.layer for port in entries if port.purpose == purpose), None)
 
 
 def _is_bool(parameter: XmlLayer) -> bool:
@@ -210,5 +210,5 @@ def _gives_bool(body: XmlBody, result: XmlLayer) -> bool:
     source = body.graph.sources.get((result.id, result.inputs[0].id)) if result.inputs else None
     if source is None:
         return False
-    ports: Mapping[int, str] = {each.id: each.precision for each in body.graph.layers[source[0]].outputs}
+    ports: Mapping[int, str] = {port.id: port.precision for port in body.graph.layers[source[0]].outputs}
     return ports[source[1]].lower() in ("bool", "boolean")

@@ -39,7 +39,7 @@ def slices_of(make: FormulaBuilder, x: ITensor, entry: PortEntry) -> Slices:
     assert entry.axis is not None
     axis = normal_axis(entry.axis, x.type.rank)
     length = make.length(x, axis)
-    low, high = (_place(make, each, length) for each in (entry.start, entry.end)[:: 1 if entry.stride > 0 else -1])
+    low, high = (_place(make, number, length) for number in (entry.start, entry.end)[:: 1 if entry.stride > 0 else -1])
     step, size = abs(entry.stride), entry.part_size
     require(step > 0 and size > 0, f"the slices have the size {size} and the stride {entry.stride}")
     if isinstance(low, int) and isinstance(high, int) and isinstance(length, int):
@@ -78,7 +78,7 @@ def _split(make: FormulaBuilder, x: ITensor, axis: int, size: int) -> ITensor:
     """Cut adjacent slices."""
     if size == 1:
         return make.expand_dims(x, [axis + 1])
-    dims: list[Length] = [make.length(x, each) for each in range(x.type.rank)]
+    dims: list[Length] = [make.length(x, index) for index in range(x.type.rank)]
     return make.reshape(x, [*dims[:axis], UNKNOWN, size, *dims[axis + 1 :]])
 
 

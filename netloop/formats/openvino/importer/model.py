@@ -143,7 +143,7 @@ class XmlGraph:
 
     def of_type(self, type: str) -> list[XmlLayer]:
         """The layers of a type, in the order of the document."""
-        return [each for each in self.layers.values() if each.type.lower() == type]
+        return [layer for layer in self.layers.values() if layer.type.lower() == type]
 
 
 class ModelReader:
@@ -181,11 +181,11 @@ class ModelReader:
             self._add_finding(f"<{element.tag}> has no <layers>", element)
             return XmlGraph({}, {})
         layers: dict[int, XmlLayer] = {}
-        for each in holder.all("layer", "operation"):
-            layer = self._layer(each)
+        for other in holder.all("layer", "operation"):
+            layer = self._layer(other)
             if layer.id in layers:
                 what = f"layers {quoted(layers[layer.id].name)} and {quoted(layer.name)} have one id, {layer.id}"
-                self._add_finding(what, each)
+                self._add_finding(what, other)
             layers.setdefault(layer.id, layer)
         return XmlGraph(layers, self._edges(element.first("edges"), layers))
 
@@ -198,26 +198,26 @@ class ModelReader:
         if not type:
             self._add_finding(f"layer {quoted(name)} has no type", element)
         data = element.first("data")
-        inputs, outputs = (self._ports(element.first(each)) for each in ("input", "output"))
-        for each in repeated(port.id for port in (*inputs, *outputs)):
-            self._add_finding(f"layer {quoted(name)} has two ports of number {each}", element)
+        inputs, outputs = (self._ports(element.first(name)) for name in ("input", "output"))
+        for number in repeated(port.id for port in (*inputs, *outputs)):
+            self._add_finding(f"layer {quoted(name)} has two ports of number {number}", element)
         counts = PORTS.get(type.lower(), (None, None))
         for side, ports, wanted in zip(("inputs", "outputs"), (inputs, outputs), counts, strict=True):
             if wanted is not None and len(ports) != wanted:
                 self._add_finding(f"layer {quoted(name)} has {len(ports)} {side}, and a {type} has {wanted}", element)
-        for tag in repeated(each.tag for each in element.all(*BODIES)):
+        for tag in repeated(other.tag for other in element.all(*BODIES)):
             self._add_finding(f"layer {quoted(name)} has more than one <{tag}>", element)
-        bodies = {tag: self._body(element, each, name) for tag in BODIES if (each := element.first(tag)) is not None}
+        bodies = {tag: self._body(element, body, name) for tag in BODIES if (body := element.first(tag)) is not None}
         attributes = {} if data is None else data.attributes
         names = _names(given.get("output_names", ""))
         version = given.get("version", "")
         return XmlLayer(id, name, type, version, element.line, attributes, inputs, outputs, bodies, names)
 
     def _ports(self, element: Element | None) -> list[XmlPort]:
-        return [] if element is None else [self._port(each) for each in element.all("port")]
+        return [] if element is None else [self._port(other) for other in element.all("port")]
 
     def _port(self, element: Element) -> XmlPort:
-        dims = tuple(self._integer(each, each.text, "a length") for each in element.all("dim"))
+        dims = tuple(self._integer(other, other.text, "a length") for other in element.all("dim"))
         names = _names(element.attributes.get("names", ""))
         return XmlPort(self._number(element, "id"), element.attributes.get("precision", ""), dims, names)
 
@@ -225,8 +225,8 @@ class ModelReader:
 
     def _edges(self, element: Element | None, layers: Mapping[int, XmlLayer]) -> dict[PortId, PortId]:
         sources: dict[PortId, PortId] = {}
-        outputs = {(each.id, port.id) for each in layers.values() for port in each.outputs}
-        inputs = {(each.id, port.id) for each in layers.values() for port in each.inputs}
+        outputs = {(layer.id, port.id) for layer in layers.values() for port in layer.outputs}
+        inputs = {(layer.id, port.id) for layer in layers.values() for port in layer.inputs}
         for edge in () if element is None else element.all("edge"):
             source = self._number(edge, *FROM), self._number(edge, "from-port")
             target = self._number(edge, *TO), self._number(edge, "to-port")
@@ -245,8 +245,8 @@ class ModelReader:
     def _body(self, layer: Element, element: Element, name: str) -> XmlBody:
         graph = self._graph(element)
         port_map = layer.first(BODIES[element.tag])
-        entries = [[] if port_map is None else list(port_map.all(each)) for each in ("input", "output")]
-        inputs, outputs = ([self._entry(each) for each in side] for side in entries)
+        entries = [[] if port_map is None else list(port_map.all(name)) for name in ("input", "output")]
+        inputs, outputs = ([self._entry(element) for element in side] for side in entries)
         edges = layer.first("back_edges")
         back_edges: dict[int, int] = {}
         for edge in () if edges is None else edges.all("edge"):
@@ -261,7 +261,7 @@ class ModelReader:
 
     def _entry(self, element: Element) -> PortEntry:
         given = element.attributes
-        numbers = {each: self._number(element, each) for each in NUMBERS if each in given}
+        numbers = {number: self._number(element, number) for number in NUMBERS if number in given}
         purpose = given.get("purpose", "execution_condition" if given.get("condition", "").lower() == "true" else "")
         return PortEntry(
             self._number(element, "external_port_id"), self._number(element, *INSIDE), **numbers, purpose=purpose
@@ -271,7 +271,7 @@ class ModelReader:
 
     def _number(self, element: Element, *names: str) -> int:
         """The integer in the first attribute of some names that the element has."""
-        found = next((element.attributes[each] for each in names if each in element.attributes), None)
+        found = next((element.attributes[name] for name in names if name in element.attributes), None)
         if found is None:
             self._add_finding(f"<{element.tag}> has no attribute {quoted(names[0])}", element)
             return 0
@@ -300,7 +300,7 @@ NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 def _names(text: str) -> tuple[str, ...]:
     """The names in a comma-separated list, with a backslash before a comma inside a name."""
-    return tuple(each.replace("\\,", ",") for each in re.split(r"(?<!\\),", text) if each)
+    return tuple(word.replace("\\,", ",") for word in re.split(r"(?<!\\),", text) if word)
 
 
 UNCONNECTED = -1
@@ -324,14 +324,14 @@ def integer(text: str) -> int:
 
 def wiring_errors(body: XmlBody) -> list[str]:
     """Errors in the wiring of a body."""
-    parameters, results = ({each.id for each in body.graph.of_type(type)} for type in ("parameter", "result"))
+    parameters, results = ({layer.id for layer in body.graph.of_type(type)} for type in ("parameter", "result"))
     found: list[str] = []
     for entries, known, what in ((body.inputs, parameters, "Parameter"), (body.outputs, results, "Result")):
         found += [
-            f"maps layer {each.layer} of its body, which is not a {what}" for each in entries if each.layer not in known
+            f"maps layer {port.layer} of its body, which is not a {what}" for port in entries if port.layer not in known
         ]
-        found += [f"maps port {each} twice" for each in repeated(e.port for e in entries) if each != UNCONNECTED]
-    found += [f"maps layer {each} of its body twice" for each in repeated(each.layer for each in body.inputs)]
+        found += [f"maps port {entry} twice" for entry in repeated(e.port for e in entries) if entry != UNCONNECTED]
+    found += [f"maps layer {entry} of its body twice" for entry in repeated(port.layer for port in body.inputs)]
     for target, source in body.back_edges.items():
         if target not in parameters:
             found.append(f"has a back edge to layer {target} of its body, which is not a Parameter")

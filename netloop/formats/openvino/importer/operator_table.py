@@ -60,5 +60,5 @@ def find(name: str, version: str) -> Operator | None:
         return None
     if key not in CHANGED:
         return TABLE.find(key, int(digits))
-    since = max((each for each in CHANGED[key] if each <= int(digits)), default=0)
+    since = max((number for number in CHANGED[key] if number <= int(digits)), default=0)
     return TABLE.versions(key).get(since)

@@ -71,7 +71,7 @@ class Element:
 
     def all(self, *tags: str) -> Iterator[Element]:
         """The children with one of some names."""
-        return (each for each in self.children if each.tag in tags)
+        return (element for element in self.children if element.tag in tags)
 
     def first(self, *tags: str) -> Element | None:
         """The first child with one of some names; None if there is none."""

@@ -45,9 +45,9 @@ def join_features(call: Call, *parts: ITensor) -> ITensor:
     require(
         len(widths) in (0, len(parts)), f"inputdimensions has {len(widths)} numbers, and there are {len(parts)} inputs"
     )
-    rows = [make.cast(_matrix(make, each), F32) for each in parts]
+    rows = [make.cast(_matrix(make, part), F32) for part in parts]
     if widths:
-        rows = [_of_width(make, each, width) for each, width in zip(rows, widths, strict=True)]
+        rows = [_of_width(make, row, width) for row, width in zip(rows, widths, strict=True)]
     return make.concat(rows, 1)
 
 
@@ -135,7 +135,7 @@ def one_hot(call: Call, x: ITensor) -> ITensor:
 def _first_places(words: Array) -> Array:
     """For each string the first place of an equal one."""
     places: dict[str, int] = {}
-    return np.array([places.setdefault(each, place) for place, each in enumerate(words.tolist())], np.int64)
+    return np.array([places.setdefault(number, place) for place, number in enumerate(words.tolist())], np.int64)
 
 
 def _categories(call: Call) -> Array:

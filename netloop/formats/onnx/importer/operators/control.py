@@ -62,7 +62,7 @@ def loop(call: Call, trips: ITensor | None = None, first: ITensor | None = None,
 def split_outputs(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[StackedOutput]]:
     """The outputs of a loop body: its carried values and its rows."""
     require(len(outputs) >= count, f"the body has {len(outputs)} outputs for {count} values that it carries")
-    return list(outputs[:count]), [StackedOutput(each) for each in outputs[count:]]
+    return list(outputs[:count]), [StackedOutput(tensor) for tensor in outputs[count:]]
 
 
 def as_declared(
@@ -72,14 +72,16 @@ def as_declared(
 
     The dims of the rows of a loop without iterations follow from nothing else.
     """
-    return [_as_declared(make, each, one) for each, one in zip(rows, declared, strict=True)]
+    return [_as_declared(make, row, one) for row, one in zip(rows, declared, strict=True)]
 
 
 def _as_declared(make: FormulaBuilder, rows: ITensor, declared: onnx.ValueInfoProto) -> ITensor:
     dims = declared.type.tensor_type.shape.dim
     own = rows.type.shape[1:]
-    wanted = [each.dim_value if each.HasField("dim_value") else UNKNOWN for each in dims]
+    wanted = [dimension.dim_value if dimension.HasField("dim_value") else UNKNOWN for dimension in dims]
     if len(wanted) != len(own) or not any(a == UNKNOWN != b for a, b in zip(own, wanted, strict=True)):
         return rows
-    lengths = [make.length(rows, axis) if each == UNKNOWN else each for axis, each in enumerate([UNKNOWN, *wanted])]
+    lengths = [
+        make.length(rows, axis) if number == UNKNOWN else number for axis, number in enumerate([UNKNOWN, *wanted])
+    ]
     return make.reshape(rows, lengths)

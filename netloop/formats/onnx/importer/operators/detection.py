@@ -76,12 +76,12 @@ def _cells(call: Call, rois: ITensor, length: Length, axis: int, first: int) -> 
     make, count = call.make, call.attribute("pooled_shape")[axis]
     corners = make.gather(rois, make.constant([first, first + 2]), 1)
     rounded = make.unary(UnaryOperation.FLOOR, make.add(make.mul(corners, call.attribute("spatial_scale")), 0.5))
-    start, end = (make.gather(rounded, make.constant([each]), 1) for each in (0, 1))
+    start, end = (make.gather(rounded, make.constant([number]), 1) for number in (0, 1))
     cell = make.div(make.maximum(make.add(make.sub(end, start), 1.0), 1.0), float(count))
     number = np.arange(count)
     low = make.add(start, make.unary(UnaryOperation.FLOOR, make.mul(cell, number)))
     high = make.add(start, make.unary(UnaryOperation.CEIL, make.mul(cell, number + 1)))
-    low, high = (make.expand_dims(each, [2]) for each in (low, high))
+    low, high = (make.expand_dims(tensor, [2]) for tensor in (low, high))
     pixels = make.cast(make.arange(length), rois.type.dtype)
     return make.logical_and(make.greater_equal(pixels, low), make.less(pixels, high))
 
@@ -104,4 +104,4 @@ def nonzero(call: Call, x: ITensor) -> ITensor:
 def unique(call: Call, x: ITensor) -> list[ITensor]:
     """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
     layer = call.make.network.add_unique(x, call.attribute("axis"), bool(call.attribute("sorted")), DataType.INT64)
-    return [layer.outputs[each] for each in range(4)]
+    return [layer.outputs[index] for index in range(4)]

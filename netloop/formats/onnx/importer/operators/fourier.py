@@ -57,8 +57,8 @@ def mel_weights(
 ) -> ITensor:
     """Mel filter bank: weights from DFT bins to mel bands."""
     make = call.make
-    bands, length = (make.cast(make.scalar(each), np.int64) for each in (bands, length))
-    low, high = (_mel(make, make.cast(make.scalar(each), np.float64)) for each in (lowest, highest))
+    bands, length = (make.cast(make.scalar(tensor), np.int64) for tensor in (bands, length))
+    low, high = (_mel(make, make.cast(make.scalar(tensor), np.float64)) for tensor in (lowest, highest))
     step = make.div(make.sub(high, low), make.cast(make.add(bands, 2), np.float64))
     mels = make.add(make.mul(make.cast(make.arange(make.add(bands, 2)), np.float64), step), low)
     hertz = make.mul(make.sub(make.unary(UnaryOperation.EXP, make.mul(mels, math.log(10) / 2595)), 1.0), 700.0)

@@ -21,8 +21,8 @@ def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
     listed = make.list_tensor(size)
     require(agree(listed.type.shape, (count + 2,)), f"the size is {listed.type}, but must be {count + 2} numbers")
     lengths = make.slice(listed, [2], [count])
-    columns = [make.slice(theta, [each], [1], axes=[2]) for each in range(count + 1)]
-    grid, *maps = (make.expand_dims(make.squeeze(each, [2]), range(1, 1 + count)) for each in reversed(columns))
+    columns = [make.slice(theta, [index], [1], axes=[2]) for index in range(count + 1)]
+    grid, *maps = (make.expand_dims(make.squeeze(column, [2]), range(1, 1 + count)) for column in reversed(columns))
     for axis, own in enumerate(maps):
         length = make.scalar(make.slice(lengths, [axis], [1]))
         grid = make.add(grid, make.mul(own, _coordinates(call, length, theta.type.dtype, count - axis)))

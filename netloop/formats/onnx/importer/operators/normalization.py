@@ -38,7 +38,7 @@ def batch_normalization(
     make = call.make
     wide = wide_of(make, x)
     axes = [0, *range(2, x.type.rank)]
-    found = [make.cast(make.squeeze(each, axes), mean.type.dtype) for each in make.moments(wide, axes)]
+    found = [make.cast(make.squeeze(moment, axes), mean.type.dtype) for moment in make.moments(wide, axes)]
     momentum = call.attribute("momentum")
     running = [
         make.add(make.mul(old, momentum), make.mul(new, 1 - momentum))
@@ -65,8 +65,8 @@ def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: 
     require(groups > 0, f"num_groups is {groups}, but must be positive")
     length = channels // groups if isinstance(channels, int) else make.div(channels, groups)
     shape = make.list_tensor([groups, length])
-    columns = [make.broadcast_to(make.expand_dims(each, [1]), shape) for each in (scale, bias)]
-    return group_normalization(call, x, *(make.reshape(each, [-1]) for each in columns))
+    columns = [make.broadcast_to(make.expand_dims(tensor, [1]), shape) for tensor in (scale, bias)]
+    return group_normalization(call, x, *(make.reshape(column, [-1]) for column in columns))
 
 
 @operator("GroupNormalization", since=21)
@@ -86,7 +86,7 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
     """The layer that normalizes the axes after batch and channel."""
     make, rank = call.make, x.type.rank
     axes = bitmask(*range(2, rank))
-    scale, bias = (make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias))
+    scale, bias = (make.expand_dims(tensor, [0, *range(2, rank)]) for tensor in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, axes)
     layer.epsilon = call.attribute("epsilon")
     return layer
@@ -111,7 +111,7 @@ def layer_normalized(
     """``x`` normalized over axes, with scale and bias."""
     rank = x.type.rank
     bias = make.constant(np.zeros(1, x.type.dtype)) if bias is None else bias
-    scale, bias = (make.expand_dims(each, range(rank - each.type.rank)) for each in (scale, bias))
+    scale, bias = (make.expand_dims(tensor, range(rank - tensor.type.rank)) for tensor in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, bitmask(*axes))
     layer.epsilon = epsilon
     return make.made(layer)

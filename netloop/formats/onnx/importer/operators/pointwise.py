@@ -188,7 +188,7 @@ def is_infinite(call: Call, x: ITensor) -> ITensor:
 
 # ---------------------------------------------------------------------------- type conversions
 
-SATURATING = {numpy_type(each) for each in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
+SATURATING = {numpy_type(number) for number in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
 E8M0 = numpy_type(DataType.E8M0)
 LARGEST, NAN = 254, 255
 """The largest power of two of E8M0, and NaN."""

@@ -16,7 +16,7 @@ from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType, UnaryOperation
 from netloop.values.types import HALVES, numpy_type
 
-SYMMETRIC = {numpy_type(each) for each in FORMATS}
+SYMMETRIC = {numpy_type(format_) for format_ in FORMATS}
 """The types of the quantization layers, which take no zero point."""
 
 
@@ -72,7 +72,7 @@ def _by_layer(call: Call, layer: Any, x: ITensor) -> ITensor:
     axis = call.attribute("axis", 1)
     layer.axis = axis % rank if layer.get_input(1).type.rank == 1 else -1
     if block:
-        layer.block_shape = [block if each == axis % rank else 1 for each in range(rank)]
+        layer.block_shape = [block if index == axis % rank else 1 for index in range(rank)]
     return call.make.made(layer)
 
 
@@ -109,7 +109,7 @@ def dequantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = No
 def _requantized(call: Call, product: ITensor, factors: list[ITensor], zero: ITensor) -> ITensor:
     """An integer product times the scales of its factors over the scale of the output, quantized."""
     make = call.make
-    first, second, output = (make.cast(each, np.float32) for each in factors)
+    first, second, output = (make.cast(factor, np.float32) for factor in factors)
     scaled = make.mul(make.cast(product, np.float32), make.div(make.mul(first, second), output))
     return to_type(make, scaled, zero, zero.type.dtype, True)
 

@@ -47,7 +47,7 @@ class RecurrentInputs:
     def of_direction(self, make: FormulaBuilder, number: int) -> RecurrentInputs:
         """The weights and initial states of one direction."""
         given = [*self.initial, self.weights, self.recurrent, self.bias, self.peepholes]
-        own: list[Any] = [None if each is None else make.gather(each, make.constant(number)) for each in given]
+        own: list[Any] = [None if tensor is None else make.gather(tensor, make.constant(number)) for tensor in given]
         *initial, weights, recurrent, bias, peepholes = own
         return RecurrentInputs(self.x, weights, recurrent, bias, self.lengths, initial, peepholes)
 
@@ -83,11 +83,11 @@ def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -
         _run(call, kind, given.of_direction(make, number), chosen, reverse)
         for number, (chosen, reverse) in enumerate(zip(functions, backwards, strict=True))
     ]
-    rows = make.stack([each for each, _ in runs], 1) if call.wants(0) else None
+    rows = make.stack([tensor for tensor, _ in runs], 1) if call.wants(0) else None
     states = [make.stack([last[state] for _, last in runs], 0) for state in range(kind.STATES) if call.wants(1 + state)]
     if batch_first:
         rows = None if rows is None else make.transpose(rows, (2, 0, 1, 3))
-        states = [make.transpose(each, TIME_FIRST) for each in states]
+        states = [make.transpose(state, TIME_FIRST) for state in states]
     wanted = iter(states)
     return [rows, *(next(wanted) if call.wants(1 + state) else None for state in range(kind.STATES))]
 
@@ -98,7 +98,7 @@ def _direction(call: Call) -> str:
 
 
 def _with_time_first(make: FormulaBuilder, given: RecurrentInputs) -> RecurrentInputs:
-    initial = [None if each is None else make.transpose(each, TIME_FIRST) for each in given.initial]
+    initial = [None if state is None else make.transpose(state, TIME_FIRST) for state in given.initial]
     return replace(given, x=make.transpose(given.x, TIME_FIRST), initial=initial)
 
 
@@ -106,8 +106,8 @@ def _check(call: Call, kind: type[Cell], given: RecurrentInputs) -> None:
     """Report inputs whose ranks, or sizes of weights, do not fit."""
     direction = _direction(call)
     require(direction in DIRECTIONS, f"direction is {quoted(direction)}, but must be one of {', '.join(DIRECTIONS)}")
-    for name, each in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
-        require(each.type.rank == 3, f"{name} is {each.type}, but must have 3 axes")
+    for name, tensor in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
+        require(tensor.type.rank == 3, f"{name} is {tensor.type}, but must have 3 axes")
     count, rows, hidden = given.recurrent.type.shape
     require(
         min(count, rows, hidden) >= 0,
@@ -128,7 +128,7 @@ def _activations(call: Call, standard: Sequence[str], directions: int) -> list[l
     names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
     wanted = len(standard) * directions
     require(len(names) == wanted, f"there are {len(names)} activations, but must be {wanted} of them")
-    alphas, betas = (iter(call.attribute(each) or ()) for each in ("activation_alpha", "activation_beta"))
+    alphas, betas = (iter(call.attribute(name) or ()) for name in ("activation_alpha", "activation_beta"))
     functions = [activation_function(call.make, name, alphas, betas, call.attribute("clip")) for name in names]
     return [functions[start : start + len(standard)] for start in range(0, wanted, len(standard))]
 

@@ -33,9 +33,11 @@ def resize(
 ) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     make, rank = call.make, x.type.rank
-    roi, scales, sizes = (None if each is None or each.type.shape == (0,) else each for each in (roi, scales, sizes))
+    roi, scales, sizes = (
+        None if tensor is None or tensor.type.shape == (0,) else tensor for tensor in (roi, scales, sizes)
+    )
     require((scales is None) != (sizes is None), "either scales or sizes must be given, and not both")
-    axes = [normal_axis(each, rank) for each in call.attribute("axes", list(range(rank)))]
+    axes = [normal_axis(value, rank) for value in call.attribute("axes", list(range(rank)))]
     require(len(set(axes)) == len(axes), f"axes is {axes}, and names an axis twice")
     regions = _regions(call, roi, axes, rank)
     if sizes is not None:
@@ -82,8 +84,8 @@ def _regions(call: Call, roi: ITensor | None, axes: Sequence[int], rank: int) ->
     make, count = call.make, len(axes)
     require(agree(roi.type.shape, (2 * count,)), f"roi is {roi.type}, but must be {2 * count} numbers")
     starts, ends = (make.slice(roi, [first], [count]) for first in (0, count))
-    default = [make.constant(np.full(rank, each, roi.type.dtype)) for each in (0, 1)]
-    parts = [_of_all_axes(make, each, own, axes) for each, own in zip(default, (starts, ends), strict=True)]
+    default = [make.constant(np.full(rank, number, roi.type.dtype)) for number in (0, 1)]
+    parts = [_of_all_axes(make, tensor, own, axes) for tensor, own in zip(default, (starts, ends), strict=True)]
     return make.concat(parts, 0)
 
 

@@ -35,7 +35,7 @@ def scan(call: Call, *inputs: ITensor) -> list[ITensor]:
     """A loop over slices of tensors."""
     initial, scanned = _split(call, inputs)
     axes = _numbers(call, "scan_input_axes", len(scanned))
-    axes = [normal_axis(axis, each.type.rank) for axis, each in zip(axes, scanned, strict=True)]
+    axes = [normal_axis(axis, tensor.type.rank) for axis, tensor in zip(axes, scanned, strict=True)]
     slices = _Slices(scanned, axes, _numbers(call, "scan_input_directions", len(scanned)))
     trips = _common_length(call, slices)
     return _scan(call, initial, slices, trips, trips)
@@ -47,7 +47,7 @@ def scan_in_batch(call: Call, lengths: ITensor | None, *inputs: ITensor) -> list
     make = call.make
     initial, scanned = _split(call, inputs)
     require(
-        all(each.type.rank >= 2 for each in scanned) and all(each.type.rank >= 1 for each in initial),
+        all(tensor.type.rank >= 2 for tensor in scanned) and all(state.type.rank >= 1 for state in initial),
         "states must have a batch axis, and scanned inputs a batch and a time axis",
     )
     batch = make.network.add_loop()
@@ -58,11 +58,11 @@ def scan_in_batch(call: Call, lengths: ITensor | None, *inputs: ITensor) -> list
     count = capacity
     if lengths is not None:
         count = make.cast(batch.add_iterator(lengths).outputs[0], np.int64)
-    own = [batch.add_iterator(each).outputs[0] for each in initial]
-    rows = [batch.add_iterator(each).outputs[0] for each in scanned]
+    own = [batch.add_iterator(state).outputs[0] for state in initial]
+    rows = [batch.add_iterator(tensor).outputs[0] for tensor in scanned]
     slices = _Slices(rows, [0] * len(rows), _numbers(call, "directions", len(rows)))
     outputs = _scan(call, own, slices, count, capacity)
-    return [make.stacked(batch, each, members) for each in outputs]
+    return [make.stacked(batch, tensor, members) for tensor in outputs]
 
 
 def _split(call: Call, inputs: Sequence[ITensor]) -> tuple[Sequence[ITensor], Sequence[ITensor]]:
@@ -75,8 +75,8 @@ def _split(call: Call, inputs: Sequence[ITensor]) -> tuple[Sequence[ITensor], Se
 def _common_length(call: Call, slices: _Slices) -> ITensor:
     """The length of the scanned axes, which must be equal: an iteration reads past the end of one that is shorter."""
     make = call.make
-    lengths = [make.length(each, axis) for each, axis in zip(slices.tensors, slices.axes, strict=True)]
-    known = sorted({each for each in lengths if isinstance(each, int)})
+    lengths = [make.length(tensor, axis) for tensor, axis in zip(slices.tensors, slices.axes, strict=True)]
+    known = sorted({length for length in lengths if isinstance(length, int)})
     require(len(known) <= 1, f"the scanned inputs have {known} elements, but must have equally many")
     longest = make.tensor(np.int64(known[0]) if known else lengths[0])
     for length in lengths:
@@ -92,10 +92,10 @@ def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITenso
     loop.name = call.node.name
     loop.add_trip_limit(trips, TripLimit.COUNT)
     places = zip(slices.tensors, slices.axes, slices.backwards, strict=True)
-    given = [loop.add_iterator(each, axis, bool(backwards)).outputs[0] for each, axis, backwards in places]
+    given = [loop.add_iterator(tensor, axis, bool(backwards)).outputs[0] for tensor, axis, backwards in places]
     carried = CarriedValues(make, loop, initial)
     rows = carried.through(lambda values: split_outputs(call.subgraph("body")(*values, *given), len(values)))
-    axes, backwards = (_numbers(call, f"scan_output_{each}", len(rows)) for each in ("axes", "directions"))
+    axes, backwards = (_numbers(call, f"scan_output_{name}", len(rows)) for name in ("axes", "directions"))
     stacked = [
         make.stacked(loop, row.value, capacity, axis, bool(reverse))
         for row, axis, reverse in zip(rows, axes, backwards, strict=True)

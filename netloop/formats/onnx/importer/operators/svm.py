@@ -33,7 +33,7 @@ def kernels(call: Call, x: ITensor, vectors: Array) -> ITensor:
     LINEAR is the product x v, POLY (gamma x v + coef0) ** degree, SIGMOID tanh(gamma x v + coef0), and RBF
     exp(-gamma |x - v|**2).
     """
-    make, kind = call.make, call.choice("kernel_type", {each: each for each in KERNELS})
+    make, kind = call.make, call.choice("kernel_type", {kernel: kernel for kernel in KERNELS})
     given = call.attribute("kernel_params", [])
     require(len(given) in (0, 3), f"kernel_params has {len(given)} numbers, but must be gamma, coef0 and degree")
     gamma, coef0, degree = np.array(given or [0, 0, 0], F32)
@@ -170,7 +170,7 @@ class Pairs:
             first[pair, a] = second[pair, b] = 1
         wins = make.cast(make.greater(scores, 0.0), F32)
         losses = make.sub(np.float32(1), wins)
-        votes = (make.matmul(each, make.constant(table)) for each, table in ((wins, first), (losses, second)))
+        votes = (make.matmul(tensor, make.constant(table)) for tensor, table in ((wins, first), (losses, second)))
         return best_class(make, make.add(*votes))
 
     def probabilities(self, scores: ITensor, slope: Array, shift: Array) -> ITensor:
@@ -215,9 +215,9 @@ class Pairs:
         loop.add_trip_limit(make.constant(self.classes), TripLimit.COUNT)
         row = loop.add_iterator(table, 1).outputs[0]
         unit = make.expand_dims(loop.add_iterator(make.constant(np.eye(self.classes, dtype=F32))).outputs[0], [0])
-        states = [loop.add_recurrence(each) for each in (p, slopes, value)]
-        p, slopes, value = (each.outputs[0] for each in states)
-        diagonal, slope = (make.sum(make.mul(each, unit), [1], True) for each in (row, slopes))
+        states = [loop.add_recurrence(tensor) for tensor in (p, slopes, value)]
+        p, slopes, value = (state.outputs[0] for state in states)
+        diagonal, slope = (make.sum(make.mul(tensor, unit), [1], True) for tensor in (row, slopes))
         step = make.div(make.sub(value, slope), diagonal)
         total = make.add(step, 1.0)
         more = make.mul(step, make.add(make.mul(step, diagonal), make.mul(slope, 2.0)))

@@ -21,8 +21,8 @@ def gradient(call: Call, *inputs: ITensor) -> Sequence[ITensor]:
     names = [*xs, *zs]
     require(len(inputs) == len(names), f"the node has {len(inputs)} inputs for the {len(names)} names of xs and zs")
     require(len(set(names)) == len(names), f"xs and zs name a value twice: {names}")
-    for name, each in zip(names, inputs, strict=True):
-        require(each.type.is_tensor, f"{quoted(name)} is {each.type}, and a gradient is that of tensors")
+    for name, tensor in zip(names, inputs, strict=True):
+        require(tensor.type.is_tensor, f"{quoted(name)} is {tensor.type}, and a gradient is that of tensors")
     network = call.part(dict(zip(names, inputs, strict=True)), y)
     return call.make.network.add_plugin_v3(inputs, [], gradient_plugin(network, len(xs))).outputs
 
@@ -37,7 +37,7 @@ def _updated(call: Call, tensors: Sequence[ITensor], states: int, step: Step) ->
     require(len(tensors) % kinds == 0, f"the node has {len(tensors)} tensors, and needs {kinds} for each variable")
     count = len(tensors) // kinds
     made = [step(*tensors[number::count]) for number in range(count)]
-    return [each for kind in zip(*made, strict=True) for each in kind]
+    return [value for kind in zip(*made, strict=True) for value in kind]
 
 
 def _regularized(call: Call, x: ITensor, slope: ITensor) -> ITensor:
@@ -66,7 +66,8 @@ def adam(call: Call, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[I
     """One step of Adam for each variable, with the running means of its gradient and of that squared."""
     make, alpha, beta = call.make, call.attribute("alpha"), call.attribute("beta")
     first, second = (
-        make.sub(1.0, make.power(make.tensor(each, rate), make.cast(count, rate.type.dtype))) for each in (alpha, beta)
+        make.sub(1.0, make.power(make.tensor(value, rate), make.cast(count, rate.type.dtype)))
+        for value in (alpha, beta)
     )
     corrected = make.div(make.mul(rate, make.unary(UnaryOperation.SQRT, second)), first)
     rate = make.where(make.greater(count, 0), corrected, rate)

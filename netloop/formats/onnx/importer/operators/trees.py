@@ -55,7 +55,9 @@ def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperatio
     loop = make.network.add_loop()
     loop.name = call.node.name
     loop.add_trip_limit(make.constant(len(forest.roots)), TripLimit.COUNT)
-    root, depth = (loop.add_iterator(make.constant(each)).outputs[0] for each in (_short(forest.roots), forest.depths))
+    root, depth = (
+        loop.add_iterator(make.constant(array)).outputs[0] for array in (_short(forest.roots), forest.depths)
+    )
     leaf = make.sub(_leaf(call, forest, x, root, depth), np.int32(len(forest.features)))
 
     def combined(table: Array, start: Array, by: ElementWiseOperation) -> ITensor:
@@ -84,10 +86,10 @@ def _leaf(call: Call, forest: Forest, x: ITensor, root: ITensor, depth: ITensor)
     """The number of the leaf that each sample reaches in a tree; 1-D."""
     make, count = call.make, len(forest.weights)
     features, yes, no = (
-        make.constant(_short(np.append(each, ends)))
-        for each, ends in (
+        make.constant(_short(np.append(array, ends)))
+        for array, ends in (
             (forest.features, np.zeros(count)),
-            *((each, len(forest.features) + np.arange(count)) for each in (forest.yes, forest.no)),
+            *((array, len(forest.features) + np.arange(count)) for array in (forest.yes, forest.no)),
         )
     )
     loop = make.network.add_loop()

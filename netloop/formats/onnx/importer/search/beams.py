@@ -99,7 +99,7 @@ class BeamSearch:
         apart = make.where(make.equal(make.arange(self.beams), 0), np.float32(0), np.float32(APART))
         shape = make.list_tensor([self.prompts, self.beams])
         sums = make.reshape(make.broadcast_to(apart, shape), [-1])
-        none = [self._filled(each, [self.prompts, 1]) for each in (np.bool_(False), np.int64(0))]
+        none = [self._filled(flag, [self.prompts, 1]) for flag in (np.bool_(False), np.int64(0))]
         worst = self._filled(np.float32(-np.inf), [self.prompts, self.beams])
         blank = self._filled(np.int32(self.call.attribute("pad_token_id")), [self.prompts, self.beams, texts.most])
         state = [sums, none[0], make.constant(0), worst, blank, none[1]]
@@ -137,7 +137,7 @@ class BeamSearch:
     ) -> Finished:
         """The finished texts, with those among the ``beams`` best that end, if the prompt is not done."""
         make, count = self.call.make, self.beams
-        best, rows, ends = (make.slice(each, [0], [count], axes=[1]) for each in (best, rows, ends))
+        best, rows, ends = (make.slice(tensor, [0], [count], axes=[1]) for tensor in (best, rows, ends))
         ends = make.logical_and(ends, make.logical_not(done))
         scores = make.where(ends, self._worth(best, texts), -np.inf)
         scores, order = make.best(TopKOperation.MAX, make.concat([finished.scores, scores], 1), count, 1)
@@ -157,10 +157,10 @@ class BeamSearch:
         later = make.add(ranks, self._candidates)
         _, order = make.best(TopKOperation.MIN, make.where(ends, later, ranks), count, 1)
         pad = self.call.attribute("pad_token_id")
-        found = (make.gather_elements(each, order, 1) for each in (best, tokens, rows))
+        found = (make.gather_elements(tensor, order, 1) for tensor in (best, tokens, rows))
         # the beams of a prompt that is done all continue row 0, which the scores of further steps show
-        values = [make.where(done, nothing, each) for each, nothing in zip(found, (0.0, pad, 0), strict=True)]
-        sums, tokens, rows = (make.reshape(each, [-1]) for each in values)
+        values = [make.where(done, nothing, tensor) for tensor, nothing in zip(found, (0.0, pad, 0), strict=True)]
+        sums, tokens, rows = (make.reshape(tensor, [-1]) for tensor in values)
         return sums, make.cast(tokens, np.int32), rows
 
     def _is_done(self, finished: Finished, best: ITensor, texts: Texts) -> ITensor:

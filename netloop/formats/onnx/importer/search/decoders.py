@@ -67,10 +67,12 @@ class GptDecoder(Decoder):
         super().__init__(call, beams)
         make = call.make
         is_word = make.logical_not(make.equal(tokens, call.attribute("pad_token_id")))
-        self.prompts, self._is_word = (repeated(make, each, beams) for each in (tokens, make.cast(is_word, np.int32)))
+        self.prompts, self._is_word = (
+            repeated(make, tensor, beams) for tensor in (tokens, make.cast(is_word, np.int32))
+        )
         self._prompt_mask = self._is_word if mask is None else repeated(make, mask, beams)
         self._graph = call.subgraph("decoder")
-        inputs, outputs = (len(each) for each in (self._graph.proto.input, self._graph.proto.output))
+        inputs, outputs = (len(container) for container in (self._graph.proto.input, self._graph.proto.output))
         what = f"the graph of the decoder has {inputs} inputs and {outputs} outputs, but must have 2 inputs more"
         require(inputs == outputs + 2 and outputs > 1, what, "netloop does not share buffers of past and present")
 
@@ -80,7 +82,7 @@ class GptDecoder(Decoder):
         graph = self._call.subgraph("init_decoder") if has_own else self._graph
         # padding has the position 0, whatever the mask says
         places = make.mul(make.cumulative(CumulativeOperation.SUM, is_word, 1, exclusive=True), is_word)
-        past = [_empty(make, each, 1, make.length(self.prompts, 0)) for each in self._graph.proto.input[PAST:]]
+        past = [_empty(make, info, 1, make.length(self.prompts, 0)) for info in self._graph.proto.input[PAST:]]
         logits, *present = graph(self.prompts, places, self._prompt_mask, *past)
         return self._scores(logits), [make.sum(is_word, [1], keep=True), self._prompt_mask, *present]
 
@@ -89,7 +91,7 @@ class GptDecoder(Decoder):
         places, mask, *past = memory
         words = make.expand_dims(tokens, [1])
         mask = make.concat([mask, make.broadcast_to(make.constant(np.array([[1]], np.int32)), make.shape(words))], 1)
-        past = past if rows is None else [make.gather(each, rows, 1) for each in past]
+        past = past if rows is None else [make.gather(tensor, rows, 1) for tensor in past]
         logits, *present = self._graph(words, places, mask, *past)
         return self._scores(logits), [make.add(places, 1), mask, *present]
 
@@ -112,13 +114,13 @@ class EncodedDecoder(Decoder):
         encoder, self._graph = call.subgraph("encoder"), call.subgraph("decoder")
         self._decodes_first = len(encoder.proto.input) == 3
         given = [tokens, mask, begin] if self._decodes_first else [tokens, mask]
-        encoded = [repeated(make, each, beams) for each in encoder(*given)]
-        self.prompts, self._encoder_mask = (repeated(make, each, beams) for each in (begin, mask))
+        encoded = [repeated(make, tensor, beams) for tensor in encoder(*given)]
+        self.prompts, self._encoder_mask = (repeated(make, tensor, beams) for tensor in (begin, mask))
         self._share(encoder, encoded)
 
     def _share(self, encoder: Subgraph, encoded: Sequence[ITensor]) -> None:
         """Name what the encoder returned: logits, hidden states, keys and values of the text and of the prompt."""
-        names = [each.name for each in self._graph.proto.input]
+        names = [info.name for info in self._graph.proto.input]
         reads_states = len(names) > 2 and names[2] == "encoder_hidden_states"
         self._states = len(self._graph.proto.output) - 1
         first = 2 if self._decodes_first else 0
@@ -145,11 +147,11 @@ class EncodedDecoder(Decoder):
         if self._logits is not None:
             return self._scores(self._logits), self._own
         texts = self._make.length(self.prompts, 0)
-        return self._decoded(self.prompts, [_empty(self._make, each, 0, texts) for each in self._past])
+        return self._decoded(self.prompts, [_empty(self._make, info, 0, texts) for info in self._past])
 
     def step(self, texts: Texts, tokens: ITensor, rows: ITensor | None, memory: Memory) -> tuple[ITensor, Memory]:
         make = self._make
-        past = memory if rows is None else [make.gather(each, rows) for each in memory]
+        past = memory if rows is None else [make.gather(tensor, rows) for tensor in memory]
         whole = make.expand_dims(tokens, [1])
         return self._decoded(whole if self._reads_last else make.take_first(texts.tokens, texts.length, 1), past)
 
@@ -161,7 +163,7 @@ class EncodedDecoder(Decoder):
 def _empty(make: FormulaBuilder, declared: onnx.ValueInfoProto, axis: int, texts: Length) -> ITensor:
     """The past state of texts without tokens, of which the graph declares the other lengths."""
     tensor = declared.type.tensor_type
-    dims = [each.dim_value for each in tensor.shape.dim]
+    dims = [dimension.dim_value for dimension in tensor.shape.dim]
     rank = axis + 4
     open_axes = (axis, axis + 2)
     known = len(dims) == rank and all(length > 0 or number in open_axes for number, length in enumerate(dims))

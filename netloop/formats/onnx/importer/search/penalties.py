@@ -86,7 +86,7 @@ class Penalties:
             is_there = make.logical_and(make.equal(equal, before), is_there)
         ends = make.gather(texts.tokens, make.add(starts, before), 1)
         is_there = make.broadcast_to(is_there if before else make.expand_dims(is_there, [0]), make.shape(ends))
-        lowest, highest = (make.constant(each, np.float32) for each in (LOWEST, np.inf))
+        lowest, highest = (make.constant(number, np.float32) for number in (LOWEST, np.inf))
         updates = make.where(is_there, lowest, highest)
         return make.scatter_elements(scores, make.where(is_there, ends, 0), updates, 1, ReduceOperation.MIN)
 

@@ -36,7 +36,7 @@ def conditional(build: LayerBuilder, node: OnnxNode, condition: IrPort) -> tuple
         branches.append((inner, [stack_of_type(inner, inner.read(value), type) for value, type in graph.outputs]))
     types = zip(*(node.attributes[branch].outputs for branch in ("then_branch", "else_branch")), strict=True)
     shapes = [_shape_of_either(stacked_shape(a), stacked_shape(b)) for (_, a), (_, b) in types]
-    outputs = [IrPort(each.dtype, shape) for each, shape in zip(node.outputs, shapes, strict=True)]
+    outputs = [IrPort(value.dtype, shape) for value, shape in zip(node.outputs, shapes, strict=True)]
     return _if(build, condition, branches, outputs)
 
 
@@ -61,9 +61,9 @@ def _if(
     layer = build.layer("If", 8, [condition, *captured], outputs)
     for tag, (inner, results) in zip(("then_body", "else_body"), branches, strict=True):
         inputs = [IrWire(places[port], own) for port, own in inner.captured.items()]
-        wires = [IrWire(position, inner.result(each)) for position, each in enumerate(results)]
+        wires = [IrWire(position, inner.result(result)) for position, result in enumerate(results)]
         layer.bodies.append(IrBody(tag, inner.net, inputs, wires))
-    return tuple(_of_run_time_shape(build, each) for each in outputs)
+    return tuple(_of_run_time_shape(build, port) for port in outputs)
 
 
 def _of_run_time_shape(build: LayerBuilder, port: IrPort) -> IrPort:
@@ -84,7 +84,7 @@ def loop(
 ) -> tuple[IrPort, ...]:
     """Loop, inside of an If unless it is known whether the first iteration runs."""
     types = [type for _, type in node.attributes["body"].inputs[2:]]
-    initial = tuple(stack_of_type(build, each, type) for each, type in zip(initial, types, strict=True))
+    initial = tuple(stack_of_type(build, state, type) for state, type in zip(initial, types, strict=True))
     known = None if count is None else build.ints(count)
     certain = build.ints(condition)
     if certain == [0] or (known is not None and known[0] <= 0):
@@ -96,9 +96,9 @@ def loop(
         condition = is_positive if certain == [1] else build.pointwise("LogicalAnd", condition, is_positive)
     some, none = build.inside(), build.inside()
     least = None if count is None else some.pointwise("Maximum", some.capture(count), some.constant(1, INT64))
-    made = _LoopLayer(some, node, least, [some.capture(each) for each in initial]).outputs()
-    nothing = [*(none.capture(each) for each in initial), *_no_rows(none, node)]
-    return _if(build, condition, [(some, made), (none, nothing)], [IrPort(each.dtype, each.shape) for each in made])
+    made = _LoopLayer(some, node, least, [some.capture(state) for state in initial]).outputs()
+    nothing = [*(none.capture(state) for state in initial), *_no_rows(none, node)]
+    return _if(build, condition, [(some, made), (none, nothing)], [IrPort(port.dtype, port.shape) for port in made])
 
 
 def _no_rows(build: LayerBuilder, node: OnnxNode) -> list[IrPort]:
@@ -106,7 +106,7 @@ def _no_rows(build: LayerBuilder, node: OnnxNode) -> list[IrPort]:
     graph: OnnxGraph = node.attributes["body"]
     states = len(node.inputs) - 2
     rows = [type for _, type in graph.outputs[1 + states :]]
-    return [build.constant(np.zeros((0, *(max(0, length) for length in each.shape)), each.dtype)) for each in rows]
+    return [build.constant(np.zeros((0, *(max(0, length) for length in row.shape)), row.dtype)) for row in rows]
 
 
 class _LoopLayer:
@@ -117,13 +117,13 @@ class _LoopLayer:
         self.build = build
         self.graph: OnnxGraph = node.attributes["body"]
         # in a body, OpenVINO writes sums of 8 bits over a constant of an initial state, for the next call
-        own = [build.opaque(each) if each.dtype in (INT8, UINT8) else each for each in initial]
+        own = [build.opaque(state) if state.dtype in (INT8, UINT8) else state for state in initial]
         self.inputs = [trip_count, build.constant(True, BOOL), *own]
         self.inner = build.inside()
 
     def outputs(self) -> tuple[IrPort, ...]:
         """Add the layer; return the states after the last iteration and the rows of all iterations."""
-        iteration, flag, *states = (self._parameter(*each) for each in self.graph.inputs)
+        iteration, flag, *states = (self._parameter(*tensor) for tensor in self.graph.inputs)
         self.inner.add_graph(self.graph)
         condition, *values = (
             stack_of_type(self.inner, self.inner.read(value), type) for value, type in self.graph.outputs
@@ -133,9 +133,9 @@ class _LoopLayer:
         body = self._body(iteration, states, values)
         body.outputs.append(IrWire(OUTSIDE, self.inner.result(condition), purpose="execution_condition"))
         body.net.layers.remove(flag)
-        made = [IrPort(each.dtype, each.shape) for each in (state.outputs[0] for state in states)]
+        made = [IrPort(port.dtype, port.shape) for port in (state.outputs[0] for state in states)]
         made += [IrPort(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
-        if not any(self.build.varies(each) for each in self.inputs):
+        if not any(self.build.varies(port) for port in self.inputs):
             self.inputs[1] = self.build.opaque_true()
         self.build.layer("Loop", 5, self.inputs, made).bodies.append(body)
         return tuple(made)
@@ -147,7 +147,7 @@ class _LoopLayer:
 
     def _body(self, iteration: IrLayer, states: Sequence[IrLayer], values: Sequence[IrPort]) -> IrBody:
         """The body with its connections."""
-        body = IrBody("body", self.inner.net, [IrWire(place, each) for place, each in enumerate(states, 2)], [])
+        body = IrBody("body", self.inner.net, [IrWire(place, state) for place, state in enumerate(states, 2)], [])
         for position, value in enumerate(values):
             if position < len(states):
                 result = self.inner.result(self._next(value, states[position]))
@@ -157,7 +157,7 @@ class _LoopLayer:
                 row = self.inner.expand_dims(self.inner.opaque(value), [0])
                 body.outputs.append(IrWire(position, self.inner.result(row), axis=0))
         body.inputs += [
-            IrWire(place, each) for place, each in enumerate(self.inner.captured.values(), len(self.inputs))
+            IrWire(place, layer) for place, layer in enumerate(self.inner.captured.values(), len(self.inputs))
         ]
         body.inputs.append(IrWire(OUTSIDE, iteration, purpose="current_iteration"))
         self.inputs += self.inner.captured

@@ -68,7 +68,7 @@ def _convolved(
 def _grouped(build: LayerBuilder, kernel: IrPort, groups: int) -> IrPort:
     """A kernel with an axis of groups in front."""
     lengths = build.shape(kernel)
-    first = build.op("Slice", 8, lengths, *(build.int64s(each) for each in (0, 1, 1, 0)), shape=(1,))
-    rest = build.op("Slice", 8, lengths, *(build.int64s(each) for each in (1, 1 << 31, 1, 0)), shape=(UNKNOWN,))
+    first = build.op("Slice", 8, lengths, *(build.int64s(number) for number in (0, 1, 1, 0)), shape=(1,))
+    rest = build.op("Slice", 8, lengths, *(build.int64s(number) for number in (1, 1 << 31, 1, 0)), shape=(UNKNOWN,))
     each = build.pointwise("Divide", first, build.int64s(groups), m_pythondiv=True)
     return build.reshape(kernel, build.concat([build.int64s(groups), each, rest], 0))

@@ -41,7 +41,7 @@ def suppress(
 ) -> IrPort:
     """The boxes that do not overlap much with a better one of their class."""
     scalar = build.constant(np.zeros(0, np.int64))
-    limits = [build.reshape(each, scalar) for each in (most, overlap, least)]
+    limits = [build.reshape(port, scalar) for port in (most, overlap, least)]
     made = IrPort(INT64, (UNKNOWN, 3)), IrPort(FLOAT, (UNKNOWN, 3)), IrPort(INT64, (1,))
     encoding = BOX_FORMATS.openvino.write[BoundingBoxFormat(node.attributes["center_point_box"])]
     build.layer(

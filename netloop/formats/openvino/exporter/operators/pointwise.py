@@ -98,7 +98,7 @@ def elu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 def with_parameters(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """An activation whose parameters are inputs in OpenVINO."""
     names = ACTIVATION_PARAMETERS[ACTIVATIONS.onnx.read[node.op]]
-    numbers = [build.number_like(node.attributes[each], x) for each in names]
+    numbers = [build.number_like(node.attributes[name], x) for name in names]
     return build.op(node.op, 1, x, *numbers, shape=x.shape)
 
 
@@ -126,7 +126,7 @@ def thresholded_relu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 FUNCTIONS = UNARY.onnx_to_openvino | UNARY_BITWISE.onnx_to_openvino | ACTIVATIONS.onnx_to_openvino
 PAIRS = ELEMENTWISE.onnx_to_openvino | ELEMENTWISE_BITWISE.onnx_to_openvino
-COMPARISONS = {each: PAIRS.pop(each) for each in ("Equal", "Less", "Greater")} | {
+COMPARISONS = {name: PAIRS.pop(name) for name in ("Equal", "Less", "Greater")} | {
     "LessOrEqual": "LessEqual",
     "GreaterOrEqual": "GreaterEqual",
 }
@@ -140,7 +140,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def _without_exporter(table: Iterable[str]) -> list[str]:
     """The operators of a table that no function above is for."""
-    return [each for each in table if EXPORTERS.find(each) is None]
+    return [name for name in table if EXPORTERS.find(name) is None]
 
 
 @exports(*_without_exporter(FUNCTIONS))

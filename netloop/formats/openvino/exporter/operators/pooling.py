@@ -37,5 +37,5 @@ def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 @exports("LRN")
 def lrn(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """Each element divided by a sum over the channels around it."""
-    numbers: dict[str, Any] = {each: float(node.attributes[each]) for each in ("alpha", "beta", "bias")}
+    numbers: dict[str, Any] = {name: float(node.attributes[name]) for name in ("alpha", "beta", "bias")}
     return build.op("LRN", 1, x, build.int64s(1), shape=x.shape, size=node.attributes["size"], **numbers)

@@ -19,7 +19,7 @@ def quantize(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort) -> I
     if jnp.issubdtype(to, jnp.integer):
         steps = build.op("Round", 5, steps, shape=steps.shape, mode="half_to_even")
     limits = jnp.iinfo(to) if jnp.issubdtype(to, jnp.integer) else jnp.finfo(to)
-    bounds = (build.constant(np.float32(each)) for each in (limits.min, limits.max))
+    bounds = (build.constant(np.float32(number)) for number in (limits.min, limits.max))
     return build.cast(clip(build, node, steps, *bounds), to)
 
 
@@ -36,7 +36,7 @@ def _broadcastable(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort
         return scale
     rank, axis, size = rank_of(x), node.attributes.get("axis", 1), node.attributes.get("block_size", 0)
     if not size:
-        return build.reshape(scale, [-1 if each == axis % rank else 1 for each in range(rank)])
+        return build.reshape(scale, [-1 if index == axis % rank else 1 for index in range(rank)])
     if size == 1:
         return scale
     assert x.shape is not None

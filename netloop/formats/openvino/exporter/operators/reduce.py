@@ -50,7 +50,7 @@ def _shape(shape: Shape | None, axes: list[int] | None, keeps: bool) -> Shape | 
 @exports("CumSum")
 def cumulative_sum(build: LayerBuilder, node: OnnxNode, x: IrPort, axis: IrPort) -> IrPort:
     """Running sums along an axis."""
-    flags: dict[str, Any] = {each: bool(node.attributes[each]) for each in ("exclusive", "reverse")}
+    flags: dict[str, Any] = {name: bool(node.attributes[name]) for name in ("exclusive", "reverse")}
     return build.op("CumSum", 3, x, axis, shape=x.shape, **flags)
 
 

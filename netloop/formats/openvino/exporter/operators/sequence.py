@@ -48,8 +48,8 @@ def empty(build: LayerBuilder, node: OnnxNode) -> IrPort:
 @exports("SequenceConstruct")
 def construct(build: LayerBuilder, node: OnnxNode, *parts: IrPort) -> IrPort:
     """A sequence of tensors."""
-    _require_equal([each.shape for each in parts])
-    return build.concat([build.expand_dims(each, [0]) for each in parts], 0)
+    _require_equal([part.shape for part in parts])
+    return build.concat([build.expand_dims(part, [0]) for part in parts], 0)
 
 
 @exports("SequenceLength")
@@ -116,7 +116,7 @@ def split(build: LayerBuilder, node: OnnxNode, x: IrPort, lengths: IrPort | None
     require(lengths is None, "the parts of a split may have several lengths", WHY)
     rank = rank_of(x)
     axis = node.attributes["axis"] % rank
-    order = [axis, *(each for each in range(rank) if each != axis)]
+    order = [axis, *(index for index in range(rank) if index != axis)]
     moved = build.op("Transpose", 1, x, build.int64s(*order), shape=(UNKNOWN,) * rank)
     return build.expand_dims(moved, [axis + 1]) if node.attributes["keepdims"] else moved
 

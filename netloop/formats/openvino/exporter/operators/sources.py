@@ -18,7 +18,7 @@ def shape(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     if not start and end is None:
         return lengths
     count = UNKNOWN if end is None else end - start
-    bounds = (build.int64s(each) for each in (start, END if end is None else end, 1, 0))
+    bounds = (build.int64s(value) for value in (start, END if end is None else end, 1, 0))
     return build.op("Slice", 8, lengths, *bounds, shape=(count,))
 
 

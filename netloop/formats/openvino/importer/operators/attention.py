@@ -26,7 +26,7 @@ def attention(
         scores = make.mul(scores, make.scalar(scale))
     never = make.constant(np.array(-np.inf, query.type.dtype))
     if call.flag("causal", False):
-        rows, columns = (make.arange(make.length(each, -2)) for each in (query, key))
+        rows, columns = (make.arange(make.length(tensor, -2)) for tensor in (query, key))
         scores = make.where(make.less_equal(columns, make.expand_dims(rows, [1])), scores, never)
     elif mask is not None:
         scores = make.where(mask, scores, never) if mask.type.is_bool else make.add(scores, mask)

@@ -38,14 +38,14 @@ def conditional(call: Call, condition: ITensor, *inputs: ITensor) -> list[Value]
 def _branch(call: Call, name: str, inputs: Sequence[ITensor]) -> list[Value]:
     """The outputs of the layer in one branch."""
     inner = call.body(name)
-    ports = dict(zip((each.id for each in call.layer.inputs[1:]), inputs, strict=True))
-    for each in inner.body.inputs:
-        require(each.port in ports, f"<{name}> reads port {each.port}, which is not an input")
-    results = inner.values({each.layer: ports[each.port] for each in inner.body.inputs})
-    given = {each.port: results[each.layer] for each in inner.body.outputs}
-    for each in call.layer.outputs:
-        require(each.id in given, f"<{name}> has no result for output {each.id}")
-    return [given[each.id] for each in call.layer.outputs]
+    ports = dict(zip((port.id for port in call.layer.inputs[1:]), inputs, strict=True))
+    for port in inner.body.inputs:
+        require(port.port in ports, f"<{name}> reads port {port.port}, which is not an input")
+    results = inner.values({port.layer: ports[port.port] for port in inner.body.inputs})
+    given = {port.port: results[port.layer] for port in inner.body.outputs}
+    for port in call.layer.outputs:
+        require(port.id in given, f"<{name}> has no result for output {port.id}")
+    return [given[port.id] for port in call.layer.outputs]
 
 
 def _with_one_rank(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
@@ -71,29 +71,31 @@ class _ImportedLoop:
         self._roles = roles
         self._inner = call.body("body")
         self._slices = {entry.layer: slices_of(call.make, x, entry) for entry, x in roles.sliced}
-        carried = {each.result for each in roles.states}
+        carried = {state.result for state in roles.states}
         outputs = roles.outputs
-        self._joined = [each for each in outputs if each.axis is not None]
-        self._finals = [each for each in outputs if each.axis is None and each.layer not in carried]
+        self._joined = [port for port in outputs if port.axis is not None]
+        self._finals = [port for port in outputs if port.axis is None and port.layer not in carried]
 
     def outputs(self) -> list[ITensor]:
         """The outputs of the layer."""
         states, layer = self._roles.states, self._call.layer
-        left = build_loop(self._make, layer.name, [each.initial for each in states], self._limits(), self._body)
-        last = dict(zip((each.result for each in states), left.last, strict=True))
-        outputs = {each.port: last[each.layer] for each in self._roles.outputs if each.layer in last}
-        outputs.update(zip((each.port for each in self._finals), left.finals, strict=True))
-        outputs.update(zip((each.port for each in self._joined), left.rows, strict=True))
+        left = build_loop(self._make, layer.name, [state.initial for state in states], self._limits(), self._body)
+        last = dict(zip((state.result for state in states), left.last, strict=True))
+        outputs = {port.port: last[port.layer] for port in self._roles.outputs if port.layer in last}
+        outputs.update(zip((final.port for final in self._finals), left.finals, strict=True))
+        outputs.update(zip((port.port for port in self._joined), left.rows, strict=True))
         for port in layer.outputs:
             require(port.id in outputs, f"no result of the body is output {port.id}")
-        return [outputs[each.id] for each in layer.outputs]
+        return [outputs[port.id] for port in layer.outputs]
 
     def _limits(self) -> LoopLimits:
         make, roles = self._make, self._roles
         if roles.trip_count is None and roles.goes_on is None:
             return LoopLimits(self._common_length(), None)
-        lengths = [make.tensor(np.int64(each.count)) for each in self._slices.values() if isinstance(each.count, int)]
-        lengths += [each.count for each in self._slices.values() if isinstance(each.count, ITensor)]
+        lengths = [
+            make.tensor(np.int64(slice_.count)) for slice_ in self._slices.values() if isinstance(slice_.count, int)
+        ]
+        lengths += [slice_.count for slice_ in self._slices.values() if isinstance(slice_.count, ITensor)]
         if roles.trip_count is not None and (known := make.ints(roles.trip_count)) and known[0] >= 0:
             lengths.append(roles.trip_count)
         return LoopLimits(
@@ -103,32 +105,32 @@ class _ImportedLoop:
     def _common_length(self) -> ITensor:
         """The number of slices of all sliced inputs; 1 if there are none."""
         make, name = self._make, self._call.layer.name
-        counts = [each.count for each in self._slices.values()]
-        known = sorted({each for each in counts if isinstance(each, int)})
+        counts = [slice_.count for slice_ in self._slices.values()]
+        known = sorted({count for count in counts if isinstance(count, int)})
         require(len(known) <= 1, f"the sliced inputs have {known} slices, but must have equally many")
         require(bool(counts) or self._call.layer.type.lower() != "loop", "the loop has neither a count nor a condition")
         common = make.tensor(np.int64(known[0] if known else 1) if known or not counts else counts[0])
-        for each in counts:
-            if isinstance(each, ITensor) and each is not common:
+        for count in counts:
+            if isinstance(count, ITensor) and count is not common:
                 make.network.add_assertion(
-                    make.equal(each, common), f"inputs of {quoted(name)} have equally many slices"
+                    make.equal(count, common), f"inputs of {quoted(name)} have equally many slices"
                 )
         return common
 
     def _body(self, loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:
         make, roles = self._make, self._roles
-        given = {**roles.same, **{each: make.constant(True) for each in roles.certain}}
-        given |= zip((each.parameter for each in roles.states), values, strict=True)
-        given |= {id: each.read(loop) for id, each in self._slices.items()}
+        given = {**roles.same, **{number: make.constant(True) for number in roles.certain}}
+        given |= zip((state.parameter for state in roles.states), values, strict=True)
+        given |= {id: slice_.read(loop) for id, slice_ in self._slices.items()}
         if roles.counter is not None:
             given[roles.counter] = self._counter(roles.counter, iteration)
         results = self._inner(given)
         goes_on = make.constant(True) if roles.condition is None else results[roles.condition]
         return IterationResult(
             make.scalar(make.cast(goes_on, np.bool_)),
-            [_in_rank_of(make, each.initial, results[each.result]) for each in roles.states],
-            [joined(results[each.layer], each) for each in self._joined],
-            [results[each.layer] for each in self._finals],
+            [_in_rank_of(make, state.initial, results[state.result]) for state in roles.states],
+            [joined(results[port.layer], port) for port in self._joined],
+            [results[final.layer] for final in self._finals],
         )
 
     def _counter(self, id: int, iteration: ITensor) -> ITensor:

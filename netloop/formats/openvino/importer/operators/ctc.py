@@ -32,7 +32,7 @@ def ctc_greedy_decoder_with_lengths(
     active = make.less(make.arange(make.length(x, 1)), ends)
     found = _decoded(call, x, active, index, call.flag("merge_repeated", True))
     names = "classes_index_type", "sequence_length_type"
-    return [make.cast(each, call.element_type(name, "i32")) for each, name in zip(found, names, strict=True)]
+    return [make.cast(tensor, call.element_type(name, "i32")) for tensor, name in zip(found, names, strict=True)]
 
 
 def _decoded(call: Call, x: ITensor, active: ITensor, blank: ITensor, merges: bool) -> tuple[ITensor, ITensor]:

@@ -27,7 +27,7 @@ def nms(
     value = None if sigma is None else make.known(sigma)
     require(sigma is None or (value is not None and not value.any()), "soft_nms_sigma is not 0")
     max_boxes = make.constant(0) if max_boxes is None else make.cast(max_boxes, np.int64)
-    max_iou, min_score = (make.constant(0.0, dtype) if each is None else each for each in (max_iou, min_score))
+    max_iou, min_score = (make.constant(0.0, dtype) if tensor is None else tensor for tensor in (max_iou, min_score))
     centers = call.choice("box_encoding", BOX_FORMATS.openvino.read, "corner") is BoundingBoxFormat.CENTER_SIZES
     rows = non_max_suppression(make, boxes, scores, max_boxes, max_iou, min_score, centers)
     found = make.gather_nd(scores, rows)
@@ -69,4 +69,4 @@ def unique(call: Call, x: ITensor, axis: ITensor | None = None) -> list[ITensor]
     layer = make.network.add_unique(x, along, call.flag("sorted", True), DataType.INT64)
     types = [call.element_type(name, "i64") for name in ("index_element_type", "count_element_type")]
     kept, first, which, counts = layer.outputs
-    return [kept, *(make.cast(each, types[0]) for each in (first, which)), make.cast(counts, types[1])]
+    return [kept, *(make.cast(tensor, types[0]) for tensor in (first, which)), make.cast(counts, types[1])]

@@ -48,7 +48,7 @@ def inverse_real_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | Non
 def stft(call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor) -> ITensor:
     """Short-time Fourier transform of real numbers: the first half of the spectra of frames, each times a window."""
     make = call.make
-    length, step = (make.cast(make.scalar(each), np.int64) for each in (length, step))
+    length, step = (make.cast(make.scalar(tensor), np.int64) for tensor in (length, step))
     frames = framed(make, x, x.type.rank - 1, length, step)
     frames = make.mul(frames, make.cast(centred_window(make, window, length), x.type.dtype))
     pairs = make.expand_dims(frames, [frames.type.rank])
@@ -62,7 +62,7 @@ def inverse_stft(
 ) -> ITensor:
     """Inverse of STFT: the sum of the frames, each times the window, divided by the sum of the windows' squares."""
     make, dtype = call.make, x.type.dtype
-    length, step = (make.cast(make.scalar(each), np.int64) for each in (length, step))
+    length, step = (make.cast(make.scalar(tensor), np.int64) for tensor in (length, step))
     spectra = _exchanged(call, x)
     axis = spectra.type.rank - 2
     frames = make.squeeze(_transformed(call, spectra, (axis, length), inverse=True, onesided=True), [axis + 1])
@@ -109,13 +109,13 @@ def _places(call: Call, axes: ITensor, sizes: ITensor | None, rank: int) -> list
     if sizes is None:
         return [(axis, None) for axis in along]
     known = call.known_ints(sizes, "lengths")
-    lengths = [None if each == -1 else call.make.constant(each) for each in known]
+    lengths = [None if number == -1 else call.make.constant(number) for number in known]
     return list(zip(along, lengths, strict=True))
 
 
 def _transformed_along(call: Call, x: ITensor, places: Sequence[Place], inverse: bool) -> ITensor:
-    for each in places:
-        x = _transformed(call, x, each, inverse, onesided=False)
+    for place in places:
+        x = _transformed(call, x, place, inverse, onesided=False)
     return x
 
 

@@ -61,7 +61,7 @@ def gather_tree(call: Call, steps: ITensor, parents: ITensor, max_lengths: ITens
     loop = make.network.add_loop()
     loop.name = call.layer.name
     loop.add_trip_limit(time, TripLimit.COUNT)
-    token, parent = (loop.add_iterator(each, 0, True).outputs[0] for each in (steps, parents))
+    token, parent = (loop.add_iterator(tensor, 0, True).outputs[0] for tensor in (steps, parents))
     shape = make.list_tensor([make.length(steps, 1), beams])
     beam = loop.add_recurrence(make.broadcast_to(make.arange(beams), shape))
     step = make.sub(make.sub(time, 1), make.counter(loop).outputs[0])
@@ -92,8 +92,8 @@ def scatter_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, a
     make, rank, along = call.make, x.type.rank, call.known_axis(axis, x.type.rank)
     indices = _signed(call, indices)
     own = range(along, along + indices.type.rank)
-    order = [along, *(each for each in range(rank) if each != along)]
-    first = [*own, *(each for each in range(updates.type.rank) if each not in own)]
+    order = [along, *(index for index in range(rank) if index != along)]
+    first = [*own, *(index for index in range(updates.type.rank) if index not in own)]
     written = make.scatter_nd(
         make.transpose(x, order), make.expand_dims(indices, [indices.type.rank]), make.transpose(updates, first)
     )

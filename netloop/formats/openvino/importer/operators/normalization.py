@@ -57,7 +57,7 @@ def batch_normalization(
 def group_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
     """Normalization of groups of channels, with a scale and bias for each channel."""
     make, rank = call.make, x.type.rank
-    scale, bias = (make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias))
+    scale, bias = (make.expand_dims(tensor, [0, *range(2, rank)]) for tensor in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, bitmask(*range(2, rank)))
     layer.epsilon, layer.num_groups = call.number("epsilon"), call.int("num_groups")
     return make.made(layer)

@@ -29,7 +29,7 @@ def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor 
     widths = make.list_tensor(before), make.list_tensor(after)
     if mode is not None:
         return make.pad(x, *widths, mode, value, axes)
-    before_each, after_each = (call.known_ints(each, "widths") for each in widths)
+    before_each, after_each = (call.known_ints(width, "widths") for width in widths)
     for axis, (start, end) in enumerate(zip(before_each, after_each, strict=True)):
         x = _mirrored(call, x, axis, start, end)
     return x

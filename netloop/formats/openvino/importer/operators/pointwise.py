@@ -136,7 +136,7 @@ def is_infinite(call: Call, x: ITensor) -> ITensor:
 @operator("IsFinite", "opset10")
 def is_finite(call: Call, x: ITensor) -> ITensor:
     """Whether x is neither infinite nor NaN."""
-    found = [call.make.unary(each, x) for each in (UnaryOperation.ISINF, UnaryOperation.ISNAN)]
+    found = [call.make.unary(number, x) for number in (UnaryOperation.ISINF, UnaryOperation.ISNAN)]
     return call.make.logical_not(call.make.logical_or(*found))
 
 
@@ -183,7 +183,7 @@ def clamp(call: Call, x: ITensor) -> ITensor:
     low, high = call.number("min"), call.number("max")
     if not x.type.is_float:
         limits = np.iinfo(x.type.dtype)
-        low, high = (int(min(max(each, limits.min), limits.max)) for each in (_up(low), _down(high)))
+        low, high = (int(min(max(number, limits.min), limits.max)) for number in (_up(low), _down(high)))
     return call.make.clip(x, low, high)
 
 

@@ -71,7 +71,7 @@ def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) 
         starts, ends = indices * length // count, -(-(indices + 1) * length // count)
         inside = (np.arange(length)[:, None] >= starts) & (np.arange(length)[:, None] < ends)
         weights = (inside / (ends - starts)).astype(x.type.dtype)
-        order = [*(each for each in range(x.type.rank) if each != axis), axis]
+        order = [*(index for index in range(x.type.rank) if index != axis), axis]
         x = make.transpose(make.matmul(make.transpose(x, order), make.constant(weights)), np.argsort(order).tolist())
     return x
 
@@ -86,11 +86,11 @@ def adaptive_max_pool(call: Call, x: ITensor, shape: ITensor) -> list[ITensor]:
     most = math.prod(map(max, dims, wanted))
     require(most <= LARGEST_MATRIX, f"the windows have {most} elements or more, but may have {LARGEST_MATRIX}")
     windows = [_even_windows(length, count) for length, count in zip(dims, wanted, strict=True)]
-    size = math.prod(each.size for each in windows)
+    size = math.prod(window.size for window in windows)
     require(size <= LARGEST_MATRIX, f"the windows have {size} elements, but may have {LARGEST_MATRIX}")
-    grid = np.ix_(*(np.arange(each.size) for each in windows))
-    places = np.ravel_multi_index([each.ravel()[index] for each, index in zip(windows, grid, strict=True)], dims)
-    split = places.reshape([length for each in windows for length in each.shape])
+    grid = np.ix_(*(np.arange(window.size) for window in windows))
+    places = np.ravel_multi_index([window.ravel()[index] for window, index in zip(windows, grid, strict=True)], dims)
+    split = places.reshape([length for window in windows for length in window.shape])
     axes = range(2 * len(windows))
     places = make.constant(split.transpose(*axes[::2], *axes[1::2]).reshape(math.prod(wanted), -1))
     lead = [make.length(x, axis) for axis in (0, 1)]

@@ -66,7 +66,7 @@ def broadcast(call: Call, x: ITensor, shape: ITensor, axes: ITensor | None = Non
         axes = present(axes, "the mode is explicit, and there is no axes mapping")
         places = call.known_axes(axes, rank)
         require(len(places) == x.type.rank and sorted(set(places)) == places, f"{x.type} does not fit axes {places}")
-        x = make.expand_dims(x, [each for each in range(rank) if each not in places])
+        x = make.expand_dims(x, [index for index in range(rank) if index not in places])
     elif mode == "pdpd":
         axis = call.int("axis", -1)
         start = rank - x.type.rank if axis == -1 else axis
@@ -94,9 +94,9 @@ def space_to_depth(call: Call, x: ITensor) -> ITensor:
 
 def _blocks(call: Call, x: ITensor, *inputs: ITensor) -> list[list[int]]:
     """The sizes of blocks, the padding before and after, and the sum of these two."""
-    lists = [call.known_ints(each, "blocks and borders") for each in inputs]
+    lists = [call.known_ints(tensor, "blocks and borders") for tensor in inputs]
     rank = x.type.rank
-    require(all(len(each) == rank for each in lists), f"blocks and borders are {lists}, and there are {rank} axes")
+    require(all(len(list_) == rank for list_ in lists), f"blocks and borders are {lists}, and there are {rank} axes")
     return [*lists, [a + b for a, b in zip(lists[1], lists[2], strict=True)]]
 
 
@@ -106,7 +106,7 @@ def space_to_batch(call: Call, x: ITensor, block: ITensor, before: ITensor, afte
     make, rank = call.make, x.type.rank
     sizes, first, _, around = _blocks(call, x, block, before, after)
     lengths = make.add(make.shape(x), np.array(around, np.int64))
-    x = make.slice(x, [-each for each in first], lengths, outside=SampleMode.FILL)
+    x = make.slice(x, [-number for number in first], lengths, outside=SampleMode.FILL)
     parts: list[Length] = []
     for axis, size in enumerate(sizes):
         parts += [call.make.part_of(make.length(x, axis), size), size]
@@ -123,9 +123,9 @@ def batch_to_space(call: Call, x: ITensor, block: ITensor, before: ITensor, afte
     sizes, first, _, around = _blocks(call, x, block, before, after)
     lengths = [make.length(x, axis) for axis in range(rank)]
     lengths[0] = call.make.part_of(lengths[0], int(np.prod(sizes)))
-    order = [each for axis in range(rank) for each in (rank + axis, axis)]
+    order = [number for axis in range(rank) for number in (rank + axis, axis)]
     joined = make.transpose(make.reshape(x, [*sizes, *lengths]), order)
-    whole = make.reshape(joined, [call.make.times(each, size) for each, size in zip(lengths, sizes, strict=True)])
+    whole = make.reshape(joined, [call.make.times(length, size) for length, size in zip(lengths, sizes, strict=True)])
     return make.slice(whole, first, make.sub(make.shape(whole), np.array(around, np.int64)))
 
 
@@ -134,7 +134,7 @@ def shuffle_channels(call: Call, x: ITensor) -> ITensor:
     """Channels of several groups interleaved."""
     make, group = call.make, call.int("group", 1)
     axis = normal_axis(call.int("axis", 1), x.type.rank)
-    lengths = [make.length(x, each) for each in range(x.type.rank)]
+    lengths = [make.length(x, index) for index in range(x.type.rank)]
     parts = [*lengths[:axis], group, call.make.part_of(lengths[axis], group), *lengths[axis + 1 :]]
     order = [*range(axis), axis + 1, axis, *range(axis + 2, x.type.rank + 1)]
     return make.reshape(make.transpose(make.reshape(x, parts), order), lengths)

@@ -13,7 +13,7 @@ from netloop.values.diagnostics import require
 
 GATES = "iofc"
 """The order of the gates in ``LstmCell``."""
-LSTM_GATES = {each: each for each in ("fico", "icof", "ifco", "ifoc", "iofc")}
+LSTM_GATES = {name: name for name in ("fico", "icof", "ifco", "ifoc", "iofc")}
 """The values of ``weights_format``."""
 
 
@@ -102,8 +102,8 @@ def _sequence(
 ) -> list[ITensor]:
     """The outputs of all steps, [batch, directions, time, hidden], and the last states, [batch, directions, hidden]."""
     make, backwards = call.make, call.choice("direction", DIRECTIONS)
-    for name, each in zip(("X", "W", "R"), (x, *weights), strict=False):
-        require(each.type.rank == 3, f"{name} is {each.type}, but must have 3 axes")
+    for name, weight in zip(("X", "W", "R"), (x, *weights), strict=False):
+        require(weight.type.rank == 3, f"{name} is {weight.type}, but must have 3 axes")
     count = weights[1].type.shape[0]
     require(count == len(backwards), f"R is {weights[1].type}, and there are {len(backwards)} directions")
     known, time = make.ints(lengths), make.length(x, 1)
@@ -112,13 +112,13 @@ def _sequence(
     rows: list[ITensor] = []
     states: list[list[ITensor]] = []
     for number, reverse in enumerate(backwards):
-        w, r, b = (make.gather(each, make.constant(number)) for each in weights)
+        w, r, b = (make.gather(weight, make.constant(number)) for weight in weights)
         cell = _cell(call, w, r, b)
-        own_states = [make.gather(each, make.constant(number), 1) for each in initial]
+        own_states = [make.gather(state, make.constant(number), 1) for state in initial]
         outputs, last = scan_cell(call.layer.name, cell, by_time, own_states, ends, reverse)
         rows.append(make.transpose(outputs, (1, 0, 2)))
         states.append(last)
-    return [make.stack(rows, 1), *(make.stack(each, 1) for each in zip(*states, strict=True))]
+    return [make.stack(rows, 1), *(make.stack(entry, 1) for entry in zip(*states, strict=True))]
 
 
 # ---------------------------------------------------------------------------- cells
@@ -182,14 +182,14 @@ def _functions(call: Call, kind: type[Cell]) -> list[Function]:
 
     OpenVINO's converter names those of both directions, and its plugin takes the first for both.
     """
-    names = call.texts("activations", [each.lower() for each in kind.STANDARD]) or kind.STANDARD
+    names = call.texts("activations", [name.lower() for name in kind.STANDARD]) or kind.STANDARD
     wanted, directions = len(kind.STANDARD), len(call.choice("direction", DIRECTIONS, "forward"))
     if len(names) == wanted * directions:
         same = list(names) == list(names[:wanted]) * directions
         require(same, f"the activations of the directions differ: {', '.join(names)}", "OpenVINO has one list for both")
         names = names[:wanted]
     require(len(names) == wanted, f"there are {len(names)} activations, but must be {wanted}")
-    alphas, betas = (call.numbers(each, []) for each in ("activations_alpha", "activations_beta"))
+    alphas, betas = (call.numbers(name, []) for name in ("activations_alpha", "activations_beta"))
     clip = call.number("clip", 0.0)
     clips = [clip or None] * 2 + [None]
     each = enumerate(zip(names, clips, strict=False))

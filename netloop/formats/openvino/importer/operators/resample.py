@@ -34,9 +34,9 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
     make, rank = call.make, x.type.rank
     pads = [call.ints(name, []) for name in ("pads_begin", "pads_end")]
     if any(map(any, pads)):
-        before, after = ([*each, *([0] * (rank - len(each)))] for each in pads)
+        before, after = ([*amount, *([0] * (rank - len(amount)))] for amount in pads)
         lengths = make.add(make.shape(x), np.add(before, after))
-        x = make.slice(x, [-each for each in before], lengths, outside=SampleMode.FILL)
+        x = make.slice(x, [-number for number in before], lengths, outside=SampleMode.FILL)
     along = range(rank) if axes is None else call.known_axes(axes, rank)
     fits = agree(given.type.shape, (len(along),))
     require(

@@ -83,12 +83,12 @@ def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, stride
     steps = make.constant(np.ones(count, np.int64)) if strides is None else make.list_tensor(strides)
     require(steps.type.shape == (count,), f"the begins are {begins.type}, and the strides {steps.type}")
     begin, end, new, shrink, dots = (_mask(call, name, count) for name in MASKS)
-    new = [each and not ellipsis for each, ellipsis in zip(new, dots, strict=True)]
+    new = [flag and not ellipsis for flag, ellipsis in zip(new, dots, strict=True)]
     taken = [place for place in range(count) if not new[place] and not dots[place]]
     axes, added = _axes(x.type.rank, new, dots)
     single = [place for place in taken if shrink[place]]
     if taken:
-        chosen = [make.gather(each, make.constant(taken, np.int64)) for each in (begins, ends, steps)]
+        chosen = [make.gather(tensor, make.constant(taken, np.int64)) for tensor in (begins, ends, steps)]
         opened = [[mask[place] and not shrink[place] for place in taken] for mask in (begin, end)]
         first, last, by = _open(call, chosen, opened, [shrink[place] for place in taken])
         along = make.constant([axes[place] for place in taken], np.int64)

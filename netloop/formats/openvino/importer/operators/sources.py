@@ -28,14 +28,14 @@ def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor
 def range_of_type(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
     """The numbers from a start up to, but excluding, a limit, in a given type."""
     make, dtype = call.make, call.element_type("output_type")
-    return make.arange_between(*(make.cast(make.scalar(each), dtype) for each in (start, limit, step)))
+    return make.arange_between(*(make.cast(make.scalar(tensor), dtype) for tensor in (start, limit, step)))
 
 
 @operator("Eye", "opset9")
 def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: ITensor | None = None) -> ITensor:
     """Ones on a diagonal, zeros elsewhere; the same matrix for each batch item."""
     make = call.make
-    height, width, off = (make.scalar(make.cast(each, np.int64)) for each in (rows, columns, diagonal))
+    height, width, off = (make.scalar(make.cast(tensor, np.int64)) for tensor in (rows, columns, diagonal))
     down = make.expand_dims(make.add(make.arange(height), off), [1])
     ones = make.cast(make.equal(make.arange(width), down), call.element_type("output_type"))
     if batch is None or batch.type.shape == (0,):

@@ -145,7 +145,7 @@ def attention_of_projections(
     require(not call.attribute("do_rotary", 0), "do_rotary is 1", fix="use GroupQueryAttention or RotaryEmbedding")
     sizes = call.attribute("qkv_hidden_sizes") or [make.part_of(make.length(product, 2), 3)] * 3
     require(len(sizes) == 3, f"qkv_hidden_sizes is {sizes}, but must have 3 numbers")
-    query, key, value = (heads_of(make, each, heads) for each in parts_of(make, product, sizes, 2))
+    query, key, value = (heads_of(make, tensor, heads) for tensor in parts_of(make, product, sizes, 2))
     before = 0 if past is None else make.length(past, 3)
     if past is not None:
         old = [make.squeeze(make.slice(past, [at], [1], axes=[0]), [0]) for at in (0, 1)]
@@ -219,20 +219,20 @@ def _split(
     elif key is not None and key.type.rank == 5:
         found = [heads_of(make, query, heads), *_apart(make, key, 2)]
     else:
-        given = [query, *(present(each, "key or value is left out, and none is packed") for each in (key, value))]
-        found = [each if each.type.rank == 4 else heads_of(make, each, heads) for each in given]
+        given = [query, *(present(tensor, "key or value is left out, and none is packed") for tensor in (key, value))]
+        found = [tensor if tensor.type.rank == 4 else heads_of(make, tensor, heads) for tensor in given]
     if bias is None:
         return found
-    sizes = [make.product([heads, make.length(each, 3)]) for each in found]
-    parts = [make.reshape(each, [1, heads, 1, -1]) for each in parts_of(make, bias, sizes, 0)]
-    biased = [make.add(each, part) for each, part in zip(found, parts, strict=True)]
+    sizes = [make.product([heads, make.length(tensor, 3)]) for tensor in found]
+    parts = [make.reshape(tensor, [1, heads, 1, -1]) for tensor in parts_of(make, bias, sizes, 0)]
+    biased = [make.add(tensor, part) for tensor, part in zip(found, parts, strict=True)]
     return [biased[0], *found[1:]] if cached else biased
 
 
 def _apart(make: FormulaBuilder, x: ITensor, count: int) -> list[ITensor]:
     """The tensors of [batch, token, head, ``count``, element], each [batch, head, token, element]."""
     parts = [make.squeeze(make.slice(x, [at], [1], axes=[3]), [3]) for at in range(count)]
-    return [make.transpose(each, [0, 2, 1, 3]) for each in parts]
+    return [make.transpose(part, [0, 2, 1, 3]) for part in parts]
 
 
 # ---------------------------------------------------------------------------- queries that share keys
@@ -267,10 +267,10 @@ def group_query_attention(
     query, key, value = _normalized(call, _grouped(call, query, key, value), rest[2:4])
     tokens = _Tokens(make, query, lengths, total)
     if call.attribute("do_rotary", 0):
-        caches = [present(each, "do_rotary is 1, and cos_cache or sin_cache is left out") for each in (cos, sin)]
+        caches = [present(tensor, "do_rotary is 1, and cos_cache or sin_cache is left out") for tensor in (cos, sin)]
         places = make.cast(tokens.queries if positions is None else positions, np.int64)
         interleaved = bool(call.attribute("rotary_interleaved", 0))
-        query, key = (rotated(make, each, places, caches, interleaved) for each in (query, key))
+        query, key = (rotated(make, tensor, places, caches, interleaved) for tensor in (query, key))
     key, value = tokens.cached(past_key, key), tokens.cached(past_value, value)
     scores = _capped(call, _shared(make, query, key, lambda q, k: scores_of(call, q, k)))
     allowed = tokens.allowed(make.length(key, 2), call.attribute("causal", 1), call.attribute("local_window_size"))
@@ -309,8 +309,8 @@ def _normalized(
     make, (query, key, value) = call.make, tensors
     epsilon = call.attribute("qk_norm_epsilon")
     found = [
-        each if scale is None else rms_normalized(make, each, scale, [3], epsilon)[0]
-        for each, scale in zip((query, key), [*scales, None, None], strict=False)
+        tensor if scale is None else rms_normalized(make, tensor, scale, [3], epsilon)[0]
+        for tensor, scale in zip((query, key), [*scales, None, None], strict=False)
     ]
     return [*found, value]
 
@@ -395,7 +395,7 @@ def relative_position_bias(call: Call, table: ITensor, queries: ITensor, keys: I
     make, most = call.make, call.attribute("max_distance")
     require(table.type.rank == 2, f"the bias_table is {table.type}, but must have 2 axes")
     buckets = table.type.shape[0]
-    places = [make.arange(make.scalar(each)) for each in (keys, queries)]
+    places = [make.arange(make.scalar(tensor)) for tensor in (keys, queries)]
     after = make.sub(places[0], make.expand_dims(places[1], [1]))
     if call.attribute("is_bidirectional"):
         buckets //= 2

@@ -10,4 +10,4 @@ from netloop.values.enums import DataType
 def unique(call: Call, x: ITensor) -> list[ITensor]:
     """The distinct elements in the order in which they appear, the inverse indices, and the counts."""
     layer = call.make.network.add_unique(x, None, False, DataType.INT64)
-    return [layer.outputs[each] for each in (0, 2, 3)]
+    return [layer.outputs[number] for number in (0, 2, 3)]

@@ -31,7 +31,7 @@ def embed_layer_normalization(
     Also the number of ones in each row of the mask, and the sum.
     """
     tables = word_table, position_table, segment_table
-    rows = [wide_of(call.make, each) for each in _rows(call, tables, words, segments, positions)]
+    rows = [wide_of(call.make, row) for row in _rows(call, tables, words, segments, positions)]
     factors = wide_of(call.make, scale), wide_of(call.make, offset)
     normal, counts, total = _normalized(call, words, rows, factors, mask)
     return [call.make.cast(normal, scale.type.dtype), counts, call.make.cast(total, scale.type.dtype)]

@@ -83,13 +83,13 @@ def _gated(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _E
         kind in ("silu", "swiglu"), f"activation_type is {kind!r}, but must be 'silu' or 'swiglu' for gated experts"
     )
     rows, up = _halves(call, experts)
-    tokens, chosen, scores = (make.expand_dims(each, [0]) for each in (x, chosen, scores))
+    tokens, chosen, scores = (make.expand_dims(tensor, [0]) for tensor in (x, chosen, scores))
     layer = make.network.add_moe(tokens, chosen, scores)
-    weights = [make.transpose(each, [0, 2, 1]) for each in (rows[0], up[0], experts.last)]
+    weights = [make.transpose(tensor, [0, 2, 1]) for tensor in (rows[0], up[0], experts.last)]
     gates, others, last = weights
     layer.set_gated_weights(gates, others, last, MoEActType.SILU)
     biases = [rows[1], up[1], experts.last_bias]
-    if any(each is not None for each in biases):
+    if any(bias is not None for bias in biases):
         layer.set_gated_biases(*(_zeros(make, w) if b is None else b for w, b in zip(weights, biases, strict=True)))
     if kind == "swiglu":
         layer.swiglu_param_alpha = call.attribute("activation_alpha")
@@ -170,7 +170,7 @@ def quantized_mixture_of_experts(call: Call, x: ITensor, router: ITensor, *rest:
         None if given[at] is None else _dequantized(call, given[at], given[at + 1], points[at // 3], x)
         for at in (0, 3, 6)
     ]
-    first, last = (present(each, "the weights of the experts are left out") for each in weights[:2])
+    first, last = (present(weight, "the weights of the experts are left out") for weight in weights[:2])
     return _mixed(call, x, router, _Experts(first, given[2], last, given[5], weights[2], given[8]))
 
 

@@ -28,7 +28,7 @@ def gather_block_quantized(
     require(along != across, f"gather_axis and quantize_axis are both {along}")
     packed = x.type.dtype == np.uint8
     require(not packed or across == rank - 1, f"quantize_axis is {across}, but bytes are packed along the last axis")
-    numbers, scale = (make.gather(each, indices, along) for each in (x, scales))
+    numbers, scale = (make.gather(tensor, indices, along) for tensor in (x, scales))
     zero = None if zeros is None else make.gather(zeros, indices, along)
     axis = across + indices.type.rank - 1 if across > along else across
     if packed:
@@ -38,8 +38,8 @@ def gather_block_quantized(
     blocks, count = make.length(scale, axis), make.tensor(make.length(numbers, axis))
     point = make.constant(np.float32(middle)) if zero is None else make.take_first(zero, make.tensor(blocks), axis)
     spread = [
-        each if each.type.rank == 0 else _repeated(call, each, axis, block, count)
-        for each in (make.cast(point, np.float32), make.cast(scale, np.float32))
+        tensor if tensor.type.rank == 0 else _repeated(call, tensor, axis, block, count)
+        for tensor in (make.cast(point, np.float32), make.cast(scale, np.float32))
     ]
     wide = make.mul(make.sub(make.cast(numbers, np.float32), spread[0]), spread[1])
     return make.cast(wide, scales.type.dtype)

@@ -25,7 +25,7 @@ from netloop.values.types import UNKNOWN
 @microsoft("FusedMatMul", "TransposeMatMul")
 def fused_matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """``alpha * A @ B``, with A and B optionally transposed, also along their batch axes."""
-    a, b = (_transposed(call, each, side) for each, side in ((a, "A"), (b, "B")))
+    a, b = (_transposed(call, tensor, side) for tensor, side in ((a, "A"), (b, "B")))
     return scaled(call, call.make.matmul(a, b), "alpha")
 
 
@@ -47,8 +47,8 @@ def fused_gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> 
 
 def _activation_numbers(call: Call) -> list[float]:
     """The alpha and beta of the activation that are given."""
-    numbers = (call.attribute(f"activation_{each}") for each in ("alpha", "beta"))
-    return [each for each in numbers if each is not None]
+    numbers = (call.attribute(f"activation_{name}") for name in ("alpha", "beta"))
+    return [number for number in numbers if number is not None]
 
 
 @microsoft("FusedMatMulActivation")
@@ -86,7 +86,9 @@ def unpacked(make: FormulaBuilder, packed: ITensor, bits: int) -> ITensor:
     shifted = [
         make.elementwise(ElementWiseOperation.SHIFT_RIGHT, packed, np.uint8(shift)) for shift in range(0, 8, bits)
     ]
-    parts = make.stack([make.elementwise(ElementWiseOperation.AND, each, mask) for each in shifted], packed.type.rank)
+    parts = make.stack(
+        [make.elementwise(ElementWiseOperation.AND, tensor, mask) for tensor in shifted], packed.type.rank
+    )
     lengths = [make.length(packed, axis) for axis in range(packed.type.rank)]
     return make.reshape(parts, [*lengths[:-1], make.times(lengths[-1], 8 // bits)])
 
@@ -114,13 +116,13 @@ def matmul_n_bits(
     factor = make.reshape(scales, [columns, blocks])
     zero = _zero_points(make, zeros, columns, blocks, bits, factor)
     if groups is None:
-        spread = [make.expand_dims(each, [2]) for each in (factor, zero)]
+        spread = [make.expand_dims(tensor, [2]) for tensor in (factor, zero)]
         weights = _dequantized(make, make.reshape(whole, [columns, blocks, size]), *spread)
         weights = make.take_first(make.reshape(weights, [columns, blocks * size]), rows, 1)
     else:
         index = make.take_first(groups, rows)
         weights = _dequantized(
-            make, make.take_first(whole, rows, 1), *(make.gather(each, index, 1) for each in (factor, zero))
+            make, make.take_first(whole, rows, 1), *(make.gather(tensor, index, 1) for tensor in (factor, zero))
         )
     product = make.matmul(x, make.transpose(make.cast(weights, x.type.dtype), [1, 0]))
     return product if bias is None else make.add(product, bias)

@@ -27,7 +27,9 @@ def ngram_repeat_block(call: Call, tokens: ITensor, scores: ITensor) -> ITensor:
     last = make.gather(tokens, make.add(count, make.arange(before)), 1)
     same = make.cast(make.equal(windows, make.expand_dims(last, [1])), np.int32)
     repeated = make.equal(make.sum(same, [2]), before)
-    updates = make.where(repeated, *(make.constant(np.array(each, scores.type.dtype)) for each in (-np.inf, np.inf)))
+    updates = make.where(
+        repeated, *(make.constant(np.array(number, scores.type.dtype)) for number in (-np.inf, np.inf))
+    )
     ends = make.gather(tokens, make.add(starts, before), 1)
     return make.scatter_elements(scores, ends, updates, 1, ReduceOperation.MIN)
 
@@ -56,7 +58,7 @@ def _next_place(
     make: FormulaBuilder, source: ITensor, text: ITensor, size: int, before: ITensor, goes_on: ITensor
 ) -> tuple[ITensor, ITensor]:
     """Where the source goes on after the last n-gram of a text, -1 if it has several; whether to try longer ones."""
-    length, most = (make.tensor(make.length(each, 0)) for each in (text, source))
+    length, most = (make.tensor(make.length(tensor, 0)) for tensor in (text, source))
     offsets = make.arange(size)
     last = make.gather(text, make.maximum(make.add(make.sub(length, size), offsets), 0))
     starts = make.arange(make.maximum(make.sub(most, size - 1), 0))

@@ -45,7 +45,7 @@ def skip_simplified_layer_normalization(
 
 def _total(call: Call, *terms: ITensor | None) -> ITensor:
     """The sum of the terms that are there; of half types in float32."""
-    return reduce(call.make.add, (wide_of(call.make, each) for each in terms if each is not None))
+    return reduce(call.make.add, (wide_of(call.make, term) for term in terms if term is not None))
 
 
 @microsoft("GroupNorm")

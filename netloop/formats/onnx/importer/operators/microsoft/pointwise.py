@@ -74,7 +74,7 @@ def bias_softmax(call: Call, x: ITensor, bias: ITensor) -> ITensor:
 def complex_product(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """Product of complex numbers, the pairs along the last axis, or of one and the conjugate of the other."""
     make = call.make
-    parts = [[make.gather(each, make.constant(at), each.type.rank - 1) for at in (0, 1)] for each in (a, b)]
+    parts = [[make.gather(tensor, make.constant(at), tensor.type.rank - 1) for at in (0, 1)] for tensor in (a, b)]
     (real, imaginary), (other_real, other) = parts
     if call.node.op == "ComplexMulConj":
         other = make.sub(0.0, other)

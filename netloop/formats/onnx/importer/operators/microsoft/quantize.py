@@ -120,7 +120,7 @@ def quantized_concat(call: Call, scale: ITensor, zero: ITensor, *parts: ITensor)
     make = call.make
     require(len(parts) % 3 == 0, f"there are {len(parts)} inputs for tensors, each of which has 3")
     given = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-    wide = [floats_of(make, *each) for each in given]
+    wide = [floats_of(make, *entry) for entry in given]
     joined = make.concat(wide, normal_axis(call.attribute("axis"), wide[0].type.rank))
     return quantized(make, joined, scale, zero, zero.type.dtype)
 

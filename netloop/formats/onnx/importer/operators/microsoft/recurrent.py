@@ -32,7 +32,7 @@ class _DynamicallyQuantizedCell(LstmCell):
 
 def _rounded(make: FormulaBuilder, x: ITensor, each_row: bool) -> ITensor:
     quantized, scale, zero = dynamically_quantized(make, x, each_row)
-    wide = [make.cast(each, np.float32) for each in (quantized, zero)]
+    wide = [make.cast(tensor, np.float32) for tensor in (quantized, zero)]
     return make.mul(make.sub(*wide), scale)
 
 
@@ -52,7 +52,7 @@ def dynamic_quantize_lstm(
     """LSTM over a sequence with quantized weights; inputs and states are quantized in each step."""
     make = call.make
     given = (weights, quantization[:2]), (recurrent, quantization[2:])
-    weights, recurrent = (make.transpose(_dequantized(make, each, *by), (0, 2, 1)) for each, by in given)
+    weights, recurrent = (make.transpose(_dequantized(make, tensor, *by), (0, 2, 1)) for tensor, by in given)
     states = [initial, initial_cell]
     inputs = RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes)
     return outputs_of_recurrent(call, _DynamicallyQuantizedCell, inputs)
@@ -61,7 +61,8 @@ def dynamic_quantize_lstm(
 def _dequantized(make: FormulaBuilder, x: ITensor, scale: ITensor, zero: ITensor) -> ITensor:
     """Weights of all directions; a scale and zero point are of a direction, or of each of its columns."""
     scale, zero = (
-        make.expand_dims(each, [1, 2] if each.type.rank == 1 else [1]) for each in (scale, make.cast(zero, np.float32))
+        make.expand_dims(tensor, [1, 2] if tensor.type.rank == 1 else [1])
+        for tensor in (scale, make.cast(zero, np.float32))
     )
     return make.mul(make.sub(make.cast(x, np.float32), zero), scale)
 
@@ -87,11 +88,11 @@ def linear_attention(
     require(shared > 0 and heads % shared == 0, f"q_num_heads is {heads}, but must be a multiple of {shared}")
     require(not call.attribute("state_window"), "state_window is not 0, which netloop does not support")
     decays, replaces = call.choice("update_rule", RULES)
-    rows = [_by_step(make, each, shared, parts) for each, parts in ((query, heads // shared), (key, 1), (value, 1))]
+    rows = [_by_step(make, tensor, shared, parts) for tensor, parts in ((query, heads // shared), (key, 1), (value, 1))]
     factor = _by_step(make, present(decay, "decay is left out"), shared, 1) if decays else None
     share = _by_step(make, present(beta, "beta is left out"), shared, 1) if replaces else None
     if past is None:
-        lengths = [make.length(query, 0), shared, *(make.length(each, 4) for each in rows[1:])]
+        lengths = [make.length(query, 0), shared, *(make.length(row, 4) for row in rows[1:])]
         past = make.broadcast_to(make.constant(np.zeros((1, 1, 1, 1), query.type.dtype)), make.list_tensor(lengths))
     width = make.cast(make.tensor(make.length(rows[1], 4)), query.type.dtype)
     rows[0] = make.mul(rows[0], call.attribute("scale") or make.power(width, -0.5))
@@ -114,7 +115,7 @@ def _attended(
     loop.name = call.node.name
     steps = make.cast(make.tensor(make.length(rows[0], 0)), np.int64)
     loop.add_trip_limit(steps, TripLimit.COUNT)
-    query, key, value = (loop.add_iterator(each).outputs[0] for each in rows)
+    query, key, value = (loop.add_iterator(row).outputs[0] for row in rows)
     recurrence = loop.add_recurrence(past)
     state, column = recurrence.outputs[0], make.transpose(key, [0, 1, 3, 2])
     if decay is not None:

@@ -61,7 +61,7 @@ def multi_axis_rotary_embedding(call: Call, x: ITensor, positions: ITensor, cos:
     places = make.transpose(make.gather(positions, chosen), [1, 2, 0])  # [batch, token, pair]
     pairs = make.arange(make.length(cos, 1))
     index = make.add(make.mul(make.cast(places, np.int64), make.length(cos, 1)), pairs)
-    caches = [make.gather(make.flat(each), index) for each in (cos, sin)]
+    caches = [make.gather(make.flat(tensor), index) for tensor in (cos, sin)]
     tokens = x if x.type.rank == 4 else _by_head(call, x, cos, elements)
     return _like(make, rotated(make, tokens, None, caches, bool(call.attribute("interleaved", 0)), elements), x)
 

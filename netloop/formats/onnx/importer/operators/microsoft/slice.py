@@ -18,5 +18,5 @@ def unfold(call: Call, x: ITensor) -> ITensor:
     length = make.tensor(make.length(x, axis))
     starts = make.mul(make.arange(make.add(make.floor_div(make.sub(length, size), step), 1)), step)
     places = make.add(make.expand_dims(starts, [1]), make.arange(size))
-    order = [each for each in range(rank + 1) if each != axis + 1]
+    order = [index for index in range(rank + 1) if index != axis + 1]
     return make.transpose(make.gather(x, places, axis), [*order, axis + 1])
