@@ -55,9 +55,11 @@ def options() -> argparse.Namespace:
 
 def chosen(prefixes: list[str]) -> list[Workload]:
     """Return the workloads with the given names or beginnings of names; all by default."""
-    names = {each.name for each in WORKLOADS}
-    exact, begins = names.intersection(prefixes), tuple(each for each in prefixes if each not in names)
-    found = [each for each in WORKLOADS if not prefixes or each.name in exact or each.name.startswith(begins)]
+    names = {workload.name for workload in WORKLOADS}
+    exact, begins = names.intersection(prefixes), tuple(prefix for prefix in prefixes if prefix not in names)
+    found = [
+        workload for workload in WORKLOADS if not prefixes or workload.name in exact or workload.name.startswith(begins)
+    ]
     if not found:
         raise SystemExit(f"no workload begins with {' or '.join(prefixes)}; --list prints their names")
     return found
@@ -65,10 +67,10 @@ def chosen(prefixes: list[str]) -> list[Workload]:
 
 def ready(workloads: Sequence[Workload]) -> list[Workload]:
     """Return the workloads that can run, and say what the others need."""
-    for each in workloads:
-        if each.missing:
-            print(f"{each.name} is left out: {each.missing}", file=sys.stderr)
-    return [each for each in workloads if not each.missing]
+    for workload in workloads:
+        if workload.missing:
+            print(f"{workload.name} is left out: {workload.missing}", file=sys.stderr)
+    return [workload for workload in workloads if not workload.missing]
 
 
 def run(workloads: Sequence[Workload], plan: Plan) -> Iterator[Result]:
@@ -90,14 +92,14 @@ def main() -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the other systems run there
     workloads = chosen(given.only)
     if given.ablate:
-        workloads = [Ablation(each) for each in workloads if each.passes]
+        workloads = [Ablation(workload) for workload in workloads if workload.passes]
     if given.list:
-        print("\n".join(each.name for each in workloads))
+        print("\n".join(workload.name for workload in workloads))
         return
     for package in absent():
         print(f"{package} is not installed and is left out", file=sys.stderr)
     workloads = ready(workloads)
-    order = [each.name for each in (*WORKLOADS, *map(Ablation, WORKLOADS))]
+    order = [workload.name for workload in (*WORKLOADS, *map(Ablation, WORKLOADS))]
     results = table.load(given.json) if given.json else []
     for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds, given.places)):
         print(table.markdown(table.DETAIL, table.detail(result)), flush=True)

@@ -43,7 +43,7 @@ class Ablation(Workload):
             return lambda: trt.compile(network, passes=passes)
 
         every = frozenset(trt.PASSES)
-        without = {f"without {each}": compiled(every - {each}) for each in self.workload.passes}
+        without = {f"without {pass_}": compiled(every - {pass_}) for pass_ in self.workload.passes}
         return {**without, "without any": compiled(())}
 
     def drive(self, call: Call, inputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -83,11 +83,11 @@ def draw(shown: Iterable[Line], folder: Path) -> list[Path]:
 def _fill(axes: Any, rows: list[Line], ink: str) -> None:
     axes.axvline(1, color=ink, linewidth=1, label=OURS)
     for system in SYSTEMS:
-        places = [(each.times[system], row) for row, each in enumerate(rows) if system in each.times]
+        places = [(line.times[system], row) for row, line in enumerate(rows) if system in line.times]
         if places:
             colour = COLOURS[system]
             axes.plot(*zip(*places, strict=True), MARKS[system], label=system, color=colour, markersize=5)
-    axes.set_yticks(range(len(rows)), [each.name for each in rows])
+    axes.set_yticks(range(len(rows)), [row.name for row in rows])
     axes.set(xscale="log", xlabel="time as a multiple of netloop's; to the right of the line is slower")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.invert_yaxis()

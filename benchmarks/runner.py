@@ -67,8 +67,8 @@ class Result:
 
     def best_peer(self) -> str | None:
         """The fastest of the other systems; numba does not count, as it stands for the limit."""
-        peers = [each for each in self.timings if each.split()[0] in {"onnxruntime", "openvino", "torch"}]
-        return min(peers, key=lambda each: self.timings[each].median, default=None)
+        peers = [timing for timing in self.timings if timing.split()[0] in {"onnxruntime", "openvino", "torch"}]
+        return min(peers, key=lambda peer: self.timings[peer].median, default=None)
 
     def ratio(self, variant: str | None) -> float | None:
         """The time of netloop divided by that of a variant."""
@@ -118,7 +118,7 @@ class Runner:
     def prepare(self, workload: Workload, result: Result) -> Iterator[tuple[str, tuple[Worker, int]]]:
         """Yield the variants with correct results, each with its process and its number of samples."""
         first, expected = "", Arrays()
-        for system in (each for each in present() if each.solves(workload)):
+        for system in (kind for kind in present() if kind.solves(workload)):
             worker = self.worker(system)
             for variant in ask(worker, result, system.__name__, "variants", workload) or []:
                 worker = self.worker(system)
@@ -141,9 +141,9 @@ class Runner:
 
     def time(self, variants: dict[str, tuple[Worker, int]], result: Result) -> dict[str, list[float]]:
         """Time variants in turns."""
-        samples: dict[str, list[float]] = {each: [] for each in variants}
+        samples: dict[str, list[float]] = {variant: [] for variant in variants}
         for turn in count():
-            waiting = [each for each, (_, wanted) in variants.items() if len(samples[each]) < wanted]
+            waiting = [name for name, (_, wanted) in variants.items() if len(samples[name]) < wanted]
             if not waiting:
                 break
             first = turn % len(waiting)  # the first one after another process may find the core in another state
@@ -207,4 +207,4 @@ def pinned(threads: int) -> Generator[None]:
 
 def absent() -> list[str]:
     """Return the packages of systems that are not installed."""
-    return [each.package for each in SYSTEMS if each not in present()]
+    return [system.package for system in SYSTEMS if system not in present()]

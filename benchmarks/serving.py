@@ -71,7 +71,7 @@ def mlp_model() -> Any:
         + (f"r{i} = Relu (a{i})\n" if i < last else "")
         for i, _, _ in layers()
     )
-    weights = {name: each for i, w, b in layers() for name, each in ((f"W{i}", w), (f"b{i}", b))}
+    weights = {name: array for i, w, b in layers() for name, array in ((f"W{i}", w), (f"b{i}", b))}
     return onnx_model(f"mlp (float[N,{WIDTHS[0]}] x) => (float[N,{WIDTHS[-1]}] y) {{{text}}}", weights)
 
 
@@ -119,8 +119,8 @@ def write_models(folder: Path) -> None:
 def server(folder: Path) -> Generator[str]:
     """A server of the models of a folder; its address of gRPC."""
     with socket.socket() as one, socket.socket() as two:
-        for each in (one, two):
-            each.bind(("localhost", 0))
+        for other in (one, two):
+            other.bind(("localhost", 0))
         http, grpc = one.getsockname()[1], two.getsockname()[1]
     settings = {"parallel_workers": 0, "http_port": http, "grpc_port": grpc, "metrics_endpoint": None}
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
@@ -129,8 +129,8 @@ def server(folder: Path) -> Generator[str]:
         path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stdout=log, stderr=log)
     try:
-        for each in folder.glob("*/model-settings.json"):
-            url = f"http://localhost:{http}/v2/models/{each.parent.name}/ready"
+        for other in folder.glob("*/model-settings.json"):
+            url = f"http://localhost:{http}/v2/models/{other.parent.name}/ready"
             while process.poll() is None:
                 with suppress(OSError), urllib.request.urlopen(url, timeout=5):
                     break
@@ -226,8 +226,8 @@ def steps_a_second(clients: int, seconds: float) -> tuple[float, float, float]:
             sequences.step(key, {"token": TOKEN}, start=True)
             return lambda: sequences.step(key, {"token": TOKEN})
 
-        callers = [together(each) for each in range(clients)]
-        steps = [Step(each, {"token": TOKEN}) for each in range(clients)]
+        callers = [together(index) for index in range(clients)]
+        steps = [Step(index, {"token": TOKEN}) for index in range(clients)]
 
         def at_once() -> None:
             sequences.step_all(steps)
@@ -247,11 +247,11 @@ def _rate(callers: list[Callable[[], Any]], seconds: float) -> float:
             callers[number]()
             counts[number] += 1
 
-    threads = [threading.Thread(target=run, args=(each,)) for each in range(len(callers))]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(callers))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return sum(counts) / seconds
 
 
@@ -262,7 +262,7 @@ def quantiles(seconds: Numbers) -> str:
     """Median, 95 % and 99 % in milliseconds."""
     if not seconds:
         return "-"
-    return " | ".join(f"{1000 * each:.1f}" for each in np.quantile(seconds, (0.5, 0.95, 0.99)))
+    return " | ".join(f"{1000 * value:.1f}" for value in np.quantile(seconds, (0.5, 0.95, 0.99)))
 
 
 def main() -> None:

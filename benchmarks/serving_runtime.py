@@ -21,20 +21,20 @@ class OnnxRuntime(MLSERVER.MLModel):
         """Load the model."""
         self._session = ONNXRUNTIME.InferenceSession(await UTILS.get_model_uri(self.settings))
         self._states: dict[str, str] = (self.settings.parameters.extra or {}).get("states", {})
-        self._shapes = {each.name: each.shape for each in self._session.get_inputs()}
+        self._shapes = {input_.name: input_.shape for input_ in self._session.get_inputs()}
         self._kept: dict[Any, dict[str, Any]] = {}
-        self._outputs = [each.name for each in self._session.get_outputs()]
+        self._outputs = [output.name for output in self._session.get_outputs()]
         return True
 
     async def predict(self, payload: Any) -> Any:
         """Answer a request."""
-        arrays = {each.name: CODECS.NumpyCodec.decode_input(each) for each in payload.inputs}
+        arrays = {tensor.name: CODECS.NumpyCodec.decode_input(tensor) for tensor in payload.inputs}
         if self._states:
             arrays |= self._before(payload.parameters)
         made = dict(zip(self._outputs, self._session.run(None, arrays), strict=True))
         if self._states:
             self._kept[payload.parameters.sequence_id] = {name: made.pop(new) for name, new in self._states.items()}
-        outputs = [CODECS.NumpyCodec.encode_output(name, each) for name, each in made.items()]
+        outputs = [CODECS.NumpyCodec.encode_output(name, value) for name, value in made.items()]
         return TYPES.InferenceResponse(id=payload.id, model_name=self.name, outputs=outputs)
 
     def _before(self, parameters: Any) -> dict[str, Any]:

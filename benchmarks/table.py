@@ -27,9 +27,9 @@ DETAIL = ["workload", "threads", "variant", "ms", "quartiles", "samples", "netlo
 def summary(result: Result) -> Row:
     """Return the row of a workload: netloop's ratios with their floors."""
     peer = result.best_peer()
-    named = [each for each in result.floors if each not in ("expert", "peer")]
-    ratios = [f"{result.floors[each]:g} of {each}: {shown(result, each)}" for each in named]
-    which = "; ".join([peer or "-", *ratios, *(excess(result, each) for each in result.beyond)])
+    named = [name for name in result.floors if name not in ("expert", "peer")]
+    ratios = [f"{result.floors[name]:g} of {name}: {shown(result, name)}" for name in named]
+    which = "; ".join([peer or "-", *ratios, *(excess(result, name) for name in result.beyond)])
     ours = result.timings.get(OURS)
     return [
         result.name,
@@ -130,7 +130,7 @@ def load(path: Path) -> list[Result]:
     if not path.exists():
         return []
     try:
-        return [_result(each) for each in json.loads(path.read_text(encoding="utf-8"))]
+        return [_result(value) for value in json.loads(path.read_text(encoding="utf-8"))]
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise SystemExit(f"{path} has no results of benchmarks: {error}") from error
 
@@ -142,19 +142,19 @@ def _result(data: dict[str, Any]) -> Result:
 
 def save(results: Iterable[Result], path: Path) -> None:
     """Write results to a file."""
-    path.write_text(json.dumps([asdict(each) for each in results], indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n", encoding="utf-8")
 
 
 def joined(old: Iterable[Result], new: Iterable[Result], order: Sequence[str]) -> list[Result]:
     """Merge the results of two runs in the order of ``order``; new ones replace old ones."""
-    latest = {(each.name, each.threads): each for each in [*old, *new] if each.name in order}
-    return sorted(latest.values(), key=lambda each: (order.index(each.name), -each.threads))
+    latest = {(result.name, result.threads): result for result in [*old, *new] if result.name in order}
+    return sorted(latest.values(), key=lambda result: (order.index(result.name), -result.threads))
 
 
 def page(results: Sequence[Result]) -> str:
     """Return the page of the latest results."""
-    compared = [each for each in results if not each.name.endswith(ABLATED)]
-    ablated = [each for each in results if each.name.endswith(ABLATED)]
+    compared = [result for result in results if not result.name.endswith(ABLATED)]
+    ablated = [result for result in results if result.name.endswith(ABLATED)]
     return f"""# Results
 
 Written by `python -m benchmarks --write`; [README.md](README.md) describes what is measured, and how.
@@ -168,7 +168,7 @@ Machine: {machine()}
 {markdown(SUMMARY, map(summary, compared))}
 ## Passes
 
-{markdown(EFFECT, (row for each in ablated for row in effects(each)))}
+{markdown(EFFECT, (row for result in ablated for row in effects(result)))}
 ## Every variant
 
-{markdown(DETAIL, (row for each in compared for row in detail(each)))}"""
+{markdown(DETAIL, (row for result in compared for row in detail(result)))}"""

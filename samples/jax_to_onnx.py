@@ -35,8 +35,8 @@ STEPS, RATE = 600, 0.02
 def model(params: Params, x: Any) -> Params:
     """Return an estimate of the running sums of a sequence."""
 
-    def step(state: Any, each: Any) -> tuple[Any, Any]:
-        state = state @ params["u"] + each * params["w"]
+    def step(state: Any, value: Any) -> tuple[Any, Any]:
+        state = state @ params["u"] + value * params["w"]
         return state, state @ params["v"]
 
     return {"sums": lax.scan(step, jnp.zeros(2), x)[1]}
@@ -78,8 +78,8 @@ def main() -> None:
     path = Path(tempfile.mkdtemp()) / "model.onnx"
     trt.onnx.save(network, path)
     graph = onnx.load(path).graph
-    weights = sorted(each.name for each in network.layers if each.name.startswith("params."))
-    loops = sum(each.op_type in ("Loop", "Scan") for each in graph.node)
+    weights = sorted(layer.name for layer in network.layers if layer.name.startswith("params."))
+    loops = sum(attribute.op_type in ("Loop", "Scan") for attribute in graph.node)
     names = f"input {graph.input[0].name}, weights {', '.join(weights)}, output {graph.output[0].name}"
     print(f"{path.name}: {names}, {loops} loop")
 
@@ -87,7 +87,7 @@ def main() -> None:
     (found,) = onnxruntime.InferenceSession(path).run(None, {"x": x})
     for name, sums in (("JAX:        ", model(params, x)["sums"]), ("onnxruntime:", found)):
         # + 0 makes 0 of -0
-        print(name, np.array2string(np.round(sums, 1) + 0, formatter={"float": lambda each: f"{each:4.1f}"}))
+        print(name, np.array2string(np.round(sums, 1) + 0, formatter={"float": lambda other: f"{other:4.1f}"}))
 
 
 if __name__ == "__main__":

@@ -42,8 +42,8 @@ def recurrent_network() -> trt.INetworkDefinition:
     state = loop.add_recurrence(network.add_elementwise(first, zero, trt.ElementWiseOperation.PROD).get_output(0))
     plain = trt.MatrixOperation.NONE
     products = (
-        network.add_matrix_multiply(each, plain, weights, plain).get_output(0)
-        for each, weights in ((step, w), (state.get_output(0), u))
+        network.add_matrix_multiply(tensor, plain, weights, plain).get_output(0)
+        for tensor, weights in ((step, w), (state.get_output(0), u))
     )
     total = network.add_elementwise(*products, trt.ElementWiseOperation.SUM).get_output(0)
     state.set_input(1, network.add_activation(total, trt.ActivationType.TANH).get_output(0))
@@ -58,7 +58,7 @@ def by_workers(engine: trt.ICudaEngine, x: np.ndarray) -> np.ndarray:
     rows = ray.data.from_numpy(np.array_split(x, 20)).rename_columns({"data": "x"})
     two = ray.data.ActorPoolStrategy(size=2)
     made = rows.map_batches(trt.Batches, fn_constructor_args=(engine, [BATCH]), batch_size=BATCH, compute=two)
-    return np.concatenate([each["y"] for each in made.iter_batches(batch_size=None)])
+    return np.concatenate([batch["y"] for batch in made.iter_batches(batch_size=None)])
 
 
 def timed(name: str, run: Callable[[], np.ndarray]) -> np.ndarray:

@@ -55,7 +55,7 @@ def main() -> None:
     numbers = np.array([[80, 2], [95, 5], [np.nan, 1]], np.float32)
     outputs = engine({"texts": texts, "numbers": numbers})
     for (city, age), (size, _), label, share in zip(texts, numbers, *outputs.values(), strict=True):
-        rounded = {name: round(each, 1) for name, each in share.items()}
+        rounded = {name: round(value, 1) for name, value in share.items()}
         print(f"{city}, {age}, {size:.0f} m2: {label} {rounded}")
 
 

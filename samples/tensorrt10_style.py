@@ -83,7 +83,7 @@ def run(path: Path) -> None:
         with engine.create_execution_context() as context:
             for limit in (20, 1000):
                 host["limit"][0] = limit
-                context.execute_v2([each.ctypes.data for each in host.values()])
+                context.execute_v2([value.ctypes.data for value in host.values()])
                 print(f"limit {limit} gives {host['first_above'][0]}")
 
 

@@ -51,7 +51,7 @@ def generate(model: char_rnn.CharRnn, seed: str, length: int) -> str:
     context = engine.create_execution_context()
     buffers = allocate(engine)
     buffers["seqLen"][...] = 1
-    addresses = [each.ctypes.data for each in buffers.values()]
+    addresses = [buffer.ctypes.data for buffer in buffers.values()]
     embedding = model.arrays[char_rnn.EMBEDDING]
 
     def step(character: int) -> int:

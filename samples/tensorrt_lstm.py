@@ -29,7 +29,7 @@ def add_lstm(network: trt.INetworkDefinition, x: trt.ITensor, first: list[trt.IT
     loop = network.add_loop()
     loop.add_trip_limit(length, trt.TripLimit.COUNT)
     row = loop.add_iterator(x).get_output(0)
-    hidden, cell = (loop.add_recurrence(each) for each in first)
+    hidden, cell = (loop.add_recurrence(tensor) for tensor in first)
 
     def gate(activation: trt.ActivationType) -> trt.ITensor:
         kernel = network.add_constant((WIDTH, HIDDEN), np.full((WIDTH, HIDDEN), 0.5, np.float32)).get_output(0)
@@ -61,8 +61,8 @@ def build() -> trt.IHostMemory:
     config = builder.create_builder_config()
     profile = builder.create_optimization_profile()
     profile.set_shape("x", (1, 1, WIDTH), (8, 2, WIDTH), (16, 4, WIDTH))
-    for each in first:
-        profile.set_shape(each.name, (1, HIDDEN), (2, HIDDEN), (4, HIDDEN))
+    for tensor in first:
+        profile.set_shape(tensor.name, (1, HIDDEN), (2, HIDDEN), (4, HIDDEN))
     config.add_optimization_profile(profile)
     return builder.build_serialized_network(network, config)
 
@@ -93,7 +93,7 @@ def main() -> None:
     for rows, batch in ((3, 1), (5, 2)):
         x, zeros = np.ones((rows, batch, WIDTH), np.float32), np.zeros((batch, HIDDEN), np.float32)
         hidden = infer(context, {"x": x, "hidden_in": zeros, "cell_in": zeros})["hidden"]
-        print(f"x {x.shape}, hidden {hidden.shape}:", *(f"{each:.4f}" for each in hidden[:, 0, 0]))
+        print(f"x {x.shape}, hidden {hidden.shape}:", *(f"{value:.4f}" for value in hidden[:, 0, 0]))
 
 
 if __name__ == "__main__":

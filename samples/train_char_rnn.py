@@ -108,8 +108,8 @@ class Trainer:
     def _update(self, trainee: Trainee, state: Any, step: Any, rate: Any, ids: Any, targets: Any) -> Any:
         """One step of Adam, with the gradient clipped to a norm of 1."""
         (loss, state), slopes = jax.value_and_grad(self._loss, has_aux=True)(trainee.weights, state, ids, targets)
-        length = jnp.sqrt(sum(jnp.sum(each**2) for each in jax.tree.leaves(slopes)))
-        slopes = jax.tree.map(lambda each: each / jnp.maximum(1, length), slopes)
+        length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slopes)))
+        slopes = jax.tree.map(lambda slope: slope / jnp.maximum(1, length), slopes)
         means = jax.tree.map(lambda mean, slope: 0.9 * mean + 0.1 * slope, trainee.means, slopes)
         squares = jax.tree.map(lambda mean, slope: 0.99 * mean + 0.01 * slope**2, trainee.squares, slopes)
         unbias = jnp.sqrt(1 - 0.99**step) / (1 - 0.9**step)

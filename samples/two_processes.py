@@ -57,7 +57,7 @@ def run(number: int, address: str) -> None:
     engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("rows",)), max_trips=10)
     (made,) = process_allgather(engine({"x": ROWS}), tiled=True).values()
     alone = trt.compile(network)
-    equal = np.array_equal(made, [each for row in ROWS for each in alone({"x": row}).values()])
+    equal = np.array_equal(made, [value for row in ROWS for value in alone({"x": row}).values()])
     print(f"process {number}: {jax.device_count()} devices, rows equal to one process: {equal}")
     try:
         engine({"x": np.where(ROWS[-1] == ROWS, np.float32(1e-3), ROWS)})
@@ -68,7 +68,7 @@ def run(number: int, address: str) -> None:
     engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("parts",)), in_specs=CUT)
     made = process_allgather(engine({"first": FIRST}), tiled=True)
     alone = trt.compile(network)({"first": FIRST})
-    equal = all(np.array_equal(made[name], each) for name, each in alone.items())
+    equal = all(np.array_equal(made[name], value) for name, value in alone.items())
     print(f"process {number}: tokens equal to one process: {equal}")
 
 
@@ -85,12 +85,12 @@ def main() -> None:
         for number in range(2)
     ]
     try:
-        for each in processes:
-            written = each.communicate(timeout=120)[0].splitlines()
+        for process in processes:
+            written = process.communicate(timeout=120)[0].splitlines()
             print("\n".join(line for line in written if not line.startswith("[Gloo]")))
     finally:
-        for each in processes:
-            each.kill()
+        for process in processes:
+            process.kill()
 
 
 if __name__ == "__main__":

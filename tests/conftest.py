@@ -38,7 +38,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             for item in items
             if isinstance(item, pytest.Function) and hasattr(item, "callspec")
         ]
-        compile_together([each for each in cases if isinstance(each, Case)])
+        compile_together([case_ for case_ in cases if isinstance(case_, Case)])
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:

@@ -46,8 +46,8 @@ def test_modules_take_only_modules_from_the_package_itself():
     texts = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
     # to parse all takes seconds
     nodes = [node for text in texts if "from netloop import" in text for node in ast.walk(ast.parse(text))]
-    taken = {each.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "netloop"
-             for each in node.names}  # fmt: skip
+    taken = {name.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "netloop"
+             for name in node.names}  # fmt: skip
 
     assert taken - {"*", "__version__"} <= {*ON_DEMAND}
 
@@ -67,6 +67,6 @@ def test_misspelt_name_has_a_hint():
 def test_names_listed_for_type_checkers_are_those_on_demand():
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    listed = {each.asname for node in block.body if isinstance(node, ast.ImportFrom) for each in node.names}
+    listed = {name.asname for node in block.body if isinstance(node, ast.ImportFrom) for name in node.names}
 
     assert listed - {None} == {*ON_DEMAND}

@@ -24,8 +24,8 @@ def export(files: Files, module: nn.Module, inputs: dict[str, Tensor], outputs: 
     """Export a module by torch.onnx.export as it is by default, with fixed shapes."""
     module = module.eval()
     files.save(
-        {name: each.numpy() for name, each in inputs.items()},
-        {name: each.numpy() for name, each in module.state_dict().items()},
+        {name: tensor.numpy() for name, tensor in inputs.items()},
+        {name: value.numpy() for name, value in module.state_dict().items()},
     )
     part = files.model.with_suffix(".part")
     torch.onnx.export(
@@ -38,13 +38,13 @@ def export(files: Files, module: nn.Module, inputs: dict[str, Tensor], outputs: 
 def settled(module: nn.Module, *inputs: Any) -> nn.Module:
     """A module whose batch norms have the statistics of what they get; otherwise all signals end as constants."""
     module = module.eval()
-    norms = [each for each in module.modules() if isinstance(each, nn.BatchNorm2d)]
-    for each in norms:
-        each.train().momentum = None
+    norms = [value for value in module.modules() if isinstance(value, nn.BatchNorm2d)]
+    for norm in norms:
+        norm.train().momentum = None
     with torch.no_grad():
         module(*inputs)
-    for each in norms:
-        each.eval()
+    for norm in norms:
+        norm.eval()
     return module
 
 
@@ -77,9 +77,9 @@ def detector(files: Files) -> None:
     model = torchvision.models.detection.ssdlite320_mobilenet_v3_large(
         weights=None, weights_backbone=None, num_classes=21, score_thresh=0.05
     )
-    for each in model.head.classification_head.modules():
-        if isinstance(each, nn.Conv2d):
-            nn.init.normal_(each.weight, std=0.1)  # otherwise all scores are nearly equal
+    for module in model.head.classification_head.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.normal_(module.weight, std=0.1)  # otherwise all scores are nearly equal
     settled(model, [torch.rand(3, 320, 320), torch.rand(3, 320, 320)])
     image = torch.rand(3, 320, 320)
     files.save({"image": image.numpy()}, {})
@@ -121,7 +121,7 @@ class Step(nn.Module):
         for layer in range(len(keys)):
             cache.update(keys[layer], values[layer], layer)
         made = self.model(input_ids=ids, past_key_values=cache, use_cache=True)
-        pairs = [(each.keys, each.values) for each in made.past_key_values.layers]
+        pairs = [(layer.keys, layer.values) for layer in made.past_key_values.layers]
         return made.logits, torch.stack([key for key, _ in pairs]), torch.stack([value for _, value in pairs])
 
 
@@ -155,7 +155,9 @@ class Images(CalibrationDataReader):
     """A few images of noise, from which the ranges of activations are taken."""
 
     def __init__(self) -> None:
-        self.left = [{"image": np.random.default_rng(each).normal(size=IMAGE).astype(np.float32)} for each in range(4)]
+        self.left = [
+            {"image": np.random.default_rng(index).normal(size=IMAGE).astype(np.float32)} for index in range(4)
+        ]
 
     def get_next(self) -> dict[str, np.ndarray] | None:
         """The next image."""
@@ -244,7 +246,7 @@ class Voice(nn.Module):
         super().__init__()
         self.letters = nn.Embedding(40, 64)
         self.lengths = nn.Linear(64, 1)
-        layers = [each for _ in range(12) for each in (nn.Conv1d(64, 64, 5, padding=2), nn.ReLU())]
+        layers = [value for _ in range(12) for value in (nn.Conv1d(64, 64, 5, padding=2), nn.ReLU())]
         self.decoder = nn.Sequential(*layers, nn.Conv1d(64, 80, 1))
 
     def forward(self, text: Tensor) -> Tensor:
@@ -283,7 +285,7 @@ class Growing(nn.Module):
 def growing(files: Files) -> None:
     """A list of 100 states, by TorchScript."""
     inputs = {"x": torch.randn(4, 8), "steps": torch.tensor(100)}
-    files.save({name: each.numpy() for name, each in inputs.items()}, {})
+    files.save({name: tensor.numpy() for name, tensor in inputs.items()}, {})
     torch.onnx.export(
         torch.jit.script(Growing().eval()), tuple(inputs.values()), str(files.model), input_names=list(inputs),
         output_names=["states"], opset_version=17, dynamo=False,

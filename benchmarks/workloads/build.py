@@ -119,7 +119,7 @@ class Calls(Workload):
     def network(self) -> trt.INetworkDefinition:
         script = Script()
         tensors = [script.input(name, array) for name, array in self.inputs().items()]
-        return script.mark(**{f"y{number}": script.combine(each, 1.0, SUM) for number, each in enumerate(tensors)})
+        return script.mark(**{f"y{number}": script.combine(tensor, 1.0, SUM) for number, tensor in enumerate(tensors)})
 
     def parts(self) -> Mapping[str, Callable[[], Call]]:
         def bare() -> Call:
@@ -161,7 +161,7 @@ class Load(Workload):
             function, inputs = lstm.expert().function, lstm.inputs()
 
             def call(_: Mapping[str, Any]) -> Mapping[str, Any]:
-                packed = jax.device_put([[lstm.pack_fast(each)] for each in weights])
+                packed = jax.device_put([[lstm.pack_fast(weight)] for weight in weights])
                 # a new function for each call, so that JAX traces and compiles it anew
                 jax.jit(lambda *arguments: function(*arguments)).lower(packed, inputs).compile()
                 return {}
@@ -172,8 +172,8 @@ class Load(Workload):
 
 
 CASES: list[Workload] = [
-    *(Build(layers=each) for each in (100, 1000, 10_000)),
-    *(Build(depth=each) for each in (1, 5, 10, 20)),
+    *(Build(layers=number) for number in (100, 1000, 10_000)),
+    *(Build(depth=number) for number in (1, 5, 10, 20)),
     Calls(),
     Calls(8),
     Load(),

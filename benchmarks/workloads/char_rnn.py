@@ -88,7 +88,7 @@ class CharRnn(Workload):
 
     def plain_weights(self) -> Any:
         """The plain weights, with gates joined."""
-        layers = [self.lstm.pack_plain(self.lstm.weights(each, 0)) for each in range(2)]
+        layers = [self.lstm.pack_plain(self.lstm.weights(index, 0)) for index in range(2)]
         return self.embedding, layers, *self.head
 
     def plain_step(self, weights: Any, token: Any, states: Any) -> tuple[Any, Any]:
@@ -104,7 +104,7 @@ class CharRnn(Workload):
         """Everything that depends on weights only."""
         size = 4 * self.hidden
         (k0, r0, b0, d0), (k1, r1, b1, d1) = (
-            [each * scale.reshape(-1, *[1] * (each.ndim - 1)) for each in self.lstm.weights(layer, 0)]
+            [weight * scale.reshape(-1, *[1] * (weight.ndim - 1)) for weight in self.lstm.weights(layer, 0)]
             for layer in range(2)
         )
         table = self.embedding @ k0.reshape(size, -1).T + (b0 + d0).reshape(-1)
@@ -145,7 +145,7 @@ class CharRnn(Workload):
 
     def onnx_states(self, suffix: str = "") -> str:
         """The types and names of the states."""
-        return ", ".join(f"float[1,{self.hidden}] {each}{suffix}" for each in STATES)
+        return ", ".join(f"float[1,{self.hidden}] {state}{suffix}" for state in STATES)
 
     def torch_step(self, torch: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
         """A step in PyTorch."""
@@ -179,8 +179,8 @@ class Generate(CharRnn):
         script = Script()
         first = [script.input(name, array) for name, array in self.inputs().items()]
         loop = script.counted(self.length)
-        recurrences = [loop.add_recurrence(each) for each in first]
-        token, *states = (each.outputs[0] for each in recurrences)
+        recurrences = [loop.add_recurrence(tensor) for tensor in first]
+        token, *states = (recurrence.outputs[0] for recurrence in recurrences)
         following, after = self.add_step(script, token, states)
         for recurrence, value in zip(recurrences, [following, *after], strict=True):
             recurrence.set_input(1, value)
@@ -200,7 +200,7 @@ class Generate(CharRnn):
                 carry = step(weights, *carry)
                 return carry, carry[0]
 
-            first = inputs["token"], tuple(inputs[each] for each in STATES)
+            first = inputs["token"], tuple(inputs[state] for state in STATES)
             return {"tokens": lax.scan(body, first, length=self.length)[1]}
 
         return function
@@ -210,7 +210,7 @@ class Generate(CharRnn):
 
     def loop_model(self) -> ModelProto:
         """A Loop over packed gates."""
-        lasts = ", ".join(f"{each}_last" for each in STATES)
+        lasts = ", ".join(f"{state}_last" for state in STATES)
         text = f"""
         char_rnn (int32[1] token, {self.onnx_states()}) => (int32[{self.length},1] tokens) {{
             last, {lasts}, tokens = Loop <body = step (
@@ -228,7 +228,7 @@ class Generate(CharRnn):
         step = self.torch_step(torch)
 
         def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-            carry = inputs["token"], tuple(inputs[each] for each in STATES)
+            carry = inputs["token"], tuple(inputs[state] for state in STATES)
             tokens: list[Any] = []
             for _ in range(self.length):
                 carry = step(*carry)
@@ -253,7 +253,7 @@ class Steps(CharRnn):
         tokens: list[Any] = []
         for _ in range(self.length):
             outputs = call(inputs)
-            inputs = {"token": outputs["next"], **{each: outputs[f"{each}n"] for each in STATES}}
+            inputs = {"token": outputs["next"], **{state: outputs[f"{state}n"] for state in STATES}}
             tokens.append(inputs["token"])
         return {"tokens": tokens}
 
@@ -261,7 +261,7 @@ class Steps(CharRnn):
         script = Script()
         token, *states = (script.input(name, array) for name, array in self.inputs().items())
         following, after = self.add_step(script, token, states)
-        return script.mark(next=following, **dict(zip((f"{each}n" for each in STATES), after, strict=True)))
+        return script.mark(next=following, **dict(zip((f"{state}n" for state in STATES), after, strict=True)))
 
     def idiomatic(self) -> Jax:
         return Jax(self.once(self.plain_step), self.plain_weights())
@@ -273,8 +273,8 @@ class Steps(CharRnn):
         """One step, from and to names."""
 
         def function(weights: Any, inputs: Any) -> Any:
-            following, after = step(weights, inputs["token"], tuple(inputs[each] for each in STATES))
-            return {"next": following, **dict(zip((f"{each}n" for each in STATES), after, strict=True))}
+            following, after = step(weights, inputs["token"], tuple(inputs[state] for state in STATES))
+            return {"next": following, **dict(zip((f"{state}n" for state in STATES), after, strict=True))}
 
         return function
 
@@ -292,8 +292,8 @@ class Steps(CharRnn):
         step = self.torch_step(torch)
 
         def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-            following, after = step(inputs["token"], tuple(inputs[each] for each in STATES))
-            return {"next": following, **dict(zip((f"{each}n" for each in STATES), after, strict=True))}
+            following, after = step(inputs["token"], tuple(inputs[state] for state in STATES))
+            return {"next": following, **dict(zip((f"{state}n" for state in STATES), after, strict=True))}
 
         return call
 

@@ -84,10 +84,10 @@ class Conditional(Workload):
         }}"""
         numbers = {"half": np.float32(0.5), "quarter": np.float32(0.25), "less": np.float32(0.9)}
         used = {name: np.array(value) for name, value in numbers.items() if f"{name})" in text}
-        return onnx_model(text, {**used, **{f"W{i}": each for i, each in enumerate(self.weights)}})
+        return onnx_model(text, {**used, **{f"W{i}": weight for i, weight in enumerate(self.weights)}})
 
     def torch(self, torch: Any) -> Call:
-        weights = [torch.from_numpy(each) for each in self.weights]
+        weights = [torch.from_numpy(weight) for weight in self.weights]
 
         def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             s = inputs["s"]
@@ -174,7 +174,7 @@ class Dear(Conditional):
 
     @cached_property
     def weights(self) -> list[np.ndarray]:
-        return [normal(2 + each, self.size, self.size, scale=self.size**-0.5) for each in range(4)]
+        return [normal(2 + index, self.size, self.size, scale=self.size**-0.5) for index in range(4)]
 
     def taken(self, script: Script, s: Tensor) -> Tensor:
         for weights in self.weights:
@@ -182,8 +182,8 @@ class Dear(Conditional):
         return s
 
     def formula(self, s: Any, weights: Any, xp: Any) -> Any:
-        for each in weights:
-            s = xp.tanh(s @ each)
+        for weight in weights:
+            s = xp.tanh(s @ weight)
         return s
 
     def idiomatic(self) -> Jax:

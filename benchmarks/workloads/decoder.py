@@ -184,7 +184,7 @@ class Decoder(Workload):
 
         x, after = model.embedding[token] + model.positions[trip], []
         for block, (keys, values) in zip(model.blocks, caches, strict=True):
-            query, key, value = (each.reshape(self.heads, 1, self.depth) for each in project(block, normalized(x)))
+            query, key, value = (value.reshape(self.heads, 1, self.depth) for value in project(block, normalized(x)))
             keys = lax.dynamic_update_slice(keys, key, (0, trip, 0))
             values = lax.dynamic_update_slice(values, value, (0, trip, 0))
             scores = jnp.einsum("hqd,htd->hqt", query, keys) * self.depth**-0.5
@@ -209,7 +209,9 @@ class Decoder(Workload):
     def packed(self) -> Model:
         """The weights with queries, keys and values joined in ``query``."""
         none = np.zeros((0, 0), np.float32)
-        blocks = [each._replace(query=np.concatenate(each[:3], 1), key=none, value=none) for each in self.model.blocks]
+        blocks = [
+            block._replace(query=np.concatenate(block[:3], 1), key=none, value=none) for block in self.model.blocks
+        ]
         return self.model._replace(blocks=blocks)
 
     def fast_step(self, model: Model, trip: Any, token: Any, caches: Any) -> Any:
@@ -306,10 +308,10 @@ class Decoder(Workload):
     def torch(self, torch: Any) -> Call:
         tensor = torch.from_numpy
         embedding, positions, head = (
-            tensor(each) for each in (self.model.embedding, self.model.positions, self.model.head)
+            tensor(array) for array in (self.model.embedding, self.model.positions, self.model.head)
         )
-        blocks = [Block(*map(tensor, each)) for each in self.model.blocks]
-        joined = [torch.cat(each[:3], 1) for each in blocks]
+        blocks = [Block(*map(tensor, block)) for block in self.model.blocks]
+        joined = [torch.cat(block[:3], 1) for block in blocks]
 
         def normalized(x: Any) -> Any:
             return torch.nn.functional.layer_norm(x, (self.width,), eps=EPSILON)

@@ -100,7 +100,7 @@ class Rnn(Workload):
         script = Script()
         x = script.input("x", self.inputs()["x"])
         for layer in range(self.layers):
-            rows = [self.add_direction(script, x, layer, each) for each in range(self.directions)]
+            rows = [self.add_direction(script, x, layer, index) for index in range(self.directions)]
             x = script.concatenate(rows, 2) if self.bidirectional else rows[0]
         return script.mark(y=x)
 
@@ -111,7 +111,7 @@ class Rnn(Workload):
         now = loop.add_iterator(x, 0, bool(direction)).outputs[0]
         zero = script.constant(np.zeros((self.batch, self.hidden)))
         states = [loop.add_recurrence(zero) for _ in range(self.states)]
-        after = self.cell(script, weights, now, [each.outputs[0] for each in states])
+        after = self.cell(script, weights, now, [state.outputs[0] for state in states])
         for state, value in zip(states, after, strict=True):
             state.set_input(1, value)
         return script.stack(loop, after[0], self.length, REVERSE if direction else CONCATENATE)
@@ -139,7 +139,7 @@ class Rnn(Workload):
         def function(weights: Any, inputs: Any) -> Any:
             x = inputs["x"]
             for layer in weights:
-                rows = [scan(each, x, bool(direction)) for direction, each in enumerate(layer)]
+                rows = [scan(value, x, bool(direction)) for direction, value in enumerate(layer)]
                 x = jnp.concatenate(rows, 2) if self.bidirectional else rows[0]
             return {"y": x}
 
@@ -241,7 +241,7 @@ class Rnn(Workload):
         direction = "bidirectional" if self.bidirectional else "forward"
         arrays, nodes = dict[str, np.ndarray](), list[str]()
         for layer in range(self.layers):
-            both = [self.onnx_weights(self.weights(layer, each)) for each in range(self.directions)]
+            both = [self.onnx_weights(self.weights(layer, index)) for index in range(self.directions)]
             arrays.update(
                 zip((f"W{layer}", f"R{layer}", f"B{layer}"), map(np.stack, zip(*both, strict=True)), strict=True)
             )
@@ -258,8 +258,8 @@ class Rnn(Workload):
 
     def onnx_weights(self, weights: Weights) -> tuple[np.ndarray, ...]:
         """W, R and B of one direction."""
-        kernel, recurrent, *biases = (each[list(self.onnx_order)] for each in weights)
-        joined = np.concatenate([each.reshape(-1) for each in biases])
+        kernel, recurrent, *biases = (weight[list(self.onnx_order)] for weight in weights)
+        joined = np.concatenate([bias.reshape(-1) for bias in biases])
         return kernel.reshape(-1, kernel.shape[-1]), recurrent.reshape(-1, self.hidden), joined
 
     def graph(self, body: str) -> str:
@@ -365,9 +365,9 @@ class Gru(Rnn):
 
     def cell(self, script: Script, weights: Weights, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         (h,) = states
-        from_x = [self.affine(script, weights.kernel[each], weights.bias[each], x) for each in range(3)]
-        from_h = [self.affine(script, weights.recurrent[each], weights.recurrent_bias[each], h) for each in range(3)]
-        r, z = (script.activate(script.combine(from_x[each], from_h[each], SUM), SIGMOID) for each in (0, 1))
+        from_x = [self.affine(script, weights.kernel[index], weights.bias[index], x) for index in range(3)]
+        from_h = [self.affine(script, weights.recurrent[index], weights.recurrent_bias[index], h) for index in range(3)]
+        r, z = (script.activate(script.combine(from_x[number], from_h[number], SUM), SIGMOID) for number in (0, 1))
         n = script.activate(script.combine(from_x[2], script.combine(r, from_h[2], PROD), SUM), TANH)
         return [script.combine(n, script.combine(z, script.combine(h, n, SUB), PROD), SUM)]
 

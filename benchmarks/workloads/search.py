@@ -84,8 +84,8 @@ class Search(Workload):
         script, model = Script(), self.model
         first = [script.input(name, array) for name, array in self.inputs().items()]
         loop = script.counted(self.length)
-        recurrences = [loop.add_recurrence(each) for each in first]
-        tokens, scores, h = (each.outputs[0] for each in recurrences)
+        recurrences = [loop.add_recurrence(tensor) for tensor in first]
+        tokens, scores, h = (recurrence.outputs[0] for recurrence in recurrences)
         best = script.gather(tokens, script.number(0))
         goes_on = script.network.add_unary(script.combine(best, self.end, EQUAL), trt.UnaryOperation.NOT)
         loop.add_trip_limit(goes_on.outputs[0], WHILE)

@@ -47,7 +47,7 @@ class SelectiveScan(Workload):
         script = Script()
         inputs = [script.input(name, array) for name, array in self.inputs().items()]
         loop = script.counted(self.length)
-        d, x, b, c = (loop.add_iterator(each).outputs[0] for each in inputs)
+        d, x, b, c = (loop.add_iterator(tensor).outputs[0] for tensor in inputs)
         state = loop.add_recurrence(script.constant(np.zeros((self.batch, self.width, self.states))))
         exponent = script.combine(d, script.constant(self.rates), PROD)
         decay = script.network.add_unary(exponent, trt.UnaryOperation.EXP).outputs[0]
@@ -90,7 +90,7 @@ class SelectiveScan(Workload):
     def loop_model(self) -> ModelProto:
         """A Scan."""
         n, b, d, s = self.length, self.batch, self.width, self.states
-        column, row, state, out = (f"float[{b},{each}]" for each in (f"{d},1", f"1,{s}", f"{d},{s}", f"{d}"))
+        column, row, state, out = (f"float[{b},{name}]" for name in (f"{d},1", f"1,{s}", f"{d},{s}", f"{d}"))
         text = f"""
         selective_scan (float[{n},{b},{d},1] d, float[{n},{b},{d},1] x, float[{n},{b},1,{s}] B, float[{n},{b},1,{s}] C)
             => (float[{n},{b},{d}] y) {{

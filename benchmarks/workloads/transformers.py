@@ -40,7 +40,7 @@ def bert(weights: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     bias = jnp.where(inputs["mask"][0] != 0, 0, jnp.finfo(jnp.float32).min)
     for layer in range(4):
         at = f"model.encoder.layer.{layer}"
-        parts = (heads(dense(weights, f"{at}.attention.self.{each}", x)) for each in ("query", "key", "value"))
+        parts = (heads(dense(weights, f"{at}.attention.self.{name}", x)) for name in ("query", "key", "value"))
         mixed = dense(weights, f"{at}.attention.output.dense", attention(*parts, bias))
         x = norm(weights, f"{at}.attention.output.LayerNorm", x + mixed, 1e-12)
         wide = jax.nn.gelu(dense(weights, f"{at}.intermediate.dense", x), approximate=False)
@@ -55,7 +55,7 @@ def gpt2(weights: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     for layer in range(4):
         at = f"model.transformer.h.{layer}"
         joined = plain(weights, f"{at}.attn.c_attn", norm(weights, f"{at}.ln_1", x, 1e-5))
-        query, *new = (heads(each) for each in jnp.split(joined, 3, -1))
+        query, *new = (heads(word) for word in jnp.split(joined, 3, -1))
         old = inputs["keys"][layer, 0], inputs["values"][layer, 0]
         key, value = (jnp.concatenate(pair, 1) for pair in zip(old, new, strict=True))
         x = x + plain(weights, f"{at}.attn.c_proj", attention(query, key, value))
@@ -63,7 +63,7 @@ def gpt2(weights: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         x = x + plain(weights, f"{at}.mlp.c_proj", wide)
         made.append((key, value))
     x = norm(weights, "model.transformer.ln_f", x, 1e-5)
-    keys, values = (jnp.stack(each)[:, None] for each in zip(*made, strict=True))
+    keys, values = (jnp.stack(entry)[:, None] for entry in zip(*made, strict=True))
     return {"logits": (x @ weights["model.lm_head.weight"].T)[None], "new_keys": keys, "new_values": values}
 
 

@@ -98,17 +98,17 @@ class Batches:
         """The outputs of at most as many rows as the largest size has."""
         count = len(next(iter(rows.values())))
         size = next(size for size in self.sizes if size >= count)
-        made = self._padded(rows, shared, count, size, count - 1)
+        arrays = self._padded(rows, shared, count, size, count - 1)
         if size > count > 1 and size not in self._tried:
-            _require_same(made, self._padded(rows, shared, count, size, 0))
+            _require_same(arrays, self._padded(rows, shared, count, size, 0))
             self._tried.add(size)
-        return made
+        return arrays
 
     def _padded(self, rows: Arrays, shared: Mapping[str, Any], count: int, size: int, copied: int) -> Arrays:
         """The outputs of some rows and of copies of one of them, without those of the copies."""
         chosen = [*range(count), *[copied] * (size - count)]
-        given = rows if size == count else {name: row[chosen] for name, row in rows.items()}
-        outputs = _as_numpy(self.engine({**given, **shared}))
+        arrays = rows if size == count else {name: row[chosen] for name, row in rows.items()}
+        outputs = _as_numpy(self.engine({**arrays, **shared}))
         for name, array in outputs.items():
             if len(array) != size:
                 raise dependent_rows(f"output {name!r} has {len(array)} rows for inputs of {size}", FIX)

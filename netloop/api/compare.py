@@ -163,15 +163,15 @@ def _needed(
     network: INetworkDefinition, copy: INetworkDefinition, trace: Trace
 ) -> dict[ITensor, dict[Iterations, Array]]:
     """The reference's elements that the outputs need, for the tensors of the engine's copy of the network."""
-    found: dict[ITensor, dict[Iterations, Array]] = {}
+    arrays: dict[ITensor, dict[Iterations, Array]] = {}
     for layer, copied in zip(network.layers, copy.layers, strict=True):
         if isinstance(layer, IConstantLayer):
             continue
         for tensor, of_engine in zip(layer.outputs, copied.outputs, strict=True):
             sequence = trace[tensor]
             if sequence.computed and of_engine.type.is_tensor and (elements := sequence.needed()):
-                found[of_engine] = elements
-    return found
+                arrays[of_engine] = elements
+    return arrays
 
 
 # ---------------------------------------------------------------------- differences
@@ -192,7 +192,7 @@ def first_difference(
         tolerance: the tolerances.
     """
     scopes, block = require_valid(network)
-    found: list[tuple[tuple[float, ...], Difference]] = []
+    values: list[tuple[tuple[float, ...], Difference]] = []
     for tensor, slot in slots(block):
         chain, array = scopes.chain_of(tensor), recorded.get(tensor)
         if array is None:
@@ -202,9 +202,11 @@ def first_difference(
         for at, expected in sorted(needed[tensor].items()):
             numbers = limits.worst(expected, array[(*at, ...)])
             if numbers is not None:
-                found.append((moment(slot, dict(zip(chain, at, strict=True))), _difference(tensor, chain, at, numbers)))
+                values.append(
+                    (moment(slot, dict(zip(chain, at, strict=True))), _difference(tensor, chain, at, numbers))
+                )
                 break
-    return min(found, key=lambda entry: entry[0])[1] if found else None
+    return min(values, key=lambda entry: entry[0])[1] if values else None
 
 
 def _first_output(

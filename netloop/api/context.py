@@ -181,8 +181,8 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         output = self._output(name)
         if output is None or UNKNOWN not in declared or self._missing():
             return declared
-        found = TypeTable(self._types()).of(output)
-        return declared if isinstance(found, Finding) else Dims(found.shape)
+        known = TypeTable(self._types()).of(output)
+        return declared if isinstance(known, Finding) else Dims(known.shape)
 
     def get_tensor_strides(self, name: str) -> Dims:
         """The stride of each axis in elements; the layout is row-major, unless the format is HWC."""
@@ -301,10 +301,10 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
             raise InputError(_unset(tensor.name, "shape", "set_input_shape"))
         if not self._addresses.get(tensor.name) and 0 not in shape:
             raise InputError(_unset(tensor.name, "address", "set_tensor_address"))
-        found = memory.read(
+        array = memory.read(
             self._addresses.get(tensor.name, 0), tensor.type.dtype, self._moved(tensor.name, tuple(shape))
         )
-        return np.ascontiguousarray(np.moveaxis(found, -1, -3)) if self._is_hwc(tensor.name) else found
+        return np.ascontiguousarray(np.moveaxis(array, -1, -3)) if self._is_hwc(tensor.name) else array
 
     def _is_hwc(self, name: str) -> bool:
         return self._engine.get_tensor_format(name) is TensorFormat.HWC
@@ -428,7 +428,7 @@ def _unset(name: str, what: str, method: str) -> Finding:
 
 
 def _address(memory: int) -> int:
-    found = operator.index(memory)
-    if not 0 <= found < 1 << 64:
-        raise ValueError(f"{found} is not an address")
-    return found
+    number = operator.index(memory)
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"{number} is not an address")
+    return number

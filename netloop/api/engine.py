@@ -105,9 +105,9 @@ def tuned_engine(
     network: INetworkDefinition, options: BuildOptions, tuning: Tuning, watch: Watch | None
 ) -> ICudaEngine:
     """Return the engine of a network with the fastest forms; see :func:`netloop.api.tuning.tuned`."""
-    found = tuned(lambda chosen: ICudaEngine(network, chosen, watch), network, options, tuning)
-    vars(found.engine)["trials"] = tuple(found.trials)
-    return found.engine
+    result = tuned(lambda chosen: ICudaEngine(network, chosen, watch), network, options, tuning)
+    vars(result.engine)["trials"] = tuple(result.trials)
+    return result.engine
 
 
 def engine_of_plan(data: bytes) -> ICudaEngine | LostEngine:
@@ -209,10 +209,10 @@ class ICudaEngine(WithStatement, EngineTensors):
 
         The strategy, which may also be given as a runtime config, has no effect.
         """
-        given = strategy if isinstance(strategy, IRuntimeConfig) else runtime_config
-        if given is None:
+        config = strategy if isinstance(strategy, IRuntimeConfig) else runtime_config
+        if config is None:
             return IExecutionContext(self, IRuntimeConfig(strategy))  # pyright: ignore[reportArgumentType]
-        return IExecutionContext(self, check_instance("runtime_config", given, IRuntimeConfig))
+        return IExecutionContext(self, check_instance("runtime_config", config, IRuntimeConfig))
 
     def create_runtime_config(self) -> IRuntimeConfig:
         """Create a runtime config with the default settings."""

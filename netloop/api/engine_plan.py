@@ -92,8 +92,8 @@ def _written_range(name: str, numbers: Range) -> list[Any]:
 
 
 def _profile(node: JsonValue) -> IOptimizationProfile:
-    made, fields = IOptimizationProfile(), node.fields(("shapes", "values"))
-    for key, take in (("shapes", made.set_shape), ("values", made.set_shape_input)):
+    profile, fields = IOptimizationProfile(), node.fields(("shapes", "values"))
+    for key, take in (("shapes", profile.set_shape), ("values", profile.set_shape_input)):
         for value in fields[key].items():
             name, *numbers = value.items()
             limits = [[number.whole() for number in one.items()] for one in numbers]
@@ -101,4 +101,4 @@ def _profile(node: JsonValue) -> IOptimizationProfile:
                 take(name.text(), *limits)
             except (TypeError, ValueError) as error:
                 raise FileFormatError(Finding("NL713", f"an optimization profile is invalid: {error}")) from None
-    return made
+    return profile

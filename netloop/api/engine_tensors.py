@@ -85,8 +85,8 @@ class EngineTensors(Executable):
 
     def get_tensor_shape(self, name: str) -> Dims:
         """The shape of an input or output, with -1 for each length that can differ between calls within profiles."""
-        found = self._types_within_profiles.of(self._named(name))
-        return self._named(name).shape if isinstance(found, Finding) else Dims(found.shape)
+        known = self._types_within_profiles.of(self._named(name))
+        return self._named(name).shape if isinstance(known, Finding) else Dims(known.shape)
 
     def get_tensor_location(self, name: str) -> TensorLocation:
         """HOST for an input whose value decides a shape and for a shape output, DEVICE for the rest."""

@@ -114,12 +114,12 @@ class OnnxModelReader(Unpicklable, WithStatement):
 
     def load_initializer(self, name: str, data: int, size: int) -> bool:
         """Set an initializer of the model that was read to ``size`` bytes at an address; False if there is none."""
-        found = [] if self._loaded is None else [e for e in self._loaded.proto.graph.initializer if e.name == name]
-        if not found:
+        protos = [] if self._loaded is None else [e for e in self._loaded.proto.graph.initializer if e.name == name]
+        if not protos:
             return False
-        found[0].ClearField("external_data")
-        found[0].data_location = onnx.TensorProto.DEFAULT
-        found[0].raw_data = ctypes.string_at(data, size)
+        protos[0].ClearField("external_data")
+        protos[0].data_location = onnx.TensorProto.DEFAULT
+        protos[0].raw_data = ctypes.string_at(data, size)
         return True
 
     def _read(self, model: str | bytes, directory: Path | None) -> bool:
@@ -248,8 +248,8 @@ class OnnxParser(OnnxModelReader):
     def get_layer_output_tensor(self, name: str, i: int) -> ITensor | None:
         """Output ``i`` of the node of a name; None if there is none."""
         outputs = self._outputs.get(name, ())
-        found = outputs[i] if 0 <= i < len(outputs) else None
-        return found if isinstance(found, ITensor) else None
+        result = outputs[i] if 0 <= i < len(outputs) else None
+        return result if isinstance(result, ITensor) else None
 
     # ------------------------------------------------------------------ flags
 

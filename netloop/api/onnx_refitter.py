@@ -46,12 +46,12 @@ class OnnxParserRefitter(OnnxModelReader):
         network = INetworkDefinition()
         if self._add(self._loaded, network) is None:
             return False
-        given = _initializers(network)
-        findings = [each for name, array in given.items() if (each := self._misfit(name, array, self._loaded))]
+        arrays = _initializers(network)
+        findings = [each for name, array in arrays.items() if (each := self._misfit(name, array, self._loaded))]
         if findings:
             return self._refuse(findings, self._loaded.name)
         names = set(self._refitter.get_all_weights())
-        return all(self._refitter.set_named_weights(name, array) for name, array in given.items() if name in names)
+        return all(self._refitter.set_named_weights(name, array) for name, array in arrays.items() if name in names)
 
     def _misfit(self, name: str, array: Array, model: Model) -> Finding | None:
         """The reason why the engine cannot take an initializer, or None."""

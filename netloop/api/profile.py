@@ -71,9 +71,11 @@ class IOptimizationProfile(CheckedAttributes):
 
 
 def _range(name: str, minimum: Sequence[int], optimum: Sequence[int], maximum: Sequence[int]) -> Range:
-    found = Range(Dims(minimum), Dims(optimum), Dims(maximum))
-    if not len(found.min) == len(found.opt) == len(found.max):
-        raise ValueError(f"the range of {name!r} has {len(found.min)}, {len(found.opt)} and {len(found.max)} numbers")
-    if not found.holds(found.opt):
-        raise ValueError(f"the range of {name!r} is not in order: min {found.min}, opt {found.opt}, max {found.max}")
-    return found
+    range_ = Range(Dims(minimum), Dims(optimum), Dims(maximum))
+    if not len(range_.min) == len(range_.opt) == len(range_.max):
+        raise ValueError(
+            f"the range of {name!r} has {len(range_.min)}, {len(range_.opt)} and {len(range_.max)} numbers"
+        )
+    if not range_.holds(range_.opt):
+        raise ValueError(f"the range of {name!r} is not in order: min {range_.min}, opt {range_.opt}, max {range_.max}")
+    return range_

@@ -25,15 +25,15 @@ def types_within(network: INetworkDefinition, profiles: Sequence[IOptimizationPr
 
     A dim is known if a layer reads it from a shape input, and each profile has the same minimum and maximum for it.
     """
-    found: dict[ITensor, TensorType] = {tensor: tensor.type for tensor in network.inputs}
+    tensor_types: dict[ITensor, TensorType] = {tensor: tensor.type for tensor in network.inputs}
     for layer in network.layers:
         source = _dims_of(layer)
         fixed = [] if source is None else _fixed(source.name, profiles)
         if any(number > 0 for number in fixed):
-            inferred = TypeTable(found).of(layer.outputs[0])
+            inferred = TypeTable(tensor_types).of(layer.outputs[0])
             if not isinstance(inferred, Finding) and inferred.rank == len(fixed):
-                found[layer.outputs[0]] = inferred.with_shape(_refined(inferred.shape, fixed))
-    return TypeTable(found)
+                tensor_types[layer.outputs[0]] = inferred.with_shape(_refined(inferred.shape, fixed))
+    return TypeTable(tensor_types)
 
 
 def _dims_of(layer: ILayer) -> ITensor | None:

@@ -158,14 +158,14 @@ class Refitter(LoggedObject):
     def _fit(self, which: str, array: Array, present: Iterable[Array]) -> bool:
         for wanted in present:
             if array.dtype != wanted.dtype or array.size != wanted.size:
-                given, needed = (f"{other.size} of {type_name(other.dtype)}" for other in (array, wanted))
-                return self._refuse(f"the weights {which} are {needed}, and were given {given}")
+                text, needed = (f"{other.size} of {type_name(other.dtype)}" for other in (array, wanted))
+                return self._refuse(f"the weights {which} are {needed}, and were given {text}")
         return True
 
     def unset_named_weights(self, weights_name: str) -> bool:
         """Forget new weights that are not in the engine yet, and weights on the device; whether there were any."""
-        found = self._new.pop(weights_name, None), self._on_device.pop(weights_name, None)
-        return any(array is not None for array in found)
+        result = self._new.pop(weights_name, None), self._on_device.pop(weights_name, None)
+        return any(array is not None for array in result)
 
     def refit_cuda_engine(self) -> bool:
         """Put the new weights into the engine; calls in progress keep the old ones.

@@ -144,8 +144,8 @@ class SlotEngine(Unpicklable):
             InputError: an input is missing, unknown, or of another element type or shape.
         """
         require_jax()
-        given = check_values(self.network.inputs, inputs)
-        named = ((tensor.name, value) for tensor, value in given.items())
+        values = check_values(self.network.inputs, inputs)
+        named = ((tensor.name, value) for tensor, value in values.items())
         copies = {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in named}
         request = SlotRequest(self, copies, on_row)
         with self._lock:
@@ -174,14 +174,14 @@ class SlotEngine(Unpicklable):
                 request.cancel()
 
     def _submitted(self, source: Iterator[Mapping[str, Any]], most: int) -> list[SlotRequest]:
-        found: list[SlotRequest] = []
-        while len(found) < most and (inputs := next(source, None)) is not None:
+        requests: list[SlotRequest] = []
+        while len(requests) < most and (inputs := next(source, None)) is not None:
             try:
-                found.append(self.submit(inputs))
+                requests.append(self.submit(inputs))
             except InputError as error:
-                found.append(SlotRequest(self, inputs, None))
-                found[-1].fail(error)
-        return found
+                requests.append(SlotRequest(self, inputs, None))
+                requests[-1].fail(error)
+        return requests
 
     def step(self) -> list[SlotRequest]:
         """Let waiting requests into free slots, make some iterations of all slots, and end the requests that are over.
@@ -227,10 +227,10 @@ class SlotEngine(Unpicklable):
         return over
 
     def _begin(self, request: SlotRequest) -> None:
-        given = {tensor: request.inputs[tensor.name] for tensor in self._source.network.inputs}
+        values = {tensor: request.inputs[tensor.name] for tensor in self._source.network.inputs}
         with pinned_settings():
-            group = self._programs.find(given)
-            prefix = group.prefill(list(given.values()))
+            group = self._programs.find(values)
+            prefix = group.prefill(list(values.values()))
             if bool(prefix.live):
                 slot = self._free[-1]
                 group.insert(prefix, slot)
@@ -249,11 +249,11 @@ class SlotEngine(Unpicklable):
             group.clear()
             self._leave_ended()
             return list(running.values())
-        rows, made, live = generated
-        self.made += sum(int(made[:, slot].sum()) for slot in running)
+        rows, array, live = generated
+        self.made += sum(int(array[:, slot].sum()) for slot in running)
         self.offered += self.slots * self.trips
         for slot, request in running.items():
-            request.receive(_rows(rows, slot, int(made[:, slot].sum())))
+            request.receive(_rows(rows, slot, int(array[:, slot].sum())))
             self._unreported.append(request)
         over = [slot for slot in running if not live[slot]]
         for slot in over:

@@ -136,8 +136,8 @@ class SlotRequest(Unpicklable):
         assert self.group is not None
         rows = {stream.name: [row[stream.name] for row in self._rows] for stream in self.group.streams}
         streamed = {stream.name: stream.stack(rows[stream.name], outputs) for stream in self.group.streams}
-        found = {**outputs, **streamed}
-        self._outputs = {name: found[name] for name in names}
+        arrays = {**outputs, **streamed}
+        self._outputs = {name: arrays[name] for name in names}
         self._leave(RequestState.DONE)
 
     def fail(self, error: Exception, state: RequestState = RequestState.FAILED) -> None:

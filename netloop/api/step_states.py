@@ -68,9 +68,9 @@ def require_pairs(
     before, after = {tensor.name: tensor for tensor in inputs}, {tensor.name: tensor for tensor in outputs}
     findings: list[Finding] = []
     for name, new in states.items():
-        wanted, found = table[before[name]], table[after[new]]
-        if (wanted.dtype, wanted.shape) != (found.dtype, found.shape):
-            what = f"state {name!r} is {wanted}, and its next value {new!r} is {found}"
+        wanted, tensor_type = table[before[name]], table[after[new]]
+        if (wanted.dtype, wanted.shape) != (tensor_type.dtype, tensor_type.shape):
+            what = f"state {name!r} is {wanted}, and its next value {new!r} is {tensor_type}"
             fix = "reshape or cast the output, or give the shape of a sequence in shapes"
             findings.append(Finding("NL646", what, "", reason("NL646"), fix, at=after[new]))
     if findings:

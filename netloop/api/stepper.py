@@ -87,9 +87,9 @@ class Stepper(Unpicklable):
         """Compile the program, unless the values of inputs decide its shapes."""
         if not self.engine.shape_inputs:
             others = [jax.ShapeDtypeStruct(self._types[name].shape, self._types[name].dtype) for name in self.inputs]
-            given = self._in_order((*self._held, *others))
+            values = self._in_order((*self._held, *others))
             with pinned_settings():
-                self.engine.find(dict(zip(self.engine.network.inputs, given, strict=True)))
+                self.engine.find(dict(zip(self.engine.network.inputs, values, strict=True)))
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, jax.Array]:
         """Make a step; return its outputs that are no states, by name: ``step({"x": x})``, or ``step(x=x)``.
@@ -105,11 +105,11 @@ class Stepper(Unpicklable):
         """
         if named and inputs is not None:
             raise TypeError("a step takes a dict of arrays, or the arrays by name, and not both")
-        given = named if inputs is None else inputs
+        values = named if inputs is None else inputs
         require_jax()  # in a fork, a thread of the parent may hold the lock forever
         with self._lock:
             try:
-                outputs = self._step(given)
+                outputs = self._step(values)
             except BaseException:
                 self._ready = None  # it may have lost the states, for which a checked step looks
                 raise
@@ -132,11 +132,11 @@ class Stepper(Unpicklable):
             require_type(name, array, self._types[name])
         arrays = self._in_order((*self._held, *others))
         with pinned_settings():
-            found = self.engine.find(dict(zip(self.engine.network.inputs, arrays, strict=True)))
+            result = self.engine.find(dict(zip(self.engine.network.inputs, arrays, strict=True)))
             known = self.engine.known_inputs(self.inputs, others)
-            is_ready = found.is_general and not known.needs_settings
-            self._ready = ReadyCall(known, found.call, found.generation) if is_ready else None
-            return found.call(arrays)
+            is_ready = result.is_general and not known.needs_settings
+            self._ready = ReadyCall(known, result.call, result.generation) if is_ready else None
+            return result.call(arrays)
 
     @property
     def states(self) -> dict[str, jax.Array]:
@@ -153,14 +153,14 @@ class Stepper(Unpicklable):
             ValueError: there is no state of a name.
             InputError: a state does not fit.
         """
-        given = dict(states or {})
-        unknown = given.keys() - {state.name for state in self._states}
+        values = dict(states or {})
+        unknown = values.keys() - {state.name for state in self._states}
         if unknown:
             raise ValueError(f"there is no state {min(map(str, unknown))!r} to set")
         for state in self._states:
             of = self._types[state.name]
-            given.setdefault(state.name, np.zeros(of.shape, of.dtype))
-        arrays = check_values(self._states, given)
+            values.setdefault(state.name, np.zeros(of.shape, of.dtype))
+        arrays = check_values(self._states, values)
         for key, array in arrays.items():
             require_type(key.name, array, self._types[key.name])
         with pinned_settings(), self._lock:

@@ -47,16 +47,16 @@ def write_to(writer: IStreamWriter, data: bytes) -> None:
     Raises:
         NetloopError: the writer raises, or returns a number that is not between 1 and the number of bytes passed.
     """
-    given = 0
-    while given < len(data):
-        rest = data[given:] if given else data
+    literal = 0
+    while literal < len(data):
+        rest = data[literal:] if literal else data
         try:
             taken = writer.write(rest)
         except Exception as error:
-            raise NetloopError(_finding("NL722", writer, f"raised {error!r}", given)) from error
+            raise NetloopError(_finding("NL722", writer, f"raised {error!r}", literal)) from error
         if not isinstance(taken, int) or not 0 < taken <= len(rest):
-            raise NetloopError(_finding("NL722", writer, f"was given {len(rest)} bytes, and took {taken!r}", given))
-        given += taken
+            raise NetloopError(_finding("NL722", writer, f"was given {len(rest)} bytes, and took {taken!r}", literal))
+        literal += taken
 
 
 def read_from(reader: IStreamReader | IStreamReaderV2) -> bytes:
@@ -84,14 +84,14 @@ class _Source:
 
     def _some(self, most: int) -> memoryview:
         try:
-            given = memoryview(self._read(most)).cast("B")
+            result = memoryview(self._read(most)).cast("B")
         except Exception as error:
             raise FileFormatError(_finding("NL721", self._reader, f"raised {error!r}", self._taken)) from error
-        if not 0 < len(given) <= most:
-            what = f"was asked for up to {most} bytes, and gave {len(given)}"
+        if not 0 < len(result) <= most:
+            what = f"was asked for up to {most} bytes, and gave {len(result)}"
             raise FileFormatError(_finding("NL721", self._reader, what, self._taken))
-        self._taken += len(given)
-        return given
+        self._taken += len(result)
+        return result
 
     def _read(self, most: int) -> bytes:
         return self._reader.read(most) if isinstance(self._reader, IStreamReader) else self._reader.read(most, 0)

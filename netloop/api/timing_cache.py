@@ -87,21 +87,21 @@ class ITimingCache:
 
 def read_timing_cache(data: Any) -> ITimingCache | None:
     """Parse a serialized timing cache: empty for no bytes, None if netloop did not write them."""
-    made, raw = ITimingCache(), bytes(memoryview(data))
+    cache, raw = ITimingCache(), bytes(memoryview(data))
     if not raw:
-        return made
+        return cache
     try:
         fields = from_json(raw, FORMAT).fields(("format", "entries"), ("machines",))
         if fields["format"].value != FORMAT:
             return None
         for node in fields["entries"].items():
-            made.update(*_entry(node))
-        made.machines = frozenset(
+            cache.update(*_entry(node))
+        cache.machines = frozenset(
             value.text() for value in (fields["machines"].items() if "machines" in fields else ())
         )
     except (FileFormatError, ValueError):
         return None
-    return made
+    return cache
 
 
 def _entry(node: JsonValue) -> tuple[TimingCacheKey, TimingCacheValue]:
@@ -137,15 +137,15 @@ def load_timing_cache(path: str | os.PathLike[str]) -> ITimingCache:
         OSError: the file cannot be read, or is not a regular file.
     """
     try:
-        found = read_timing_cache(read_regular(path))
+        cache = read_timing_cache(read_regular(path))
     except FileNotFoundError:
         if not os.fspath(path):  # no file can have this name later either
             raise
         return ITimingCache()
-    if found is None:
+    if cache is None:
         what, fix = f"{os.fspath(path)!r} is not a timing cache, or is damaged", "delete it, or give another path"
         raise FileFormatError(Finding("NL717", what, reason("NL717"), fix))
-    return found
+    return cache
 
 
 def save_timing_cache(cache: ITimingCache, path: str | os.PathLike[str]) -> None:

@@ -120,12 +120,12 @@ class _Engines:
         if not forms and RULE in self.known:
             return self.known[RULE]
         machine = this_machine() if forms else ""
-        made = self.make(replace(self.options, forms=tuple(sorted(forms.items())), tuned_on=machine))
-        if not made.program_count and not made.absent:
-            made(self.inputs)  # the notes of passes are those of a program, and these shapes are open
+        executable = self.make(replace(self.options, forms=tuple(sorted(forms.items())), tuned_on=machine))
+        if not executable.program_count and not executable.absent:
+            executable(self.inputs)  # the notes of passes are those of a program, and these shapes are open
         if not forms:
-            self.known[RULE] = made
-        return made
+            self.known[RULE] = executable
+        return executable
 
     def require_running(self, is_made_up: bool) -> None:
         """Check that a call succeeds, which made-up inputs may keep from ending."""

@@ -129,11 +129,11 @@ class _File:
 
     def expect(self, pattern: re.Pattern[bytes], what: str) -> re.Match[bytes]:
         """Read what matches a pattern at the position."""
-        found = pattern.match(self.data, self.at)
-        if found is None:
+        match_ = pattern.match(self.data, self.at)
+        if match_ is None:
             self.refuse(f"expected {what}, found {self.data[self.at : self.at + 24]!r}")
-        self.at = found.end()
-        return found
+        self.at = match_.end()
+        return match_
 
     def take(self, size: int, what: str) -> bytes:
         """Read the next ``size`` bytes."""
@@ -170,15 +170,15 @@ def _buffers(file: _File, count: int) -> Iterator[tuple[str, Array]]:
 
 def _header(file: _File) -> Header:
     start = file.at
-    found = file.expect(_HEADER, "a name, a type and a shape or a number of elements, a space after each")
-    number = int(found[2])
+    match_ = file.expect(_HEADER, "a name, a type and a shape or a number of elements, a space after each")
+    number = int(match_[2])
     try:
-        name = found[1].decode()
+        name = match_[1].decode()
     except UnicodeDecodeError:
-        file.refuse(f"the name {quoted(found[1])} is not UTF-8", at=start)
+        file.refuse(f"the name {quoted(match_[1])} is not UTF-8", at=start)
     if number not in TYPES:
         file.refuse(f"buffer {quoted(name)} is of type {number}", f"types are {', '.join(map(str, TYPES))}", at=start)
-    return Header(name, TYPES[number], found[3] is not None)
+    return Header(name, TYPES[number], match_[3] is not None)
 
 
 def _read_binary(file: _File, header: Header) -> Array:
@@ -203,9 +203,9 @@ def _read_text(file: _File, header: Header) -> Array:
     if size < 2 * count:
         file.refuse(f"the line of {what} is too short for {count} elements", "the file was truncated or damaged")
     line = file.take(size, what)
-    found = sum(1 for _ in _WORD.finditer(line))
-    if found != count:
-        file.refuse(f"{what} needs {count} elements, and has {found}")
+    number = sum(1 for _ in _WORD.finditer(line))
+    if number != count:
+        file.refuse(f"{what} needs {count} elements, and has {number}")
     file.end_line(what)
     # one word after the other, since a list of them takes twenty times the memory of the line
     width = header.dtype.itemsize

@@ -38,8 +38,8 @@ def scan(body: Callable[[Any, Any], Any], carry: Any, rows: Any, unroll: int = 1
         return lax.scan(body, carry, rows, unroll=unroll)
 
     def iterate(carry: Any, row: Any) -> Any:
-        after, made = body(carry, row)
-        return _varying_like(after, carry), made
+        after, result = body(carry, row)
+        return _varying_like(after, carry), result
 
     first = jax.tree.map(lambda row: lax.full(row.shape[1:], 0, row.dtype), rows)
     first = _varying_like(first, rows)
@@ -56,10 +56,10 @@ def cond(condition: Any, *branches: Callable[[], Any], look: Look = no_look) -> 
 
     def widened(branch: Callable[[], Any]) -> Callable[[], Any]:
         def run() -> Any:
-            made = branch()
+            outcome = branch()
             for result in results:
-                made = _varying_like(made, result, least)
-            return made
+                outcome = _varying_like(outcome, result, least)
+            return outcome
 
         return run
 

@@ -191,8 +191,8 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
     def get_layer(self, index: int) -> ILayer | None:
         """Layer number ``index``; None if there is none. Its ``type`` is a LayerType, as of ``network[index]``."""
-        found: ILayer | None = _at(self.layers, index)
-        return None if found is None else as_listed(found)
+        layer: ILayer | None = _at(self.layers, index)
+        return None if layer is None else as_listed(layer)
 
     def get_input(self, index: int) -> ITensor | None:
         """Input number ``index``; None if there is none."""
@@ -296,7 +296,7 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
     def shape_tensors(self, counts: Callable[[ITensor], bool] = lambda tensor: True) -> frozenset[ITensor]:
         """The tensors on whose values the shape of some tensor depends, through tensors that count alone."""
-        found: dict[ITensor, None] = {}
+        values: dict[ITensor, None] = {}
         stack = [
             tensor
             for layer in self.layers
@@ -305,12 +305,12 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         ]
         while stack:
             tensor = stack.pop()
-            if tensor not in found:
-                found[tensor] = None
+            if tensor not in values:
+                values[tensor] = None
                 producer = tensor.producer
                 if producer is not None and not isinstance(producer, IShapeLayer):
                     stack += [tensor for tensor in producer.type_inputs() if tensor is not None and counts(tensor)]
-        return frozenset(found)
+        return frozenset(values)
 
     def __repr__(self) -> str:
         """A line; the listing of the layers is ``str(network)``."""
@@ -340,22 +340,22 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
             sharing: the layers of which that is so, if not of all.
             types: types of the tensors for certain inputs, which those of the copy have; None for the declared ones.
         """
-        made = INetworkDefinition(self.builder, self.flags)
-        made.name = self.name
-        vars(made)["source_location"] = self.source_location
-        copies = _Copies(made, self.layers if shares_weights else sharing)
-        made.loops.extend(copies.of_group(loop) for loop in self.loops)
-        made.conditionals.extend(copies.of_group(conditional) for conditional in self.conditionals)
-        made.inputs.extend(copies.of_tensor(tensor, None) for tensor in self.inputs)
-        made.layers.extend(copies.of_layer(layer) for layer in self.layers)
-        for layer, copied in zip(self.layers, made.layers, strict=True):
+        network = INetworkDefinition(self.builder, self.flags)
+        network.name = self.name
+        vars(network)["source_location"] = self.source_location
+        copies = _Copies(network, self.layers if shares_weights else sharing)
+        network.loops.extend(copies.of_group(loop) for loop in self.loops)
+        network.conditionals.extend(copies.of_group(conditional) for conditional in self.conditionals)
+        network.inputs.extend(copies.of_tensor(tensor, None) for tensor in self.inputs)
+        network.layers.extend(copies.of_layer(layer) for layer in self.layers)
+        for layer, copied in zip(self.layers, network.layers, strict=True):
             copied.wire(copies.tensors[tensor] if tensor is not None else None for tensor in layer.inputs)
-        made.outputs.extend(copies.tensors[tensor] for tensor in self.outputs)
-        for original, copied in zip(self.inputs, made.inputs, strict=True):
+        network.outputs.extend(copies.tensors[tensor] for tensor in self.outputs)
+        for original, copied in zip(self.inputs, network.inputs, strict=True):
             vars(copied)["declared"] = original.declared if types is None else types[original]
-        vars(made)["marks"] = self.marks.copied(copies.tensors, made.layers)
-        made.types.learn(types or self.types, copies.tensors.items(), with_values=shares_weights)
-        return made
+        vars(network)["marks"] = self.marks.copied(copies.tensors, network.layers)
+        network.types.learn(types or self.types, copies.tensors.items(), with_values=shares_weights)
+        return network
 
 
 class _Copies:
@@ -368,31 +368,31 @@ class _Copies:
         self.groups: dict[Any, Any] = {}
 
     def of_group(self, group: G) -> G:
-        self.groups[group] = made = type(group)(self.network, group.name, group.source_location)
-        return made
+        self.groups[group] = result = type(group)(self.network, group.name, group.source_location)
+        return result
 
     def of_tensor(self, tensor: ITensor, producer: ILayer | None) -> ITensor:
-        self.tensors[tensor] = made = object.__new__(ITensor)
-        own = vars(made)
+        self.tensors[tensor] = result = object.__new__(ITensor)
+        own = vars(result)
         own.update(vars(tensor))
         own["types"], own["producer"], own["uses"] = self.network.types, producer, {}
         own["dimension_names"] = dict(tensor.dimension_names)
-        return made
+        return result
 
     def of_layer(self, layer: ILayer) -> ILayer:
-        made = object.__new__(type(layer))
-        own = vars(made)
+        result = object.__new__(type(layer))
+        own = vars(result)
         own.update(vars(layer))
         own["types"] = self.network.types
-        own["outputs"] = tuple(self.of_tensor(tensor, made) for tensor in layer.outputs)
+        own["outputs"] = tuple(self.of_tensor(tensor, result) for tensor in layer.outputs)
         own.update(layer.unshared())
         if layer not in self.sharing:
             own.update(layer.unshared_arrays())
         for name in ("loop", "conditional"):
             if name in own:
                 own[name] = self.groups[own[name]]
-                own[name].layers.append(made)
-        return made
+                own[name].layers.append(result)
+        return result
 
 
 def _at(items: Sequence[Any], index: int) -> Any:

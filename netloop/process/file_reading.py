@@ -64,11 +64,11 @@ def open_regular(path: str | os.PathLike[str]) -> tuple[BinaryIO, int]:
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115 (closed by the caller)
-    found = os.fstat(file.fileno())
-    if not stat.S_ISREG(found.st_mode):
+    result = os.fstat(file.fileno())
+    if not stat.S_ISREG(result.st_mode):
         file.close()
         raise OSError(errno.EINVAL, "This is not a regular file", os.fspath(path))
-    return file, found.st_size
+    return file, result.st_size
 
 
 def read_regular(path: str | os.PathLike[str], copies: int = 1) -> bytes:

@@ -49,10 +49,10 @@ def map_type(key: DataType, dtype: DataType) -> MapType:
     Raises:
         ValueError: no map has keys or values of this type.
     """
-    made = MapType(numpy_type(dtype), key=numpy_type(key))
-    if made.key not in MAP_KEYS or made.dtype not in MAP_VALUES:
-        raise ValueError(f"there is no {made}: keys are int64 or strings; values float32, float64, int64 or strings")
-    return made
+    type_ = MapType(numpy_type(dtype), key=numpy_type(key))
+    if type_.key not in MAP_KEYS or type_.dtype not in MAP_VALUES:
+        raise ValueError(f"there is no {type_}: keys are int64 or strings; values float32, float64, int64 or strings")
+    return type_
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,10 +85,10 @@ def nptype(trt_type: DataType) -> type[np.generic]:
     Raises:
         TypeError: numpy itself has none, as for BF16, FP8, INT4, FP4 and E8M0.
     """
-    found = NUMPY_TYPES.get(trt_type)
-    if found is None or found.isbuiltin != 1:
+    result = NUMPY_TYPES.get(trt_type)
+    if result is None or result.isbuiltin != 1:
         raise TypeError(f"numpy itself has no type for {trt_type}")
-    return found.type
+    return result.type
 
 
 def data_type(dtype: Any) -> DataType:
@@ -97,12 +97,12 @@ def data_type(dtype: Any) -> DataType:
     Raises:
         ValueError: networks have no tensors of this type.
     """
-    found = DATA_TYPES.get(np.dtype(dtype))
-    if found is None:
+    result = DATA_TYPES.get(np.dtype(dtype))
+    if result is None:
         raise ValueError(
             f"no tensor has the element type {np.dtype(dtype)}; there are {', '.join(map(str, DATA_TYPES))}"
         )
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -340,8 +340,8 @@ def type_in_form(
 ) -> TensorType:
     """Return the type of a tensor or a sequence of tensors, either of which may be optional."""
     assert sequence or shape is not None
-    found = SequenceType(dtype, element=shape) if sequence else TensorType(dtype, shape or ())
-    return OptionalType.around(found) if optional else found
+    type_ = SequenceType(dtype, element=shape) if sequence else TensorType(dtype, shape or ())
+    return OptionalType.around(type_) if optional else type_
 
 
 class Tensors(tuple[Array, ...]):

@@ -130,7 +130,7 @@ def test_earlier_iteration_of_a_later_layer_is_first(network, wrong):
 def test_iterations_of_nested_loops_are_reported(wrong):
     network = table()
     network.loops[0].name, network.loops[1].name = "rows", "columns"
-    (product,) = [each for each in network if isinstance(each, IElementWiseLayer)]
+    (product,) = [layer for layer in network if isinstance(layer, IElementWiseLayer)]
     product.name = "product"
     wrong(IElementWiseLayer, "product", lambda made, a, b: made + (made == 8))
     found = trt.compare(network, {"x": F([1, 2]), "z": F([3, 4, 5])})
@@ -189,14 +189,14 @@ def test_engine_that_was_compiled_before_is_compared(network, wrong):
 
     assert trt.compare(network, {}, broken).difference.tensor == "square"
     # the engine was compiled before the error was planted, so only its outputs are right
-    assert [int(each) for each in right({})["y"]] == [1, 2, 5, 10, 17]
+    assert [int(value) for value in right({})["y"]] == [1, 2, 5, 10, 17]
 
 
 def test_output_that_is_wrong_only_in_the_engine_itself_is_reported(network):
     x = network.add_input("x", trt.float32, ())
     mark(network, y=combine(network, x, constant(network, 2, F), Op.PROD))
     engine = trt.compile(network, passes=[])
-    vars(engine)["weights"] = [each + 1 for each in engine.weights]
+    vars(engine)["weights"] = [weight + 1 for weight in engine.weights]
     found = trt.compare(network, {"x": F(1)}, engine)
 
     assert (found.difference.tensor, found.difference.got) == ("y", 3)

@@ -48,10 +48,12 @@ def test_defaults_are_those_that_tools_print():
     """The values that Polygraphy's tests expect of TensorRT 10."""
     config = trt.Builder(trt.Logger()).create_builder_config()
 
-    assert [each.name for each in trt.PreviewFeature if config.get_preview_feature(each)] == ["PROFILE_SHARING_0806"]
+    assert [feature.name for feature in trt.PreviewFeature if config.get_preview_feature(feature)] == [
+        "PROFILE_SHARING_0806"
+    ]
     assert config.get_memory_pool_limit(trt.MemoryPoolType.TACTIC_SHARED_MEMORY) == 1 << 30
     assert config.get_memory_pool_limit(trt.MemoryPoolType.DLA_LOCAL_DRAM) == 0
-    assert [each.name for each in trt.BuilderFlag][:2] == ["FP16", "INT8"]
+    assert [flag.name for flag in trt.BuilderFlag][:2] == ["FP16", "INT8"]
 
 
 def test_reset_restores_defaults():

@@ -128,8 +128,8 @@ def test_shape_from_the_values_of_a_tensor_of_unknown_length_is_known_after_the_
     array, counts = np.random.default_rng(0).permutation(60).astype(np.float32).reshape(3, 4, 5), np.int32([3, -1])
     context.set_input_shape("parts", (2,))
     context.set_output_allocator("y", allocator)
-    for name, each in {"x": array, "parts": counts}.items():
-        context.set_tensor_address(name, each.ctypes.data)
+    for name, other in {"x": array, "parts": counts}.items():
+        context.set_tensor_address(name, other.ctypes.data)
 
     assert engine.get_tensor_location("parts") is trt.TensorLocation.DEVICE
     assert not engine.is_shape_inference_io("parts")

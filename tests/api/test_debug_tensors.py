@@ -179,11 +179,11 @@ def test_watched_elements_are_those_of_the_reference(name):
     example = networks.EXAMPLES[name]
     network = example.make()
     tensors = network.inputs + [tensor for layer in network for tensor in layer.outputs]
-    for each in tensors:
-        network.mark_debug(each)
+    for other in tensors:
+        network.mark_debug(other)
     engine, trace = trt.compile(network), trt.trace(network, example.inputs)
     originals = dict(zip(engine.network.marks.debug, tensors, strict=True))
-    reported = {each: [] for each in tensors}
+    reported = {tensor: [] for tensor in tensors}
 
     def tell(tensor, at, value):
         reported[originals[tensor]].append(at)

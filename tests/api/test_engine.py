@@ -116,8 +116,8 @@ def test_engine_has_weights_of_its_own(network):
     weights[:] = 100
     loaded = trt.Runtime(trt.Logger()).deserialize_cuda_engine(engine.serialize())
 
-    for each in (engine, loaded):
-        assert each({"x": np.zeros(1, np.float32)})["y"].tolist() == [1]
+    for other in (engine, loaded):
+        assert other({"x": np.zeros(1, np.float32)})["y"].tolist() == [1]
     assert trt.Refitter(engine, trt.Logger()).refit_cuda_engine()
     assert engine({"x": np.zeros(1, np.float32)})["y"].tolist() == [1]
 
@@ -142,9 +142,9 @@ def with_profiles(log, make, *ranges):
     builder = trt.Builder(log)
     network, config = builder.create_network(), builder.create_builder_config()
     mark(network, y=make(network))
-    for each in ranges:
+    for range_ in ranges:
         profile = builder.create_optimization_profile()
-        profile.set_shape_input("shape", *each)
+        profile.set_shape_input("shape", *range_)
         config.add_optimization_profile(profile)
     return builder.build_engine_with_config(network, config)
 
@@ -188,7 +188,7 @@ def test_lengths_of_a_reshape_that_copy_or_are_inferred_stay_unknown(log):
 def test_profile_values_take_both_orders(log):
     engine = with_profiles(log, sliced, FIXED_FIRST)
 
-    assert engine.get_tensor_profile_values(0, "shape") == [list(each) for each in FIXED_FIRST]
+    assert engine.get_tensor_profile_values(0, "shape") == [list(entry) for entry in FIXED_FIRST]
     assert engine.get_tensor_profile_values("shape", 0) == engine.get_tensor_profile_values(0, "shape")
     assert engine.get_tensor_profile_values(profile_index=0, name="shape") == engine.get_tensor_profile_values(
         0, "shape"
@@ -274,7 +274,7 @@ def test_worker_takes_an_engine_as_its_argument(method):
 
 def sum_of(*names):
     network = trt.INetworkDefinition()
-    inputs = [network.add_input(each, trt.float32, (2,)) for each in names]
+    inputs = [network.add_input(name, trt.float32, (2,)) for name in names]
     mark(network, y=combine(network, *inputs))
     return trt.compile(network, max_trips=7)
 

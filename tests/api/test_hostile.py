@@ -31,7 +31,7 @@ def test_weights_of_one_name_are_all_there(network):
     mark(network, y=total)
     function, weights = trt.to_jax(network)
 
-    assert sorted(float(each) for each in weights.values()) == [1, 2, 3]
+    assert sorted(float(weight) for weight in weights.values()) == [1, 2, 3]
     assert weights["a#2"] == 2
     assert function(dict.fromkeys(weights, F(0)), {"x": F(5)})["y"] == 5
 
@@ -54,7 +54,7 @@ def test_tensor_too_large_is_a_finding(network):
     x, y = (network.add_input(name, trt.float32, shape) for name, shape in (("x", (2**31, 1)), ("y", (1, 2**31))))
     mark(network, z=combine(network, x, y))
 
-    assert [each.code for each in trt.check(network)] == ["NL401"]
+    assert [finding.code for finding in trt.check(network)] == ["NL401"]
 
 
 def test_attribute_beyond_a_float_is_refused(network):

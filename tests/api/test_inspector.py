@@ -16,7 +16,7 @@ def test_inspector_reports_layers_and_loops(log):
     engine({"n": np.array(3, np.int32)})
     reported = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
 
-    assert [each["LoopStrategy"] for each in reported["Loops"]] == ["scan"]
+    assert [value["LoopStrategy"] for value in reported["Loops"]] == ["scan"]
     assert reported["Bindings"] == ["n", "powers"]
     assert {"Name", "LayerType", "Inputs", "Outputs"} <= set(reported["Layers"][0])
     assert reported["Layers"][0]["LayerType"] == "TripLimit"

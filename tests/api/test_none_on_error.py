@@ -185,7 +185,9 @@ def complete_moe(network, x):
     return layer
 
 
-@pytest.mark.parametrize("complete", [each for name, each in sorted(globals().items()) if name.startswith("complete_")])
+@pytest.mark.parametrize(
+    "complete", [global_ for name, global_ in sorted(globals().items()) if name.startswith("complete_")]
+)
 def test_layer_that_is_completed_later_is_there(network, x, complete, log):
     layer = complete(network, x)
 
@@ -227,7 +229,7 @@ def test_error_recorder_receives_the_error(network, x, ids):
     network.builder.error_recorder = Recorder()
     network.add_elementwise(x, ids, Op.SUM)
 
-    assert [each[:5] for each in told] == ["NL401"]
+    assert [name[:5] for name in told] == ["NL401"]
 
 
 def test_copy_of_a_network_answers_as_the_network_does(network, x, ids):

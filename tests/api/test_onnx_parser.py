@@ -78,8 +78,8 @@ def test_errors_name_the_node(parser):
     assert not parser.parse(model(WRONG).SerializeToString())
 
     errors = [parser.get_error(index) for index in range(parser.num_errors)]
-    assert [each.code() for each in errors] == [trt.ErrorCode.UNSUPPORTED_NODE] * 2
-    assert [(each.node(), each.node_name(), each.node_operator()) for each in errors] == [
+    assert [error.code() for error in errors] == [trt.ErrorCode.UNSUPPORTED_NODE] * 2
+    assert [(error.node(), error.node_name(), error.node_operator()) for error in errors] == [
         (1, "Missing_1", "Missing"),
         (2, "Strange_2", "Strange"),
     ]
@@ -122,7 +122,7 @@ def test_model_is_split_into_what_can_be_parsed_and_what_not(network, parser):
     assert not parser.supports_model_v2(model(WRONG).SerializeToString())
 
     parts = range(parser.num_subgraphs)
-    assert [(parser.get_subgraph_nodes(each), parser.is_subgraph_supported(each)) for each in parts] == [
+    assert [(parser.get_subgraph_nodes(part), parser.is_subgraph_supported(part)) for part in parts] == [
         ([0], True),
         ([1, 2], False),
         ([3], True),

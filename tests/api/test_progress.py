@@ -25,7 +25,7 @@ class Monitor(trt.IProgressMonitor):
 
 def parts_of_a_compilation():
     names = ("Optimize", "Load weights", "Trace", "Compile by XLA")
-    return [each for name in names for each in (("start", name, "Compile"), ("finish", name))]
+    return [entry for name in names for entry in (("start", name, "Compile"), ("finish", name))]
 
 
 def test_progress_monitor_receives_every_phase(log):
@@ -84,7 +84,7 @@ def test_calls_with_new_shapes_report_nothing(network):
     engine({"x": np.ones(3, np.float32)})
 
     assert monitor.reported == reported
-    assert [each for each in reported if each[1] == "Trace"] == []
+    assert [value for value in reported if value[1] == "Trace"] == []
 
 
 @pytest.mark.parametrize("phase", ["Optimize", "Compile by XLA", "Compile"])

@@ -97,7 +97,7 @@ def test_wrong_names_bring_the_nearest_ones():
     assert not context.set_tensor_address("scale", 0)
     assert not refitter.set_named_weights("scale", np.ones(2, np.float32))
     assert refitter.get_weights_prototype("scale").size == 0
-    assert [each.rpartition("; ")[2] for each in log.errors()] == [
+    assert [error.rpartition("; ")[2] for error in log.errors()] == [
         "did you mean 'tokens'?",
         "did you mean 'scaled'?",
         "did you mean 'scales'?",
@@ -118,7 +118,7 @@ def scaled(a=A, b=B):
     """y = x a + b, with the constants a and b named ``first`` and ``second``."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (SIZE,))
-    first, second = (network.add_constant((SIZE,), each) for each in (a, b))
+    first, second = (network.add_constant((SIZE,), array) for array in (a, b))
     first.name, second.name = "first", "second"
     y = network.add_elementwise(x, first.get_output(0), trt.ElementWiseOperation.PROD).get_output(0)
     y = network.add_elementwise(y, second.get_output(0), trt.ElementWiseOperation.SUM).get_output(0)
@@ -130,8 +130,8 @@ def scaled(a=A, b=B):
 def built(network, *flags):
     builder = trt.Builder(Log())
     config = builder.create_builder_config()
-    for each in flags:
-        config.set_flag(each)
+    for flag in flags:
+        config.set_flag(flag)
     return builder.build_engine_with_config(network, config)
 
 
@@ -380,7 +380,7 @@ def convolved(*flags):
     """y = (3 x + 1) * 2 + 5, by a convolution and a scale."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (1, 1, 2, 2))
-    three, one, two, five = (np.float32([each]) for each in (3, 1, 2, 5))
+    three, one, two, five = (np.float32([number]) for number in (3, 1, 2, 5))
     convolution = network.add_convolution_nd(x, 1, (1, 1), three, one)
     scale = network.add_scale(convolution.get_output(0), trt.ScaleMode.UNIFORM, five, two)
     convolution.name, scale.name = "conv", "scale"

@@ -56,20 +56,20 @@ def test_each_example_has_the_outputs_that_it_has_alone(name):
 def test_requests_of_different_lengths_have_the_outputs_that_they_have_alone(slots, trips):
     network, inputs = generator(), prompts(17)
     alone, engine = trt.compile(network), trt.SlotEngine(network, slots=slots, trips=trips)
-    requests = [engine.submit(each) for each in inputs]
+    requests = [engine.submit(tensor) for tensor in inputs]
 
-    found = [each.result() for each in requests]
+    found = [request.result() for request in requests]
 
     for given, outputs in zip(inputs, found, strict=True):
         assert_same(outputs, alone(given))
-    assert len({each.trips for each in requests}) > 5
+    assert len({request.trips for request in requests}) > 5
 
 
 def test_slots_are_refilled_as_requests_end():
     engine = trt.SlotEngine(count_is_an_input(), slots=2)
     inputs = [{"n": np.int32(n)} for n in (8, 1, 1, 1, 1, 1, 1, 1, 1)]
 
-    over = [int(each.inputs["n"]) for each in engine.run(inputs)]
+    over = [int(request.inputs["n"]) for request in engine.run(inputs)]
 
     assert over == [1, 1, 1, 1, 1, 1, 1, 8, 1] or over == [1, 1, 1, 1, 1, 1, 1, 1, 8]
     assert engine.made == 16
@@ -85,7 +85,7 @@ def test_rows_stream_before_the_request_ends():
     assert next(rows)["ys"] == 1
     assert request.state is trt.RequestState.RUNNING
     assert request.trips == 1
-    assert [int(each["ys"]) for each in rows] == [2, 4, 8, 16]
+    assert [int(row["ys"]) for row in rows] == [2, 4, 8, 16]
     assert request.state is trt.RequestState.DONE
 
 
@@ -97,7 +97,7 @@ def test_on_row_is_called_for_each_row_in_order():
         for n in (2, 4, 1)
     ]
 
-    results = [each.result() for each in requests]
+    results = [request.result() for request in requests]
 
     for n, result in zip((2, 4, 1), results, strict=True):
         assert [row for of, row in told if of == n] == [1, 2, 4, 8][:n]
@@ -173,7 +173,7 @@ def test_a_count_that_is_also_a_length_needs_one_program():
 def test_requests_of_different_shapes_share_the_slots():
     engine, alone = trt.SlotEngine(dynamic_axis(), slots=2), trt.compile(dynamic_axis())
     inputs = [{"x": np.arange(2 * n, dtype=np.float32).reshape(n, 2)} for n in (3, 1, 4, 3, 1)]
-    requests = [engine.submit(each) for each in inputs]
+    requests = [engine.submit(tensor) for tensor in inputs]
     engine.step()
 
     assert repr(engine) == "<SlotEngine, 1 of 2 slots, 3 requests waiting>"
@@ -184,7 +184,7 @@ def test_requests_of_different_shapes_share_the_slots():
 def test_newton_ends_in_each_slot_by_itself():
     engine, alone = trt.SlotEngine(newton(), slots=4, trips=3), trt.compile(newton())
     inputs = [{"x": np.float64(x)} for x in (1, 2, 9, 1e6, 1e-3, 4, 1e12)]
-    requests = [engine.submit(each) for each in inputs]
+    requests = [engine.submit(tensor) for tensor in inputs]
 
     for request, given in zip(requests, inputs, strict=True):
         assert_same(request.result(), alone(given))
@@ -215,10 +215,10 @@ def test_a_cancelled_request_gives_its_slot_to_another():
 
     assert short.result()["y"] == 4
     assert short.trips == 2
-    for each in (long, waiting):
-        assert each.state is trt.RequestState.CANCELLED
+    for request in (long, waiting):
+        assert request.state is trt.RequestState.CANCELLED
         with pytest.raises(CancelledError):
-            each.result()
+            request.result()
 
 
 def test_leaving_run_early_cancels_its_requests():
@@ -259,6 +259,6 @@ def test_numbers_are_positive(options):
 def test_engines_and_requests_are_not_pickled():
     engine = trt.SlotEngine(running_sum(), slots=2)
 
-    for each in (engine, engine.submit({"x": np.zeros((5, 3), np.float32)})):
+    for other in (engine, engine.submit({"x": np.zeros((5, 3), np.float32)})):
         with pytest.raises(TypeError, match="cannot be pickled"):
-            pickle.dumps(each)
+            pickle.dumps(other)

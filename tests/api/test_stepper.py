@@ -48,7 +48,7 @@ def test_step_takes_the_inputs_and_returns_the_outputs_that_are_no_states(step):
     assert step.inputs == ["x"]
     assert step.outputs == ["mean", "doubled"]
     outputs = step(x=F([2, 4]))
-    assert {name: each.tolist() for name, each in outputs.items()} == {"mean": [2, 4], "doubled": [4, 8]}
+    assert {name: tensor.tolist() for name, tensor in outputs.items()} == {"mean": [2, 4], "doubled": [4, 8]}
 
 
 @pytest.mark.parametrize("make", [np.asarray, jnp.asarray, list])
@@ -60,7 +60,7 @@ def test_states_are_set_and_read_by_name(step):
     step.reset({"total": F([3, 3]), "count": np.array(1)})
     assert means(step, [1, 3]) == [[2, 3]]
     saved = step.states
-    assert {name: (each.dtype, each.tolist()) for name, each in saved.items()} == {
+    assert {name: (array.dtype, array.tolist()) for name, array in saved.items()} == {
         "total": (np.float32, [4, 6]),
         "count": (np.int64, 2),
     }
@@ -248,10 +248,10 @@ def test_engine_without_weights_is_refused():
 
 def test_threads_make_steps_one_after_another(step):
     threads = [threading.Thread(target=lambda: means(step, *[[1, 1]] * 50), daemon=True) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(100)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(100)
 
     assert step.states["count"].tolist() == 200
     assert step.states["total"].tolist() == [200, 200]
@@ -263,6 +263,6 @@ def test_threads_make_steps_one_after_another(step):
 def test_settings_of_jax_do_not_reach_steps(step, setting):
     means(step, [1, 2])
     with setting():
-        made = [step({"x": F(each)})["mean"] for each in ([3, 4], [np.nan, 0])]
+        made = [step({"x": F(entry)})["mean"] for entry in ([3, 4], [np.nan, 0])]
 
     np.testing.assert_array_equal(np.asarray(made), [[2, 3], [np.nan, 2]])

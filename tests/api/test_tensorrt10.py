@@ -336,7 +336,7 @@ def test_layer_has_the_output_that_was_marked(network, x, copied):
     layer.get_output(0).dtype = trt.float16
     if copied:
         network = network.copy()
-        layer = next(each for each in network if isinstance(each, trt.IElementWiseLayer))
+        layer = next(layer for layer in network if isinstance(layer, trt.IElementWiseLayer))
     layer.get_output(0).name = "y"
 
     assert layer.get_output(0) is network.get_output(0)
@@ -492,7 +492,7 @@ def test_layers_are_found_by_kind_and_distinguished_by_type(network):
     for type in (trt.ActivationType.RELU, trt.ActivationType.SIGMOID):
         network.add_activation(image, type)
     network.add_pooling_nd(image, trt.PoolingType.MAX, (2, 2))
-    activations = [each for each in network if each.type == trt.LayerType.ACTIVATION]
+    activations = [layer for layer in network if layer.type == trt.LayerType.ACTIVATION]
     sigmoids = []
     for layer in activations:
         layer.__class__ = trt.IActivationLayer

@@ -29,7 +29,7 @@ class Watch:
 
     def __call__(self, candidate, incumbent):
         Watch.compared += 1
-        times = [0.001 if each.forms.get("gate_fusion") == OFF else 0.002 for each in (candidate, incumbent)]
+        times = [0.001 if value.forms.get("gate_fusion") == OFF else 0.002 for value in (candidate, incumbent)]
         return TimedPair(*times, [times[0] / times[1]] * 7)
 
 
@@ -59,11 +59,11 @@ def test_default_is_the_rule_and_times_nothing():
 def test_notes_and_inspector_tell_what_was_timed():
     engine = trt.compile(lstm(), tune=True)
     report = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
-    (tactic,) = [each for each in report["Tactics"] if each["Name"] == "gate_fusion" and each["Chosen"]]
+    (tactic,) = [value for value in report["Tactics"] if value["Name"] == "gate_fusion" and value["Chosen"]]
 
     assert "tuning: gate_fusion off: 1 ms, before 2 ms, chosen" in map(str, engine.notes)
     assert (tactic["Form"], tactic["Milliseconds"], tactic["MillisecondsBefore"]) == ("off", 1.0, 2.0)
-    assert {each["Name"] for each in report["Passes"]} <= {*trt.PASSES}
+    assert {value["Name"] for value in report["Passes"]} <= {*trt.PASSES}
 
 
 def test_file_of_a_timing_cache_makes_the_second_build_time_nothing(tmp_path):
@@ -74,7 +74,7 @@ def test_file_of_a_timing_cache_makes_the_second_build_time_nothing(tmp_path):
 
     assert timed > 0
     assert Watch.compared == timed
-    assert [each.forms for each in again] == [FORMS, FORMS]
+    assert [engine.forms for engine in again] == [FORMS, FORMS]
     assert "tuning: gate_fusion off: measured before" in map(str, again[0].notes)
 
 
@@ -124,7 +124,7 @@ def test_entries_that_others_add_meanwhile_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(Watch, "__call__", meanwhile)
     trt.compile(lstm(), tune=True, timing_cache=path)
 
-    assert [trt.compile(lstm(trips=each), timing_cache=path).forms for each in (5, 7)] == [FORMS, FORMS]
+    assert [trt.compile(lstm(trips=number), timing_cache=path).forms for number in (5, 7)] == [FORMS, FORMS]
 
 
 @pytest.mark.parametrize(("name", "value"), [("tune", 3), ("timing_cache", 3), ("tuning_seconds", "1")])
@@ -174,7 +174,7 @@ def test_plan_of_another_machine_is_told_and_follows_the_rules(monkeypatch):
 
     assert engine.forms == {}
     assert "gate_fusion" in engine.passes
-    assert any("tuned on another machine" in str(each) for each in engine.notes)
+    assert any("tuned on another machine" in str(note) for note in engine.notes)
     assert any("tuned on another machine" in said for _, said in log.lines)
 
 

@@ -33,15 +33,15 @@ def test_figure_of_the_readme_is_that_of_the_results(theme):
     shown = lines(PAGE.read_text(encoding="utf-8"))
 
     assert f"docs/images/speed-{theme}.svg" in readme
-    assert [each.name for each in shown if f">{each.name}</text>" not in figure] == [], "--plot docs/images"
+    assert [line.name for line in shown if f">{line.name}</text>" not in figure] == [], "--plot docs/images"
 
 
 def test_figure_is_drawn_for_light_and_dark_pages(tmp_path):
     pytest.importorskip("matplotlib")
     pages = draw(lines(TEXT), tmp_path)
 
-    assert [each.name for each in pages] == ["speed-light.svg", "speed-dark.svg"]
-    assert ["W1 LSTM" in each.read_text(encoding="utf-8") for each in pages] == [True, True]
-    again = [each.read_bytes() for each in pages]
+    assert [page.name for page in pages] == ["speed-light.svg", "speed-dark.svg"]
+    assert ["W1 LSTM" in page.read_text(encoding="utf-8") for page in pages] == [True, True]
+    again = [page.read_bytes() for page in pages]
     draw(lines(TEXT), tmp_path)
-    assert [each.read_bytes() for each in pages] == again
+    assert [page.read_bytes() for page in pages] == again

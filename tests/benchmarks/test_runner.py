@@ -135,7 +135,7 @@ def test_processes_time_variants_that_agree_and_report_the_others():
     finally:
         runner.close()
 
-    assert {name: each.samples for name, each in found.timings.items()} == {"right": 6}
+    assert {name: other.samples for name, other in found.timings.items()} == {"right": 6}
     assert found.failures == {"failing": "ValueError: no", "wrong": "differs from right: 'y' is off by 1"}
 
 
@@ -148,5 +148,5 @@ def test_file_of_something_else_is_refused(tmp_path):
 
 
 def test_systems_are_left_alone_that_have_nothing_to_solve():
-    assert [each.package for each in SYSTEMS if each.solves(Wrong())] == ["jax"]
-    assert [each for each in SYSTEMS if not each.solves(RunningSum())] == []
+    assert [system.package for system in SYSTEMS if system.solves(Wrong())] == ["jax"]
+    assert [system for system in SYSTEMS if not system.solves(RunningSum())] == []

@@ -44,13 +44,13 @@ SMALL = [
     Decoder(16, 2, 2, 40, 24),
 ]
 PARTS = [Build, Calls, Load]
-MODELS = [each for each in WORKLOADS if isinstance(each, Exported)]
+MODELS = [workload for workload in WORKLOADS if isinstance(workload, Exported)]
 NOT_READ = {("Nested", "openvino scan"), ("Decoder", "openvino growing loop")}
 """Models that OpenVINO does not read: a Scan in a Scan, and states of a Loop that grow."""
 
 
 QUICK = [InJax, OnnxRuntime]
-LONG = [pytest.param(each, marks=pytest.mark.slow) for each in SYSTEMS if each not in QUICK]
+LONG = [pytest.param(system, marks=pytest.mark.slow) for system in SYSTEMS if system not in QUICK]
 
 
 def solve(system, workload, variant):
@@ -63,8 +63,8 @@ def expected(workload):
 
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
-@pytest.mark.parametrize("system", QUICK + LONG, ids=lambda each: each.package)
-@pytest.mark.parametrize("workload", SMALL, ids=lambda each: each.name)
+@pytest.mark.parametrize("system", QUICK + LONG, ids=lambda value: value.package)
+@pytest.mark.parametrize("workload", SMALL, ids=lambda value: value.name)
 def test_results_are_those_of_netloop(workload, system):
     pytest.importorskip(system.package)
     found = system()
@@ -77,7 +77,7 @@ def test_results_are_those_of_netloop(workload, system):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:NL749")
-@pytest.mark.parametrize("workload", MODELS, ids=lambda each: each.name)
+@pytest.mark.parametrize("workload", MODELS, ids=lambda value: value.name)
 def test_exported_models_agree(workload):
     if workload.missing:
         pytest.skip(workload.missing)
@@ -89,17 +89,17 @@ def test_exported_models_agree(workload):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:NL749")
-@pytest.mark.parametrize("workload", MODELS, ids=lambda each: each.name)
+@pytest.mark.parametrize("workload", MODELS, ids=lambda value: value.name)
 def test_exported_models_measure_each_pass_that_changes_them(workload):
     if workload.missing:
         pytest.skip(workload.missing)
     engine = trt.compile(workload.network())
     engine(workload.inputs())
 
-    assert {each.partition(":")[0] for each in engine.notes} == set(workload.passes)
+    assert {note.partition(":")[0] for note in engine.notes} == set(workload.passes)
 
 
-@pytest.mark.parametrize("kind", [lambda each: each, Ablation], ids=["compared", "ablated"])
+@pytest.mark.parametrize("kind", [lambda value: value, Ablation], ids=["compared", "ablated"])
 def test_model_that_was_not_made_is_left_out(kind, capsys):
     workload = kind(Exported(0, "nothing", "nothing"))
 
@@ -113,7 +113,7 @@ def test_input_products_in_chunks_change_nothing():
     assert difference(solve(InJax(), workload, "expert"), expected(workload), workload.tolerance) is None
 
 
-@pytest.mark.parametrize("workload", [Build(100), Build(depth=2)], ids=lambda each: each.name)
+@pytest.mark.parametrize("workload", [Build(100), Build(depth=2)], ids=lambda value: value.name)
 def test_parts_of_a_build_have_no_output_but_the_number_of_findings(workload):
     variants = InJax().variants(workload)
 
@@ -129,11 +129,11 @@ def test_engine_and_bare_program_give_the_same():
 
 
 def test_small_ones_are_of_all_kinds():
-    assert {type(each) for each in WORKLOADS} == {type(each) for each in SMALL} | {*PARTS, Exported}
+    assert {type(workload) for workload in WORKLOADS} == {type(imported) for imported in SMALL} | {*PARTS, Exported}
 
 
 def test_names_are_different():
-    names = [each.name for each in WORKLOADS]
+    names = [workload.name for workload in WORKLOADS]
 
     assert len(set(names)) == len(names)
 
@@ -144,12 +144,12 @@ def test_goal_of_a_model_is_the_floor_of_its_ratio_to_the_best_peer():
 
 
 def test_workloads_measure_passes_that_exist():
-    assert {name for each in WORKLOADS for name in each.passes} <= set(trt.PASSES)
+    assert {name for workload in WORKLOADS for name in workload.passes} <= set(trt.PASSES)
 
 
 def test_passes_change_no_result():
     ablation = Ablation(Generate(hidden=8, length=6))
     variants = InJax().variants(ablation)
 
-    assert list(variants) == [OURS, *(f"without {each}" for each in Generate.passes), "without any"]
+    assert list(variants) == [OURS, *(f"without {pass_}" for pass_ in Generate.passes), "without any"]
     assert difference(solve(InJax(), ablation, "without any"), expected(ablation.workload), ablation.tolerance) is None

@@ -119,7 +119,7 @@ def test_first_call_compiles_once(caplog):
         results = [double(np.float32(number)) for number in (1, 2)]
 
     assert results == [2, 4]
-    assert sum("Finished XLA compilation" in each for each in caplog.messages) == 1
+    assert sum("Finished XLA compilation" in message for message in caplog.messages) == 1
 
 
 def host_program(network: trt.INetworkDefinition) -> trt.ICudaEngine:

@@ -15,10 +15,10 @@ def test_program_computes_what_the_network_does(name, tmp_path):
     trt.stablehlo.save(program, tmp_path / "a.stablehlo", as_text=False)
     loaded = jax.export.deserialize(bytearray((tmp_path / "a.stablehlo").read_bytes()))
     with jax.enable_x64(True):
-        found = loaded.call({key: np.asarray(each) for key, each in inputs.items()})
+        found = loaded.call({key: np.asarray(tensor) for key, tensor in inputs.items()})
 
-    for key, each in outputs.items():
-        np.testing.assert_array_equal(found[key], each)
+    for key, tensor in outputs.items():
+        np.testing.assert_array_equal(found[key], tensor)
 
 
 def test_open_lengths_need_shapes(network):

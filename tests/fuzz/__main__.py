@@ -26,13 +26,13 @@ LEAST_SECONDS = 5
 def fuzz(name: str, seconds: int) -> list[Path]:
     """Fuzz a target and print a summary; return the finds."""
     corpus, finds = FOLDER / name / "corpus", FOLDER / name / "finds"
-    for each in (corpus, finds):
-        each.mkdir(parents=True, exist_ok=True)
+    for path in (corpus, finds):
+        path.mkdir(parents=True, exist_ok=True)
     for data in TARGETS[name].seeds():
         (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
     words = FOLDER / name / "words.txt"
     # one word at least: libFuzzer ends where there is none
-    words.write_text("".join(f'"{each}"\n' for each in TARGETS[name].tokens or ("x",)), encoding="utf-8")
+    words.write_text("".join(f'"{token}"\n' for token in TARGETS[name].tokens or ("x",)), encoding="utf-8")
     before, end = set(finds.iterdir()), time.monotonic() + seconds
     coverage: list[str] = []
     runs = 0
@@ -40,7 +40,7 @@ def fuzz(name: str, seconds: int) -> list[Path]:
         statuses = list(_statuses(name, finds, f"-dict={words}", f"-max_total_time={left}", corpus))
         if not statuses:
             sys.exit("the fuzzer did not start; it needs the extra fuzz: pip install -e '.[fuzz]'")
-        coverage += [each for _, each in statuses]
+        coverage += [name for _, name in statuses]
         runs += statuses[-1][0]
     found = sorted(set(finds.iterdir()) - before)
     print(f"{name}: {runs} runs in {seconds} s, from {coverage[0]} to {coverage[-1]}, {len(found)} finds")
@@ -64,14 +64,14 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", help=f"of {', '.join(TARGETS)}; all if none is named")
     parser.add_argument("--seconds", type=int, default=600, help="for each target (default: %(default)s)")
     arguments = parser.parse_args()
-    unknown = [each for each in arguments.targets if each not in TARGETS]
+    unknown = [target for target in arguments.targets if target not in TARGETS]
     if unknown:
         parser.error(f"there is no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
     if arguments.seconds < LEAST_SECONDS:
         parser.error(f"--seconds is {arguments.seconds}, but must be at least {LEAST_SECONDS}")
-    finds = [each for name in arguments.targets or TARGETS for each in fuzz(name, arguments.seconds)]
-    for each in finds:
-        print(f"find: {each}")
+    finds = [path for name in arguments.targets or TARGETS for path in fuzz(name, arguments.seconds)]
+    for find in finds:
+        print(f"find: {find}")
     return 1 if finds else 0
 
 

@@ -100,7 +100,7 @@ class _Arguments(Tensors):
         self._choices = choices
 
     def __call__(self, dtype: trt.DataType, *shape: int) -> ITensor:
-        fitting = [each for each in self._choices.pool if _fits(each, dtype, len(shape))]
+        fitting = [tensor for tensor in self._choices.pool if _fits(tensor, dtype, len(shape))]
         act = self._choices.number(4)
         if fitting and act < 2:
             return fitting[-1 - self._choices.number(len(fitting))]
@@ -165,7 +165,7 @@ def set_input(choices: Choices) -> None:
 
 
 def set_next_value(choices: Choices) -> None:
-    states = [each for each in choices.network.layers if isinstance(each, trt.IRecurrenceLayer)]
+    states = [layer for layer in choices.network.layers if isinstance(layer, trt.IRecurrenceLayer)]
     if states:
         choices.of(states).set_input(1, choices.tensor())
 
@@ -209,26 +209,26 @@ def run(data: bytes) -> None:
     choices = Choices(data)
     choices.run()
     network = choices.network
-    errors = [each for each in trt.check(network) if each.severity is trt.Severity.ERROR]
-    if not errors and all(_is_small(each) for layer in network for each in layer.outputs):
+    errors = [finding for finding in trt.check(network) if finding.severity is trt.Severity.ERROR]
+    if not errors and all(_is_small(tensor) for layer in network for tensor in layer.outputs):
         trt.evaluate(network, _arrays(network), max_trips=MOST_TRIPS)
 
 
 def _is_small(tensor: ITensor) -> bool:
     known = tensor.types.of(tensor)
     shape = getattr(known, "held_shape", None)
-    lengths = [LENGTH if each == UNKNOWN else each for each in shape or ()]
+    lengths = [LENGTH if length == UNKNOWN else length for length in shape or ()]
     return not isinstance(known, trt.Finding) and int(np.prod(lengths, dtype=float)) <= MOST_ELEMENTS
 
 
 def _arrays(network: trt.INetworkDefinition) -> dict[str, Any]:
-    return {each.name: _array(each) for each in network.inputs}
+    return {tensor.name: _array(tensor) for tensor in network.inputs}
 
 
 def _array(tensor: ITensor) -> Any:
     """An array of ones for an input; a list of two for a sequence."""
     declared = tensor.type.present
-    shape = [LENGTH if each == UNKNOWN else each for each in declared.held_shape or ()]
+    shape = [LENGTH if number == UNKNOWN else number for number in declared.held_shape or ()]
     array = np.ones(shape, declared.dtype)
     return array if declared.is_tensor else [array, array]
 
@@ -238,9 +238,9 @@ def inputs() -> Iterator[bytes]:
     chance = Random(0)
     for number in range(200):
         yield chance.randbytes(20 + number)
-    loop = [STEPS.index(each) for each in (add_loop, add_number, add_to_loop, add_to_loop, set_next_value, mark)]
+    loop = [STEPS.index(other) for other in (add_loop, add_number, add_to_loop, add_to_loop, set_next_value, mark)]
     for _ in range(50):
-        yield bytes(byte for each in loop for byte in (each, *chance.randbytes(chance.randrange(6))))
+        yield bytes(byte for number in loop for byte in (number, *chance.randbytes(chance.randrange(6))))
 
 
 def mutate(data: bytes, chance: Random, bytes_of: Bytes) -> bytes:

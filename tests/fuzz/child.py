@@ -48,7 +48,9 @@ class Recorder:
 
     def mutate(self, data: bytes, most: int, seed: int) -> bytes:
         """Change an input; the fuzzer calls it."""
-        made = self._target.mutate(data, Random(seed), lambda each: atheris.Mutate(each, len(each) + MOST_ADDED))
+        made = self._target.mutate(
+            data, Random(seed), lambda element: atheris.Mutate(element, len(element) + MOST_ADDED)
+        )
         return made if len(made) <= most else data
 
 

@@ -87,7 +87,7 @@ def _is_repeated(message: Message, field: Any) -> bool:
 
 
 def _change_message(message: Message, field: Any, found: list[Message], chance: Random) -> None:
-    alike = [each for each in found if each.DESCRIPTOR is field.message_type]
+    alike = [message for message in found if message.DESCRIPTOR is field.message_type]
     if _is_repeated(message, field):
         items = getattr(message, field.name)
         # a copy, since a message may not be put into itself
@@ -111,7 +111,7 @@ def _change_list(items: Any, made: Any, chance: Random) -> None:
             del items[chance.randrange(number)]
         elif act == 1 and number > 1:
             first, second = sorted(chance.sample(range(number), 2))
-            kept = [_copy(each) if isinstance(each, Message) else each for each in items]
+            kept = [_copy(value) if isinstance(value, Message) else value for value in items]
             kept[first], kept[second] = kept[second], kept[first]
             del items[:]
             items.extend(kept)
@@ -123,7 +123,7 @@ def _change_list(items: Any, made: Any, chance: Random) -> None:
 
 def _leaf(field: Any, found: list[Message], chance: Random, bytes_of: Bytes) -> Any:
     """A value for a field: that of the same type elsewhere, an interesting one, or a changed one."""
-    there = [value for each in found for value in _leaves(each, field.type)]
+    there = [value for message in found for value in _leaves(message, field.type)]
     if field.type == field.TYPE_STRING:
         return chance.choice([*there, "", "x", *OPERATORS])
     if field.type == field.TYPE_BYTES:
@@ -140,5 +140,5 @@ def _leaves(message: Message, type: int) -> Iterator[Any]:
             yield from (value if _is_repeated(message, field) else [value])
 
 
-OPERATORS = sorted({each.name for each in onnx.defs.get_all_schemas()})
+OPERATORS = sorted({schema.name for schema in onnx.defs.get_all_schemas()})
 TARGET = Target("onnx", run, inputs, mutate)

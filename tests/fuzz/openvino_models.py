@@ -43,7 +43,7 @@ def run(data: bytes) -> None:
 
 def inputs() -> Iterator[bytes]:
     """Networks with loops and conditionals, and models that OpenVINO writes for single operators of ONNX."""
-    return (each for each in _models() if len(each) <= LARGEST)
+    return (model for model in _models() if len(model) <= LARGEST)
 
 
 def _models() -> Iterator[bytes]:
@@ -57,9 +57,9 @@ def _models() -> Iterator[bytes]:
             ov.serialize(_sums(trips), path)
             yield _joined(path)
         core = ov.Core()
-        for each in seeds.node_tests():
+        for test in seeds.node_tests():
             with suppress(RuntimeError):  # OpenVINO does not have all operators
-                ov.serialize(core.read_model(each, b""), path)
+                ov.serialize(core.read_model(test, b""), path)
                 yield _joined(path)
 
 
@@ -131,7 +131,7 @@ def _move_child(element: Element, other: Element, chance: Random) -> None:
 
 def _value(found: list[Element], chance: Random, bytes_of: Bytes) -> str:
     """A value of another attribute, an interesting one, or a changed one."""
-    there = [value for each in chance.choices(found, k=4) for value in each.attrib.values()]
+    there = [value for choice in chance.choices(found, k=4) for value in choice.attrib.values()]
     value = chance.choice([*there, *VALUES])
     if chance.randrange(6):
         return value

@@ -23,8 +23,8 @@ def networks() -> Iterator[trt.INetworkDefinition]:
     """The example networks, one network for each method that adds a layer, and some random networks."""
     yield small()
     yield lstm(1, 2)
-    for each in EXAMPLES.values():
-        yield each.make()
+    for example in EXAMPLES.values():
+        yield example.make()
     for method in CALLS:
         yield with_call(method)
     for number in range(GROWN):

@@ -47,10 +47,10 @@ class Target:
 
 def _check_findings(findings: Iterable[trt.Finding]) -> None:
     assert findings, "an error has no findings"
-    for each in findings:
-        if each.code == FAULT:
-            raise AssertionError("an importer has a fault") from each.cause
-        text = str(each)
+    for finding in findings:
+        if finding.code == FAULT:
+            raise AssertionError("an importer has a fault") from finding.cause
+        text = str(finding)
         assert len(text) < LONGEST_FINDING, f"a finding has {len(text)} characters"
         assert all(line.isprintable() for line in text.replace("\t", " ").split("\n")), f"{text!r} is not printable"
-        assert each.code in CODES, f"{each.code} is no code"
+        assert finding.code in CODES, f"{finding.code} is no code"

@@ -2,4 +2,4 @@
 
 from tests.fuzz import calls, onnx_models, openvino_models, plans
 
-TARGETS = {each.TARGET.name: each.TARGET for each in (plans, onnx_models, openvino_models, calls)}
+TARGETS = {type_.TARGET.name: type_.TARGET for type_ in (plans, onnx_models, openvino_models, calls)}

@@ -50,7 +50,7 @@ def test_changes_of_a_plan_get_past_its_hashes():
         try:
             plan.loads(target.mutate(data, chance, bytes_of(chance)))
         except trt.FileFormatError as error:
-            codes += [each.code for each in error.findings]
+            codes += [finding.code for finding in error.findings]
 
     assert codes.count("NL713") > 10
     assert codes.count("NL711") < 10

@@ -54,8 +54,8 @@ def test_rows_of_a_while_loop_end_by_themselves(outside):
 
     made = outside(jax.vmap(run) if outside is mapped else run)(x)
 
-    for row, each in enumerate(x):
-        y, ys, backwards = by_hand(each)
+    for row, other in enumerate(x):
+        y, ys, backwards = by_hand(other)
         assert made["y"][row] == y
         np.testing.assert_array_equal(made["ys"][row], ys)
         np.testing.assert_array_equal(made["backwards"][row], backwards)
@@ -65,7 +65,7 @@ def test_rows_of_a_while_loop_end_by_themselves(outside):
 def test_every_example_runs_on_each_device(name):
     example = EXAMPLES[name]
     function, weights = trt.to_jax(example.make())
-    inputs = {key: np.stack([each] * 8) for key, each in example.inputs.items()}
+    inputs = {key: np.stack([tensor] * 8) for key, tensor in example.inputs.items()}
 
     made = mapped(jax.vmap(lambda inputs: function(weights, inputs)))(inputs)
 
@@ -79,8 +79,8 @@ def test_every_layer_runs_on_each_device(method):
     for tensor in layer.outputs:
         network.mark_output(tensor)
     function, weights = trt.to_jax(network)
-    inputs = {each.name: value(each.type) for each in network.inputs}
-    rows = {"row": np.zeros(8), **{name: np.stack([each] * 8) for name, each in inputs.items()}}
+    inputs = {tensor.name: value(tensor.type) for tensor in network.inputs}
+    rows = {"row": np.zeros(8), **{name: np.stack([tensor] * 8) for name, tensor in inputs.items()}}
 
     def run(rows):
         return function(weights, {name: rows[name] for name in inputs})
@@ -97,7 +97,7 @@ def test_powers_of_integers_vary(network):
 
     made = mapped(lambda x: function(weights, {"x": x})["y"])(np.arange(8, dtype=np.int32))
 
-    assert made.tolist() == [3**each for each in range(8)]
+    assert made.tolist() == [3**index for index in range(8)]
 
 
 def test_axes_go_from_state_to_state():

@@ -387,8 +387,8 @@ def test_copy_has_equal_layers(rich):
 def test_copy_has_equal_inputs_and_outputs(rich):
     twin = rich.copy()
 
-    assert [each.name for each in twin.inputs] == ["x", "go"]
-    assert [(each.name, each.is_network_output) for each in twin.outputs] == [("result", True)]
+    assert [tensor.name for tensor in twin.inputs] == ["x", "go"]
+    assert [(tensor.name, tensor.is_network_output) for tensor in twin.outputs] == [("result", True)]
     assert twin.outputs[0] is twin[-1].get_output(0)
 
 
@@ -416,9 +416,9 @@ def test_loops_and_conditionals_are_copied(rich):
 
     assert loop is not rich.loops[0]
     assert (loop.name, loop.source_location) == ("the loop", rich.loops[0].source_location)
-    assert [each.name for each in loop.layers] == [each.name for each in rich.loops[0].layers]
-    assert all(each.loop is loop for each in loop.layers)
-    assert all(each.conditional is conditional for each in conditional.layers)
+    assert [layer.name for layer in loop.layers] == [layer.name for layer in rich.loops[0].layers]
+    assert all(layer.loop is loop for layer in loop.layers)
+    assert all(layer.conditional is conditional for layer in conditional.layers)
     assert conditional.condition is twin.inputs[1]
 
 

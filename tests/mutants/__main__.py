@@ -29,7 +29,7 @@ def run_tests(mutants: list[Mutant], jobs: int) -> int:
 
 def run_networks(mutants: list[Mutant], jobs: int, most: int) -> int:
     """Compare random networks with each fault; return the number of faults that none of them shows."""
-    shown = [each for each in mutants if not each.hidden]
+    shown = [mutant for mutant in mutants if not mutant.hidden]
     hidden = 0
     with tempfile.TemporaryDirectory(prefix="programs-") as name, ThreadPoolExecutor(jobs) as pool:
         found = pool.map(Networks(most, Path(name)).needed, shown)
@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("--networks", type=int, metavar="N", help="compare up to N random networks for each fault")
     parser.add_argument("--jobs", type=int, default=2, help="the number of faults that run at a time")
     given = parser.parse_args()
-    chosen = [each for each in MUTANTS if all(word in each.fault for word in given.words)]
+    chosen = [mutant for mutant in MUTANTS if all(word in mutant.fault for word in given.words)]
     if given.networks is None:
         return run_tests(chosen, given.jobs) > 0
     return run_networks(chosen, given.jobs, given.networks) > 0

@@ -40,8 +40,8 @@ def planted(mutant: Mutant) -> Iterator[Path]:
     """A copy of the tree with the fault."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         tree = Path(name)
-        for each in ("netloop", "tests", "docs", "samples", "benchmarks"):
-            shutil.copytree(ROOT / each, tree / each, ignore=shutil.ignore_patterns("__pycache__"))
+        for word in ("netloop", "tests", "docs", "samples", "benchmarks"):
+            shutil.copytree(ROOT / word, tree / word, ignore=shutil.ignore_patterns("__pycache__"))
         for page in [*ROOT.glob("*.md"), ROOT / "pyproject.toml"]:
             shutil.copy(page, tree)
         file = tree / mutant.file

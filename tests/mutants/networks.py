@@ -36,14 +36,14 @@ def compare_all(seeds: Iterable[int]) -> None:
 
 def reached(number: int) -> dict[str, list[int]]:
     """The networks that execute the lines of each fault, by its name and file."""
-    found: dict[str, list[int]] = {each.key: [] for each in MUTANTS}
+    found: dict[str, list[int]] = {mutant.key: [] for mutant in MUTANTS}
     for seed in range(number):
         reach = Reach(MUTANTS)
         with reach.recorded():
             compare(seed)
-        for each in MUTANTS:
-            if any((each.file, line) in reach.reached for line in lines_of(each)):
-                found[each.key].append(seed)
+        for mutant in MUTANTS:
+            if any((mutant.file, line) in reach.reached for line in lines_of(mutant)):
+                found[mutant.key].append(seed)
     return found
 
 

@@ -17,11 +17,11 @@ def lines_of(mutant: Mutant) -> frozenset[int]:
     text = (ROOT / mutant.file).read_text(encoding="utf-8")
     begin = text.index(mutant.old)
     first, last = (text.count("\n", 0, end) + 1 for end in (begin, begin + len(mutant.old.rstrip())))
-    around = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.stmt) and each.lineno <= first]
-    inner = [each for each in around if last <= (each.end_lineno or 0) and each.col_offset]
+    around = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt) and node.lineno <= first]
+    inner = [loop for loop in around if last <= (loop.end_lineno or 0) and loop.col_offset]
     if not inner:
         return frozenset(range(first, last + 1))
-    found = max(inner, key=lambda each: each.lineno)
+    found = max(inner, key=lambda other: other.lineno)
     body: list[ast.stmt] = getattr(found, "body", [])
     end = body[0].lineno - 1 if body else found.end_lineno or last
     return frozenset(range(found.lineno, max(end, last) + 1))
@@ -37,8 +37,8 @@ class Reach:
     def __init__(self, mutants: Iterable[Mutant]) -> None:
         self.reached: set[tuple[str, int]] = set()
         self._wanted: dict[str, set[int]] = {}
-        for each in mutants:
-            self._wanted.setdefault(each.file, set()).update(lines_of(each))
+        for mutant in mutants:
+            self._wanted.setdefault(mutant.file, set()).update(lines_of(mutant))
         self._of_code: dict[CodeType, str] = {}
 
     @contextmanager

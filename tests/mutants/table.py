@@ -7,7 +7,9 @@ from typing import NamedTuple
 from tests.mutants import convolutions, layers, lowering, meaning, meshes, passes, rules
 from tests.mutants.mutant import ROOT, Mutant
 
-MUTANTS = [each for group in (meaning, lowering, layers, passes, convolutions, meshes, rules) for each in group.FAULTS]
+MUTANTS = [
+    fault for group in (meaning, lowering, layers, passes, convolutions, meshes, rules) for fault in group.FAULTS
+]
 PAGE = ROOT / "tests" / "mutants" / "README.md"
 HEAD = """\
 # Faults, and what catches them
@@ -50,6 +52,8 @@ def record(mutant: Mutant, **changed: str) -> None:
 
 def page(rows: dict[tuple[str, str], Row]) -> str:
     """The page, with the rows in the order of the faults."""
-    known = [(each, rows.get((each.fault, each.file), Row())) for each in MUTANTS]
-    shown = (f"| {each.fault} | `{each.file}` | {row.test} | {each.hidden or row.networks} |\n" for each, row in known)
+    known = [(mutant, rows.get((mutant.fault, mutant.file), Row())) for mutant in MUTANTS]
+    shown = (
+        f"| {value.fault} | `{value.file}` | {row.test} | {value.hidden or row.networks} |\n" for value, row in known
+    )
     return HEAD + "".join(shown)

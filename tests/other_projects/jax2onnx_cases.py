@@ -55,9 +55,9 @@ def cases() -> Iterator[Case]:
     listed = {**plugins.PLUGIN_REGISTRY, **plugins.EXAMPLE_REGISTRY}
     for entry in listed.values():
         data = entry if isinstance(entry, dict) else getattr(entry, "metadata", None) or {}
-        for each in data.get("testcases", ()):
-            if not each.get("input_params"):
-                yield _case(f"{data.get('context', '')} {each['testcase']}".strip(), each)
+        for value in data.get("testcases", ()):
+            if not value.get("input_params"):
+                yield _case(f"{data.get('context', '')} {value['testcase']}".strip(), value)
 
 
 def _case(name: str, given: dict[str, Any]) -> Case:
@@ -67,12 +67,13 @@ def _case(name: str, given: dict[str, Any]) -> Case:
     is_double = bool(given.get("run_only_f64_variant"))
     values, shapes = given.get("input_values"), given.get("input_shapes") or []
     if values is not None:
-        arrays = [np.asarray(each) for each in values]
+        arrays = [np.asarray(value) for value in values]
         return Case(
-            name, function, arrays, [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arrays], is_double
+            name, function, arrays, [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in arrays], is_double
         )
     types = [
-        np.dtype(each) for each in given.get("input_dtypes") or [np.float64 if is_double else np.float32] * len(shapes)
+        np.dtype(value)
+        for value in given.get("input_dtypes") or [np.float64 if is_double else np.float32] * len(shapes)
     ]
     random = np.random.default_rng(0)
     arrays, specs = [], []
@@ -89,7 +90,7 @@ def _case(name: str, given: dict[str, Any]) -> Case:
 
 def by_netloop(case: Case, folder: Path) -> onnx.ModelProto:
     """The model of netloop."""
-    network = trt.from_jax(case.function, *case.inputs, names=[f"in{each}" for each in range(len(case.inputs))])
+    network = trt.from_jax(case.function, *case.inputs, names=[f"in{index}" for index in range(len(case.inputs))])
     trt.onnx.save(network, folder / "model.onnx")
     return onnx.load(folder / "model.onnx")
 
@@ -111,7 +112,7 @@ def outcome(case: Case, convert: Callable[[Case, Path], onnx.ModelProto], wanted
             nodes, stage = number_of_nodes(model), "running"
             session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
             given = zip(session.get_inputs(), map(pairs, case.inputs), strict=True)
-            found = session.run(None, {each.name: as_typed(array, each.type) for each, array in given})
+            found = session.run(None, {value.name: as_typed(array, value.type) for value, array in given})
     except Exception as error:
         return f"{stage}: {type(error).__name__}: {str(error)[:200]}", nodes
     if len(found) != len(wanted):
@@ -124,7 +125,7 @@ def difference(found: Any, wanted: np.ndarray) -> str:
     found, wanted = np.asarray(found), pairs(wanted)
     if found.shape != wanted.shape:
         return f"shape {found.shape}, not {wanted.shape}"
-    one, other = (each.astype(np.float64) for each in (found, wanted))
+    one, other = (value.astype(np.float64) for value in (found, wanted))
     most = np.abs(other[np.isfinite(other)]).max(initial=1)
     return "" if np.allclose(one, other, rtol=1e-3, atol=1e-3 * most, equal_nan=True) else "other numbers"
 
@@ -142,14 +143,16 @@ def as_typed(array: np.ndarray, kind: str) -> np.ndarray:
 
 def number_of_nodes(model: onnx.ModelProto) -> int:
     """The nodes of a model, with those of functions where they are called."""
-    functions = {(each.domain, each.name): each.node for each in model.functions}
+    functions = {(function.domain, function.name): function.node for function in model.functions}
 
     def count(nodes: Sequence[onnx.NodeProto]) -> int:
         total = 0
         for node in nodes:
             inner = functions.get((node.domain, node.op_type))
             total += 1 if inner is None else count(inner)
-            total += sum(count(each.g.node) for each in node.attribute if each.type == onnx.AttributeProto.GRAPH)
+            total += sum(
+                count(attribute.g.node) for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH
+            )
         return total
 
     return count(model.graph.node)
@@ -174,7 +177,7 @@ def wanted_of(case: Case) -> list[np.ndarray] | None:
     """What JAX computes; None if it cannot run the case."""
     try:
         with limited():
-            return [np.asarray(each) for each in jax.tree.leaves(case.function(*case.inputs))]
+            return [np.asarray(leaf) for leaf in jax.tree.leaves(case.function(*case.inputs))]
     except Exception:
         return None
 

@@ -213,7 +213,7 @@ def missing(sources: Path | None, sample: Sample) -> str:
     """Why a sample cannot run here; empty if it can."""
     if sources is None or not (sources / SAMPLES).is_dir():
         return "NETLOOP_TENSORRT_SOURCES is no folder with the sources of NVIDIA/TensorRT"
-    absent = [each for each in ("onnx", *sample.needs) if find_spec(each) is None]
+    absent = [need for need in ("onnx", *sample.needs) if find_spec(need) is None]
     return f"{' and '.join(absent)} is not installed" if absent else ""
 
 

@@ -51,7 +51,7 @@ def on_host(torch: Any) -> Any:
             args: Sequence[Any] = (),
             kwargs: Mapping[str, Any] | None = None,
         ) -> Any:
-            named = {name: moved(each) for name, each in (kwargs or {}).items()}
+            named = {name: moved(kwarg) for name, kwarg in (kwargs or {}).items()}
             return function(*map(moved, args), **named)
 
     return OnHost()

@@ -37,7 +37,7 @@ each_format = pytest.mark.parametrize("name", SAVES)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 # ---------------------------------------------------------------------------- a process that is killed
@@ -131,8 +131,8 @@ def full_disk():
 @on_unix
 @each_format
 def test_full_disk_leaves_the_old_files(tmp_path, name, full_disk):
-    for each in ("some.bin", name):
-        (tmp_path / each).write_bytes(b"old")
+    for value in ("some.bin", name):
+        (tmp_path / value).write_bytes(b"old")
     before = contents(tmp_path)
     with pytest.raises(OSError, match="File too large") as caught:
         SAVES[name](tmp_path / name)
@@ -148,8 +148,8 @@ def read_only(tmp_path):
     (tmp_path / "file").write_bytes(b"old")
     tmp_path.chmod(0o555)
     user = os.geteuid()
-    for each in tmp_path.parents if user == 0 else ():
-        each.chmod(each.stat().st_mode | 0o055)
+    for parent in tmp_path.parents if user == 0 else ():
+        parent.chmod(parent.stat().st_mode | 0o055)
     os.seteuid(user or 65534)
     yield tmp_path
     os.seteuid(user)

@@ -17,13 +17,13 @@ BEGIN, END = "<!-- commands -->\n", "<!-- end of commands -->\n"
 def parser_of(command: str) -> argparse.ArgumentParser:
     """The parser of one command."""
     actions = parser_for(command)._actions
-    return next(each.choices for each in actions if isinstance(each, argparse._SubParsersAction))[command]
+    return next(action.choices for action in actions if isinstance(action, argparse._SubParsersAction))[command]
 
 
 def section(command: str) -> str:
     """A command: what it does, its arguments, and its examples."""
     parser = parser_of(command)
-    rows = [row(each) for each in parser._actions if each.dest != "help"]
+    rows = [row(action) for action in parser._actions if action.dest != "help"]
     table = ["\n".join(["| argument | meaning |", "|---|---|", *rows])] if rows else []
     examples = "\n".join(["```sh", *import_module(f"netloop.tools.cli.{command}").EXAMPLES, "```"])
     return "\n\n".join([f"### netloop {command}", parser.description or "", *table, examples])
@@ -32,7 +32,7 @@ def section(command: str) -> str:
 def row(action: argparse.Action) -> str:
     """An argument as a row of a table."""
     taken = "" if action.nargs == 0 else action.metavar or "|".join(map(str, action.choices or [action.dest]))
-    names = ", ".join(f"`{each} {taken}`" if taken else f"`{each}`" for each in action.option_strings)
+    names = ", ".join(f"`{string} {taken}`" if taken else f"`{string}`" for string in action.option_strings)
     return f"| {names or f'`{taken}`'} | {(action.help or '') % vars(action)} |".replace("|tensorrt", "\\|tensorrt")
 
 

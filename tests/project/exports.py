@@ -53,7 +53,7 @@ def is_public(module: str, node: ast.stmt) -> bool:
     inside = [names for part, names in NAMED.items() if f"{module}.".startswith(f"netloop.{part}.")]
     if any(node.name in names.split() for names in inside):
         return True
-    has_members = any(isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant) for each in node.body)
+    has_members = any(isinstance(step, ast.Assign) and isinstance(step.value, ast.Constant) for step in node.body)
     return isinstance(node, ast.ClassDef) and (
         bool(INTERFACE.match(node.name)) or (module.endswith("enums") and has_members)
     )

@@ -25,15 +25,15 @@ def imported() -> dict[str, list[str]]:
 
 def installed() -> dict[tuple[str, str], Any]:
     """The schemas of the installed onnxruntime, by domain and name."""
-    return {(each.domain, each.name): each for each in native.get_all_operator_schema()}
+    return {(value.domain, value.name): value for value in native.get_all_operator_schema()}
 
 
 def facts_of(schema: Any) -> dict[str, Any]:
     """The inputs, outputs and attributes of a schema."""
     return {
-        "inputs": [_parameter(each) for each in schema.inputs],
-        "outputs": [_parameter(each) for each in schema.outputs],
-        "attributes": {name: _attribute(each) for name, each in sorted(schema.attributes.items())},
+        "inputs": [_parameter(tensor) for tensor in schema.inputs],
+        "outputs": [_parameter(tensor) for tensor in schema.outputs],
+        "attributes": {name: _attribute(attribute) for name, attribute in sorted(schema.attributes.items())},
     }
 
 

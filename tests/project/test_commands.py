@@ -9,4 +9,4 @@ def test_page_has_the_commands_of_today():
 
 def test_every_argument_has_a_meaning():
     for command in commands.COMMANDS:
-        assert [each.dest for each in commands.parser_of(command)._actions if not each.help] == []
+        assert [action.dest for action in commands.parser_of(command)._actions if not action.help] == []

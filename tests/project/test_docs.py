@@ -37,7 +37,7 @@ def name_of(path: Path) -> str:
 
 
 each_page_with_examples = pytest.mark.parametrize(
-    "path", [each for each in PAGES if "```python" in each.read_text(encoding="utf-8")], ids=name_of
+    "path", [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")], ids=name_of
 )
 each_linked_page = pytest.mark.parametrize("path", LINKED, ids=name_of)
 
@@ -60,7 +60,7 @@ def examples(text: str) -> Iterator[Example]:
     blocks = list(FENCE.finditer(text))
     for number, block in enumerate(blocks):
         if block[1] == "python":
-            after = next((each for each in blocks[number + 1 : number + 2] if each[1] == "text"), None)
+            after = next((block for block in blocks[number + 1 : number + 2] if block[1] == "text"), None)
             follows = after is not None and not text[block.end() : after.start()].strip()
             yield Example(text.count("\n", 0, block.start(2)) + 1, block[2], after[2] if after and follows else None)
 
@@ -126,14 +126,14 @@ def test_page_is_reached_from_the_index(path):
 
 @each_linked_page
 def test_rules_exist(path):
-    sources = "".join(each.read_text(encoding="utf-8") for each in Path(netloop.__file__).parent.rglob("*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in Path(netloop.__file__).parent.rglob("*.py"))
 
     assert set(CODE.findall(path.read_text(encoding="utf-8"))) <= set(RULES) | set(CODE.findall(sources))
 
 
 @each_linked_page
 def test_files_exist(path):
-    assert [each for each in PATH.findall(path.read_text(encoding="utf-8")) if not (ROOT / each).exists()] == []
+    assert [value for value in PATH.findall(path.read_text(encoding="utf-8")) if not (ROOT / value).exists()] == []
 
 
 def test_architecture_names_what_is_in_the_files():
@@ -145,9 +145,9 @@ def test_architecture_names_what_is_in_the_files():
 
 def test_architecture_names_every_room():
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rooms = [each.stem for each in Path(netloop.__file__).parent.iterdir() if each.suffix == ".py" or each.is_dir()]
+    rooms = [path.stem for path in Path(netloop.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()]
 
-    assert [each for each in rooms if f"`{each}`" not in text and each != "__pycache__"] == []
+    assert [room for room in rooms if f"`{room}`" not in text and room != "__pycache__"] == []
 
 
 def test_readme_shows_what_the_demo_prints(capsys):

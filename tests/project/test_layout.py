@@ -85,7 +85,7 @@ SUBJECTS = {
 """Test files, without ``test_`` and ``.py``, whose subject is not one module, with the subject."""
 
 FILES = [
-    each for each in sorted(TESTS.rglob("test_*.py")) if each.relative_to(TESTS).parts[0] not in FOLDERS_OF_THEIR_OWN
+    path for path in sorted(TESTS.rglob("test_*.py")) if path.relative_to(TESTS).parts[0] not in FOLDERS_OF_THEIR_OWN
 ]
 
 

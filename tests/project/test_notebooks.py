@@ -14,12 +14,14 @@ NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
 
 def printed(notebook):
-    cells = (each for each in notebook.cells if each.cell_type == "code")
-    return ["".join(each.get("text", "") for each in cell.outputs if each.get("name") == "stdout") for cell in cells]
+    cells = (cell for cell in notebook.cells if cell.cell_type == "code")
+    return [
+        "".join(tensor.get("text", "") for tensor in cell.outputs if tensor.get("name") == "stdout") for cell in cells
+    ]
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda each: each.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda value: value.stem)
 def test_notebook_prints_what_it_shows(path, monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")

@@ -56,8 +56,10 @@ FIRST_OWN = 100
 
 NAMES_ONLY = {
     name
-    for name, each in vars(unavailable).items()
-    if isinstance(each, type) and issubclass(each, unavailable.Unavailable) and each is not unavailable.Unavailable
+    for name, attribute in vars(unavailable).items()
+    if isinstance(attribute, type)
+    and issubclass(attribute, unavailable.Unavailable)
+    and attribute is not unavailable.Unavailable
 }
 """Classes that scripts can name and derive from, and not instantiate."""
 
@@ -119,8 +121,10 @@ def test_module_tensorrt_has_all_names_and_the_recorded_version():
 
 @pytest.mark.parametrize("name", ENUMS)
 def test_enumeration_has_the_recorded_members(name):
-    members = {member: int(each) for member, each in found(name).__members__.items()}
-    assert {member: each for member, (each, _) in getattr(found(name), "__entries").items()} == found(name).__members__
+    members = {member: int(value) for member, value in found(name).__members__.items()}
+    assert {member: value for member, (value, _) in getattr(found(name), "__entries").items()} == found(
+        name
+    ).__members__
 
     theirs = {member: number for member, number in members.items() if number < FIRST_OWN}
 
@@ -139,33 +143,35 @@ def test_class_lacks_only_what_is_listed(name):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_class_differs_only_in_what_is_listed(name):
-    assert {each.split(":")[0] for each in differences(name)} == DIFFERENT.get(name, set()), differences(name)
+    assert {difference.split(":")[0] for difference in differences(name)} == DIFFERENT.get(name, set()), differences(
+        name
+    )
 
 
 def missing(name: str) -> list[str]:
     """The recorded bases, methods and properties that a class lacks."""
     cls, recorded = found(name), RECORDED["classes"][name]
-    lineage = [each.__name__ for each in cls.__mro__]
+    lineage = [value.__name__ for value in cls.__mro__]
     return [
         *(f"({base})" for base in recorded["bases"] if base not in lineage),
         *(method for method in recorded["methods"] if not has_method(cls, method)),
-        *(each for each in recorded["properties"] if not has_property(cls, each)),
+        *(value for value in recorded["properties"] if not has_property(cls, value)),
     ]
 
 
 def differences(name: str) -> list[str]:
     """The differences of a class from the record, as ``name: difference``."""
     cls, recorded = found(name), RECORDED["classes"][name]
-    overloads = {method: each for method, each in recorded["methods"].items() if has_method(cls, method)}
-    properties = {each: access for each, access in recorded["properties"].items() if has_property(cls, each)}
+    overloads = {method: value for method, value in recorded["methods"].items() if has_method(cls, method)}
+    properties = {name: access for name, access in recorded["properties"].items() if has_property(cls, name)}
     return [
         *(
             f"{method}: ({ours_as_text(cls, method)}) for ({overload})"
-            for method, each in overloads.items()
-            for overload in each
-            if not covers(parameters(cls, method), overload, several=len(each) > 1)
+            for method, value in overloads.items()
+            for overload in value
+            if not covers(parameters(cls, method), overload, several=len(value) > 1)
         ),
-        *(f"{each}: to {access}" for each, access in properties.items() if access != access_to(cls, each)),
+        *(f"{name}: to {access}" for name, access in properties.items() if access != access_to(cls, name)),
     ]
 
 
@@ -197,9 +203,9 @@ def covers(ours: list[Parameter] | None, overload: str, several: bool) -> bool:
 
     Where several signatures are recorded, netloop's covers all: parameters that only some have are optional.
     """
-    if ours is None or any(each.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for each in ours):
+    if ours is None or any(our.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for our in ours):
         return True
-    theirs = [each.partition("=") for each in overload.split(", ") if each]
+    theirs = [word.partition("=") for word in overload.split(", ") if word]
     if len(theirs) > len(ours) or (len(theirs) < len(ours) and not several):
         return False
     after_optional = False
@@ -225,14 +231,14 @@ def default_as_text(parameter: Parameter) -> str:
 def has_property(cls: type, name: str) -> bool:
     if hasattr(cls, name) or name in instance_attributes(cls):
         return True
-    kinds = [each for each in descendants(cls) if not inspect.isabstract(each)]
-    return inspect.isabstract(cls) and bool(kinds) and all(has_property(each, name) for each in kinds)
+    kinds = [descendant for descendant in descendants(cls) if not inspect.isabstract(descendant)]
+    return inspect.isabstract(cls) and bool(kinds) and all(has_property(kind, name) for kind in kinds)
 
 
 def descendants(cls: type) -> list[type]:
     """The classes of netloop below a class."""
-    below = [each for each in cls.__subclasses__() if each.__module__.startswith("netloop.")]
-    return below + [deeper for each in below for deeper in descendants(each)]
+    below = [subclass for subclass in cls.__subclasses__() if subclass.__module__.startswith("netloop.")]
+    return below + [deeper for kind in below for deeper in descendants(kind)]
 
 
 def access_to(cls: type, name: str) -> str:
@@ -253,15 +259,17 @@ def access_to(cls: type, name: str) -> str:
 @cache
 def instance_attributes(cls: type) -> frozenset[str]:
     """The attributes that a class of netloop and its bases annotate, or set on ``self``."""
-    own = [each for each in cls.__mro__ if each.__module__.startswith("netloop.")]
-    annotated = (name for each in own for name in vars(each).get("__annotations__", {}))
-    return frozenset({*annotated, *(name for each in own for name in set_on_self(each))})
+    own = [kind for kind in cls.__mro__ if kind.__module__.startswith("netloop.")]
+    annotated = (name for kind in own for name in vars(kind).get("__annotations__", {}))
+    return frozenset({*annotated, *(name for kind in own for name in set_on_self(kind))})
 
 
 def set_on_self(cls: type) -> set[str]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    stored = (each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
-    return {each.attr for each in stored if isinstance(each.value, ast.Name) and each.value.id == "self"}
+    stored = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    return {
+        attribute.attr for attribute in stored if isinstance(attribute.value, ast.Name) and attribute.value.id == "self"
+    }
 
 
 def test_findings_take_no_name_that_tensorrt_has_for_something_else():

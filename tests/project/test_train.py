@@ -43,7 +43,7 @@ def losses(trainer):
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_the_gradient_is_the_slope(trainer, losses, name):
     loss, gradient = losses
-    weights = {each: np.asarray(array) for each, array in trainer.trainee.weights.items()}
+    weights = {name: np.asarray(array) for name, array in trainer.trainee.weights.items()}
     slope = np.asarray(gradient(weights)[name])
     direction = slope / np.linalg.norm(slope)
     step = 0.02

@@ -16,7 +16,7 @@ RULE = f"""- The error of a floating-point output is the largest absolute differ
   without the optimizer. One is with the whole optimizer; in the other two, each element of a floating-point weight
   that is not an integer is changed by -1, 0 or 1 unit in the last place, at random.
 - An output agrees if its type and shape are equal, and its error is at most {FACTOR} times the noise and {MOST},
-  or at most {", ".join(f"{each:.0e} for {kind}" for kind, each in FLOOR.items())}.
+  or at most {", ".join(f"{number:.0e} for {kind}" for kind, number in FLOOR.items())}.
 - The error of any other output is the share of elements that differ. It agrees if it is at most the noise and {MOST}.
 - A model agrees if all outputs agree at all sizes. The tables give the largest error and noise of all outputs.
 """
@@ -27,7 +27,7 @@ def leaves(value: Any) -> list[np.ndarray]:
     if isinstance(value, dict):
         return [*leaves(list(value.keys())), *leaves(list(value.values()))]
     if isinstance(value, list) and value and (isinstance(value[0], dict | list) or np.ndim(value[0])):
-        return [leaf for each in value for leaf in leaves(each)]
+        return [leaf for element in value for leaf in leaves(element)]
     is_of_map = isinstance(value, list) and value and isinstance(value[0], float)
     array = np.asarray(value, np.float32 if is_of_map else None)
     return [array.astype(str) if array.dtype.kind in "OTS" else array]
@@ -57,10 +57,10 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
 
 def errors(found: Iterable[Any], expected: Iterable[Any]) -> list[float]:
     """The error of each output; one infinite error if their numbers differ."""
-    mine, theirs = ([leaf for each in outputs for leaf in leaves(each)] for outputs in (found, expected))
+    mine, theirs = ([leaf for tensor in outputs for leaf in leaves(tensor)] for outputs in (found, expected))
     if len(mine) != len(theirs):
         return [np.inf]
-    return [error(*each) for each in zip(mine, theirs, strict=True)]
+    return [error(*entry) for entry in zip(mine, theirs, strict=True)]
 
 
 def agrees(found: float, noise: float, expected: np.ndarray) -> bool:
@@ -71,12 +71,13 @@ def agrees(found: float, noise: float, expected: np.ndarray) -> bool:
 
 def largest_noise(reference: Sequence[Any], runs: Iterable[Sequence[Any]]) -> list[float]:
     """The noise of each output. A run whose outputs have other shapes says nothing."""
-    noise = [0.0] * sum(len(leaves(each)) for each in reference)
+    noise = [0.0] * sum(len(leaves(value)) for value in reference)
     for run in runs:
         found = errors(run, reference)
         if len(found) == len(noise):
             noise = [
-                max(before, each) if np.isfinite(each) else before for before, each in zip(noise, found, strict=True)
+                max(before, number) if np.isfinite(number) else before
+                for before, number in zip(noise, found, strict=True)
             ]
     return noise
 

@@ -66,12 +66,12 @@ def runnable(path: Path, sizes: Sizes) -> Sizes:
     run = runner(str(path), LEVELS.ORT_DISABLE_ALL)
     run(sizes[0])
     kept = sizes[:1]
-    for each in sizes[1:]:
+    for size in sizes[1:]:
         try:
-            run(each)
+            run(size)
         except Exception:  # onnxruntime has many kinds
             continue
-        kept.append(each)
+        kept.append(size)
     return kept
 
 

@@ -42,9 +42,11 @@ def runner(model: str | bytes, level: LEVELS = LEVELS.ORT_DISABLE_ALL) -> Callab
 def changed_model(path: Path, chance: np.random.Generator) -> bytes:
     """The model with its weights changed by a unit in the last place."""
     model = onnx.load(path)
-    for each in model.graph.initializer:
-        if each.data_type in FLOATS:
-            each.CopyFrom(numpy_helper.from_array(changed(numpy_helper.to_array(each), chance), each.name))
+    for initializer in model.graph.initializer:
+        if initializer.data_type in FLOATS:
+            initializer.CopyFrom(
+                numpy_helper.from_array(changed(numpy_helper.to_array(initializer), chance), initializer.name)
+            )
     return model.SerializeToString()
 
 
@@ -76,7 +78,7 @@ def compare(outputs: list[Any], expected: Expected) -> dict[str, Any]:
 def judged(outputs: list[Any], expected: list[Any], noise: list[float]) -> tuple[float, bool]:
     """The largest error of the outputs, and whether all agree."""
     found = errors(outputs, expected)
-    arrays = [leaf for each in expected for leaf in leaves(each)]
+    arrays = [leaf for value in expected for leaf in leaves(value)]
     return max(found, default=0.0), len(found) == len(arrays) and all(map(agrees, found, noise, arrays))
 
 
@@ -104,7 +106,7 @@ def measured(
             result["sizes"].append(compare(outputs, expected))
     except Exception as failure:  # any failure is a result
         return {**result, "reason": one_line(failure)}
-    if all(each["agrees"] for each in result["sizes"]):
+    if all(value["agrees"] for value in result["sizes"]):
         return {**result, "state": "agrees"}
-    with_second = all(each.get("agrees_with_second") for each in result["sizes"])
+    with_second = all(value.get("agrees_with_second") for value in result["sizes"])
     return {**result, "state": "agrees with onnxruntime alone" if with_second else "differs"}

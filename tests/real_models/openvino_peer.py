@@ -26,14 +26,14 @@ class OpenVino:
 
     def __init__(self, path: Path, model: openvino.Model, given: Inputs) -> None:
         self.names = {
-            each.node.friendly_name: next(name for name in each.names if name in given) for each in model.inputs
+            tensor.node.friendly_name: next(name for name in tensor.names if name in given) for tensor in model.inputs
         }
         self.compiled = openvino.Core().compile_model(model, "CPU", AS_WRITTEN)
         self.onnxruntime = OnnxRuntime(path)
         self.from_onnxruntime = 0.0
 
     def __call__(self, inputs: Inputs) -> Expected:
-        reference, noise, _ = self.onnxruntime({self.names[name]: each for name, each in inputs.items()})
+        reference, noise, _ = self.onnxruntime({self.names[name]: array for name, array in inputs.items()})
         outputs = list(self.compiled([inputs[name] for name in self.names]).values())
         self.from_onnxruntime = max(self.from_onnxruntime, *errors(outputs, reference))
         return Expected(outputs, noise, reference)

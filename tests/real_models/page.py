@@ -33,7 +33,7 @@ def number(value: float) -> str:
 
 
 def largest(record: dict[str, Any], key: str) -> str:
-    return number(max(each[key] for each in record["sizes"]))
+    return number(max(value[key] for value in record["sizes"]))
 
 
 def row(name: str, record: dict[str, Any]) -> str:
@@ -53,17 +53,17 @@ def table(results: dict[str, dict[str, Any]]) -> list[str]:
 
 def summary(results: dict[str, dict[str, Any]]) -> str:
     """The numbers of models by their states."""
-    states = Counter(each["state"] for each in results.values())
+    states = Counter(result["state"] for result in results.values())
     agreeing = states.pop("agrees", 0)
     others = ", ".join(f"{state}: {count}" for state, count in states.most_common()) or "no others"
-    two = sum(len(each["sizes"]) > 1 for each in results.values())
+    two = sum(len(result["sizes"]) > 1 for result in results.values())
     share = 100 * agreeing / max(len(results), 1)
     return f"Of {len(results)} models, {agreeing} load and agree ({share:.1f} %); {others}. {two} ran at two sizes."
 
 
 def converted_summary(converted: dict[str, dict[str, Any]]) -> str:
     """The numbers of models by way of OpenVINO, of those that it converts and runs."""
-    taken = {name: each for name, each in converted.items() if each["state"] != REFUSED}
+    taken = {name: entry for name, entry in converted.items() if entry["state"] != REFUSED}
     refused = sorted(f"`{name}`" for name in converted if name not in taken)
     least = f"\n\nOpenVINO does not convert or run {len(refused)} more: {', '.join(refused)}." if refused else ""
     return summary(taken) + least
@@ -88,7 +88,7 @@ def tables(results: dict[str, dict[str, Any]], converted: dict[str, dict[str, An
     """The generated part of the page."""
     lines = [summary(results), "", "## The rule", "", RULE]
     for source, title in SOURCES.items():
-        found = {name: each for name, each in results.items() if each["source"] == source}
+        found = {name: result for name, result in results.items() if result["source"] == source}
         lines += [f"## {title}", "", *table(found)] if found else []
     lines += [
         "## The same models by way of OpenVINO",

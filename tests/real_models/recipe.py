@@ -50,9 +50,9 @@ def save_inputs(path: Path, sizes: Sizes) -> None:
 def load_inputs(path: Path) -> Sizes:
     """The inputs next to a model."""
     files = sorted(path.parent.glob(f"{path.stem}.[0-9].npz"))
-    return [dict(np.load(each)) for each in files]
+    return [dict(np.load(file)) for file in files]
 
 
 def _savable(inputs: Inputs) -> dict[str, Any]:
     """Strings as fixed-width ones, which need no pickle."""
-    return {name: each.astype(str) if each.dtype == object else each for name, each in inputs.items()}
+    return {name: array.astype(str) if array.dtype == object else array for name, array in inputs.items()}

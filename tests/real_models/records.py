@@ -26,7 +26,7 @@ class Records(dict[str, dict[str, Any]]):
 
     def write(self) -> None:
         """Write the file, the models in the order of their names."""
-        lines = [f"{json.dumps(each)}: {json.dumps(self[each])}" for each in sorted(self)]
+        lines = [f"{json.dumps(name)}: {json.dumps(self[name])}" for name in sorted(self)]
         write_whole(self.path, [("{\n" + ",\n".join(lines) + "\n}\n").encode()])
 
 

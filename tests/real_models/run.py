@@ -26,7 +26,7 @@ def run_all(folder: Path, results: Records, chosen: list[str], *, converted: boo
     """Run models of a folder in this order, and record the results."""
     made, measured = Records(folder / "made.json"), measure_converted if converted else measure
     for name in chosen:
-        kept = {each: made[name][each] for each in ("source", "tool")}
+        kept = {word: made[name][word] for word in ("source", "tool")}
         results[name] = {**kept, **run(measured, folder / f"{name}.onnx", seconds)}
         print(f"{name}: {results[name]}", flush=True)
 

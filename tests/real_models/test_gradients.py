@@ -29,7 +29,7 @@ STEPS = {"basic_pitch": 1e-3}
 
 def slopes(function, x, direction, largest):
     """Central differences with four steps; some cross a kink of the model, or are lost in roundings."""
-    steps = [largest / 4**each for each in range(4)]
+    steps = [largest / 4**index for index in range(4)]
     return [(float(function(x + h * direction)) - float(function(x - h * direction))) / (2 * h) for h in steps]
 
 
@@ -40,11 +40,11 @@ def test_gradient_is_the_slope_along_itself(name, tmp_path):
     path = tmp_path / f"{name}.onnx"
     save_inputs(path, packages.RECIPES[name].write(path))
     given = load_inputs(path)[0]
-    fixed = {each: given.pop(each) for each in ("sr",) if each in given}
+    fixed = {name: given.pop(name) for name in ("sr",) if name in given}
     function, weights = netloop.to_jax(netloop.onnx.load(path, inputs=fixed))
 
     def total(x):
-        return sum(jnp.sum(each) for each in function(weights, {**given, MODELS[name]: x}).values())
+        return sum(jnp.sum(array) for array in function(weights, {**given, MODELS[name]: x}).values())
 
     assert not jax.config.jax_enable_x64
     x = jnp.asarray(given[MODELS[name]] - np.float32(0.5))

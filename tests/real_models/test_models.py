@@ -59,7 +59,7 @@ def require_same_when_saved(path: Path) -> None:
     for runtime in RUNTIMES:
         if (path.stem, runtime) not in NOT_SAVED and find_spec(runtime):
             results = measure_saved(path, runtime)
-            assert all(each["agrees"] for each in results), (runtime, results)
+            assert all(result["agrees"] for result in results), (runtime, results)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -74,7 +74,7 @@ def test_model_of_a_package_agrees(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=pytest.mark.slow) if each in LONG else each for each in MADE]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in MADE]
 )
 def test_model_of_an_exporter_agrees(name, tmp_path):
     path = made(tmp_path, recipe_of(MADE[name], name))

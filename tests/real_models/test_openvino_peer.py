@@ -30,7 +30,7 @@ def test_converted_model_agrees_with_both_runtimes(tmp_path):
     result = measure_converted(saved(tmp_path, "Relu"))
 
     assert result["state"] == "agrees"
-    assert [each["agrees_with_second"] for each in result["sizes"]] == [True, True]
+    assert [value["agrees_with_second"] for value in result["sizes"]] == [True, True]
 
 
 def test_model_that_openvino_does_not_convert_is_recorded(tmp_path):

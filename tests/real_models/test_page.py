@@ -13,7 +13,7 @@ def test_page_is_what_the_results_say():
 
 def test_at_least_95_of_100_models_agree():
     results = Records(RESULTS)
-    agreeing = sum(each["state"] == "agrees" for each in results.values())
+    agreeing = sum(result["state"] == "agrees" for result in results.values())
 
     assert len(results) >= 150
     assert agreeing >= 0.95 * len(results)

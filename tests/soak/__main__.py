@@ -37,7 +37,7 @@ PATIENCE = 120
 
 def workers(stop: threading.Event) -> list[Worker]:
     """The threads, not yet started."""
-    shared = [(each, trt.compile(each.network)) for each in subjects()]
+    shared = [(subject, trt.compile(subject.network)) for subject in subjects()]
     long = long_subject()
     chunked = (long, trt.compile(long.network, interruptible=True))
     refitted = [of_constants(), of_a_convolution()]
@@ -53,7 +53,7 @@ def workers(stop: threading.Event) -> list[Worker]:
         "call what is refitted too": call_refitted(refitted, Random(9)),
         "refit": refit(refitted, Random(10)),
     }
-    return [Worker(name, each, stop) for name, each in work.items()]
+    return [Worker(name, other, stop) for name, other in work.items()]
 
 
 def soak(seconds: float) -> list[Sample]:
@@ -65,8 +65,8 @@ def soak(seconds: float) -> list[Sample]:
     stop, chance, samples = threading.Event(), Random(0), list[Sample]()
     threads, children = workers(stop), [interrupt_calls, press_memory]
     began = time.monotonic()
-    for each in threads:
-        each.start()
+    for thread in threads:
+        thread.start()
     try:
         while time.monotonic() < began + seconds and not stop.is_set():
             samples.append(sample(began))
@@ -76,14 +76,14 @@ def soak(seconds: float) -> list[Sample]:
             stop.wait(seconds / SAMPLES)
     finally:
         stop.set()
-        for each in threads:
-            each.join(PATIENCE)
-    print(", ".join(f"{each.name}: {each.done}" for each in threads))
-    for each in threads:
-        if each.error is not None:
-            raise AssertionError(f"the thread {each.name!r} failed after {each.done} rounds") from each.error
-        assert not each.is_alive(), f"the thread {each.name!r} hangs"
-        assert each.done, f"the thread {each.name!r} did nothing"
+        for thread in threads:
+            thread.join(PATIENCE)
+    print(", ".join(f"{thread.name}: {thread.done}" for thread in threads))
+    for thread in threads:
+        if thread.error is not None:
+            raise AssertionError(f"the thread {thread.name!r} failed after {thread.done} rounds") from thread.error
+        assert not thread.is_alive(), f"the thread {thread.name!r} hangs"
+        assert thread.done, f"the thread {thread.name!r} did nothing"
     found = violations(samples, MOST_GROWTH)
     assert not found, "; ".join(found)
     return samples

@@ -39,7 +39,7 @@ def sample(began: float) -> Sample:
 
 def slope(samples: list[Sample]) -> float:
     """The growth of the resident memory in MiB a minute: that of the line with the least squares of differences."""
-    times, sizes = np.array([[each.seconds, each.rss] for each in samples]).T
+    times, sizes = np.array([[other.seconds, other.rss] for other in samples]).T
     return float(np.polyfit(times / 60, sizes, 1)[0])
 
 
@@ -48,7 +48,7 @@ def violations(samples: list[Sample], most_growth: float) -> list[str]:
     late = samples[len(samples) // 2 :]
     found = [f"the memory grows by {slope(late):.2f} MiB a minute"] if slope(late) > most_growth else []
     for what in ("threads", "files"):
-        before, after = getattr(late[0], what), max(getattr(each, what) for each in late[-3:])
+        before, after = getattr(late[0], what), max(getattr(other, what) for other in late[-3:])
         if after > before:
             found.append(f"there were {before} {what}, and in the end {after}")
     return found

@@ -102,11 +102,11 @@ def reload(shared: Shared, chance: Random) -> Work:
 def compile_networks(chance: Random) -> Work:
     """Compile random networks, call the engines once, and drop them."""
     grown = [Grower(Random(seed), 2, 25).grow() for seed in range(MOST_NETWORKS)]
-    valid = [each for each in grown if not any(found.code == "NL211" for found in trt.check(each.network))]
-    meant = [trt.evaluate(each.network, each.inputs) for each in valid]
+    valid = [other for other in grown if not any(found.code == "NL211" for found in trt.check(other.network))]
+    meant = [trt.evaluate(grown.network, grown.inputs) for grown in valid]
     while True:
-        for each, outputs in chance.sample(list(zip(valid, meant, strict=True)), len(valid)):
-            assert_equal(trt.compile(each.network)(each.inputs), outputs, each.rough)
+        for other, outputs in chance.sample(list(zip(valid, meant, strict=True)), len(valid)):
+            assert_equal(trt.compile(other.network)(other.inputs), outputs, other.rough)
             yield
 
 
@@ -137,9 +137,9 @@ class Refitted:
     def check(self, number: int) -> None:
         """Call the engine; its outputs are those of the old weights or those of the new."""
         given = self.inputs(number)
-        got = {name: np.asarray(each) for name, each in self.engine(given).items()}
+        got = {name: np.asarray(value) for name, value in self.engine(given).items()}
         meant = [self.outputs(given["x"], weight) for weight in WEIGHTS]
-        assert any(all(np.array_equal(got[name], each[name]) for name in each) for each in meant), (
+        assert any(all(np.array_equal(got[name], value[name]) for name in value) for value in meant), (
             f"{got} for {given} follows neither from the old weights nor from the new"
         )
 
@@ -181,7 +181,7 @@ def call_refitted(refitted: list[Refitted], chance: Random) -> Work:
 
 def refit(refitted: list[Refitted], chance: Random) -> Work:
     """Change the weights of engines, in the only thread that does."""
-    refitters = [trt.Refitter(each.engine, NoLog()) for each in refitted]
+    refitters = [trt.Refitter(other.engine, NoLog()) for other in refitted]
     while True:
         refitter, weight = chance.choice(refitters), chance.choice(WEIGHTS)
         layers, roles = refitter.get_all()

@@ -17,9 +17,9 @@ RANGES: list[Recipe] = []
 """The recipes of this module."""
 
 Pool = list[ITensor]
-INTEGERS = [each for each in ARITHMETIC if each not in FLOATS]
+INTEGERS = [dtype for dtype in ARITHMETIC if dtype not in FLOATS]
 UNSIGNED = [trt.uint8, trt.uint16, trt.uint32, trt.uint64]
-REDUCTIONS = [each for each in trt.ReduceOperation if each is not trt.ReduceOperation.NONE]
+REDUCTIONS = [operation for operation in trt.ReduceOperation if operation is not trt.ReduceOperation.NONE]
 PADDING = list(trt.PaddingMode)
 
 
@@ -148,7 +148,7 @@ def read_signs(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     first, second = grow.next_of((trt.int32, trt.uint32), (trt.int64, trt.uint64), (trt.uint32, trt.int32))
     whole = grow.network.add_bit_cast(grow.cast(grow.small(tensor), first), second).get_output(0)
     pairs = (trt.float32, trt.int32), (trt.float64, trt.int64)
-    bits = [grow.network.add_bit_cast(grow.cast(whole, each), to).get_output(0) for each, to in pairs]
+    bits = [grow.network.add_bit_cast(grow.cast(whole, dtype), to).get_output(0) for dtype, to in pairs]
     return grow.combine(grow.cast(bits[0], trt.int64), bits[1], Op.XOR)
 
 
@@ -176,7 +176,7 @@ def bitwise(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 def choose_elements(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """A selection between two tensors, by a condition that may be broadcast."""
     shape = tuple(grow.choose(1, length) for length in tensor.shape)
-    flag = grow.pick(pool, lambda each: each.dtype is trt.bool and tuple(each.shape) == tuple(tensor.shape))
+    flag = grow.pick(pool, lambda other: other.dtype is trt.bool and tuple(other.shape) == tuple(tensor.shape))
     flag = grow.constant(trt.bool, shape) if flag is None else flag
     return grow.network.add_select(flag, tensor, grow.other(pool, tensor)).get_output(0)
 
@@ -188,7 +188,7 @@ def read_any_bits(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
         [trt.int8, trt.uint8, trt.fp8, trt.e5m2, trt.e8m0], [trt.int16, trt.uint16, trt.float16, trt.bfloat16],
         [trt.int32, trt.uint32, trt.float32], [trt.int64, trt.uint64, trt.float64],
     ]  # fmt: skip
-    types = next((each for each in alike if tensor.dtype in each), alike[2])
+    types = next((entry for entry in alike if tensor.dtype in entry), alike[2])
     return grow.network.add_bit_cast(grow.among(tensor, types), grow.choose(*types[:2])).get_output(0)
 
 
@@ -261,7 +261,7 @@ def normalize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 @draws
 def gather_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.with_axes(tensor)
-    return grow.joined(*(gathered(grow, x, *each) for each in product(trt.GatherMode, (0, 1))))
+    return grow.joined(*(gathered(grow, x, *entry) for entry in product(trt.GatherMode, (0, 1))))
 
 
 def gathered(grow: Kinds, x: ITensor, mode: trt.GatherMode, batch: int) -> ITensor:
@@ -277,11 +277,11 @@ def gathered(grow: Kinds, x: ITensor, mode: trt.GatherMode, batch: int) -> ITens
     elif mode is trt.GatherMode.ELEMENT:
         axis = grow.axis(x)
         length = x.shape[axis]
-        shape = [each if each == 1 else grow.between(1, each) for each in x.shape]
+        shape = [length if length == 1 else grow.between(1, length) for length in x.shape]
         shape[axis] = grow.between(1, 4)
         indices = grow.constant(dtype, tuple(shape), -length, length - 1)
     else:
-        axis = max(range(batch, rank), key=lambda each: x.shape[each])
+        axis = max(range(batch, rank), key=lambda index: x.shape[index])
         shape = (*x.shape[:batch], *grow.choose((), (1,), (3,), (2, 2)))
         indices = grow.constant(dtype, shape, -x.shape[axis], x.shape[axis] - 1)
     layer = grow.network.add_gather_v2(x, indices, mode)
@@ -296,7 +296,7 @@ def gather_by_values(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """At indices that are computed."""
     x = grow.with_axis(tensor)
     axis = grow.axis(x)
-    source = grow.pick_exact(pool, lambda each: 0 < grow.size(each) <= 6)
+    source = grow.pick_exact(pool, lambda tensor: 0 < grow.size(tensor) <= 6)
     if source is None:
         source = x
     number = grow.small(source, trt.int32)
@@ -307,7 +307,9 @@ def gather_by_values(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 @draws
 def scatter_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """With a reduction, indices may be equal."""
-    reduction = grow.next_of(*(each for each in trt.ReduceOperation if each is not trt.ReduceOperation.AVG))
+    reduction = grow.next_of(
+        *(operation for operation in trt.ReduceOperation if operation is not trt.ReduceOperation.AVG)
+    )
     is_set = reduction is trt.ReduceOperation.NONE
     x = grow.with_axes(tensor if is_set else grow.among(tensor, NUMBERS))
     made = grow.joined(*(scattered(grow, x, mode, reduction) for mode in trt.ScatterMode))
@@ -318,16 +320,16 @@ def scattered(grow: Kinds, x: ITensor, mode: trt.ScatterMode, reduction: trt.Red
     is_set, axis = reduction is trt.ReduceOperation.NONE, grow.choose(len(x.shape) - 1, grow.axis(x))
     length, dtype = x.shape[axis], grow.choose(trt.int32, trt.int64)
     if mode is trt.ScatterMode.ELEMENT:
-        shape = [grow.between(1, each) for each in x.shape]
-        others = [each for number, each in enumerate(shape) if number != axis]
+        shape = [grow.between(1, length) for length in x.shape]
+        others = [length for number, length in enumerate(shape) if number != axis]
         columns = [grow.places(length, shape[axis], is_set) for _ in range(int(np.prod(others)))]
         array = np.moveaxis(np.array(columns).reshape(*others, shape[axis]), -1, axis)
         updates = grow.constant(x.dtype, tuple(shape))
     else:
         depth = grow.between(1, len(x.shape))
-        rows = list(product(*(range(each) for each in x.shape[:depth])))
+        rows = list(product(*(range(length) for length in x.shape[:depth])))
         number = grow.between(1, min(3, len(rows)))
-        array = np.array([rows[each] for each in grow.places(len(rows), number, is_set)])
+        array = np.array([rows[place] for place in grow.places(len(rows), number, is_set)])
         updates = grow.constant(x.dtype, (number, *x.shape[depth:]))
     layer = grow.network.add_scatter(x, grow.fixed(array.astype(numpy_type(dtype))), updates, mode)
     layer.axis, layer.reduction = axis if mode is trt.ScatterMode.ELEMENT else 0, reduction
@@ -345,7 +347,7 @@ def one_hot_anywhere(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 @draws
 def reverse_sequences(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    batches = grow.choose(*(each for each in (1, 2, 3) if grow.size(tensor) % each == 0))
+    batches = grow.choose(*(number for number in (1, 2, 3) if grow.size(tensor) % number == 0))
     length, batch_axis = grow.size(tensor) // batches, grow.between(0, 1)
     rows = grow.reshape(tensor, *((batches, length) if batch_axis == 0 else (length, batches)))
     layer = grow.network.add_reverse_sequence(rows, grow.constant(trt.int32, (batches,), 0, length))
@@ -368,9 +370,9 @@ def slice_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 def sliced(grow: Kinds, x: ITensor, mode: trt.SampleMode) -> ITensor:
     axes = grow.chance.sample(range(len(x.shape)), grow.between(1, len(x.shape)))
-    starts, sizes, strides = zip(*(span(grow, x.shape[each], mode) for each in axes), strict=True)
+    starts, sizes, strides = zip(*(span(grow, x.shape[axis], mode) for axis in axes), strict=True)
     layer = grow.network.add_slice(x, starts, sizes, strides)
-    layer.mode, layer.axes = mode, [each - grow.choose(0, len(x.shape)) for each in axes]
+    layer.mode, layer.axes = mode, [axis - grow.choose(0, len(x.shape)) for axis in axes]
     if mode is trt.SampleMode.FILL and grow.coin():
         layer.set_input(4, grow.constant(x.dtype, ()))
     return layer.get_output(0)
@@ -394,7 +396,7 @@ def slice_by_values(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """From a start that is computed, of a size that is known; where the bounds are strict, inside of them."""
     flat = grow.reshape(tensor, grow.size(tensor))
     flat = grow.concatenated([flat, grow.other(pool, flat), flat], 0)
-    source = grow.pick_exact(pool, lambda each: 0 < grow.size(each) <= 6)
+    source = grow.pick_exact(pool, lambda tensor: 0 < grow.size(tensor) <= 6)
     start = grow.reshape(grow.one(flat if source is None else source, grow.fixed(np.int32(0))), 1)
     mode, stride, size = grow.next_of(*trt.SampleMode), grow.next_of(1, -1, 2), grow.between(2, 4)
     if mode is trt.SampleMode.STRICT_BOUNDS:
@@ -414,7 +416,7 @@ def shuffle_twice(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     layer = grow.network.add_shuffle(x)
     order = grow.chance.sample(range(len(x.shape)), len(x.shape))
     layer.first_transpose = order
-    moved = [x.shape[each] for each in order]
+    moved = [x.shape[layer] for layer in order]
     kind = grow.between(0, 3)
     shape = [moved, [0] * len(moved), [*moved[:-1], -1], [*moved, 1]][kind]
     layer.reshape_dims = shape

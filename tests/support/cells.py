@@ -60,7 +60,7 @@ def gru(trips: int = 5, batch: int = 2, inputs: int = 4, size: int = 3) -> trt.I
     h = loop.add_recurrence(constant(network, np.zeros((batch, size), np.float32)))
     before = h.get_output(0)
     z, r = (activation(network, affine(network, x, before, size), SIGMOID) for _ in range(2))
-    of_x, of_h = (product(network, each, weights(network, each.shape[1], size)) for each in (x, before))
+    of_x, of_h = (product(network, tensor, weights(network, tensor.shape[1], size)) for tensor in (x, before))
     n = activation(network, combine(network, of_x, combine(network, r, of_h, Op.PROD)), TANH)
     changed = combine(network, z, combine(network, before, n, Op.SUB), Op.PROD)
     after = combine(network, n, changed)
@@ -148,7 +148,7 @@ def kept(trips: int = 4) -> trt.INetworkDefinition:
     third = loop.add_recurrence(zero)
     third.set_input(1, combine(network, third.get_output(0), zero))
     outputs = {"a": a, "b": b, "k": same, "z": third}
-    return mark(network, **{name: last(loop, each.get_output(0)) for name, each in outputs.items()})
+    return mark(network, **{name: last(loop, recurrence.get_output(0)) for name, recurrence in outputs.items()})
 
 
 def noisy(trips: int = 3) -> trt.INetworkDefinition:
@@ -188,8 +188,8 @@ def attention(trips: int = 3) -> trt.INetworkDefinition:
     state.set_input(1, after)
     products = combine(network, after, x, Op.PROD), combine(network, x, after, Op.PROD)
     kept, dropped = (
-        network.add_reduce(each, trt.ReduceOperation.SUM, 0b10, keep).get_output(0)
-        for each, keep in zip(products, (True, False), strict=True)
+        network.add_reduce(tensor, trt.ReduceOperation.SUM, 0b10, keep).get_output(0)
+        for tensor, keep in zip(products, (True, False), strict=True)
     )
     length = constant(network, trips, np.int32)
     return mark(network, y=stacked(loop, kept, length), z=stacked(loop, dropped, length))
@@ -201,13 +201,13 @@ def selective(trips: int = 8, batch: int = 2, by_einsum: bool = False) -> trt.IN
     loop = counted(network, trips)
     shapes = {"d": (4, 1), "x": (4, 1), "B": (1, 3), "C": (1, 3)}
     inputs = [network.add_input(name, trt.float32, (trips, batch, *shape)) for name, shape in shapes.items()]
-    d, x, b, c = (loop.add_iterator(each).get_output(0) for each in inputs)
+    d, x, b, c = (loop.add_iterator(tensor).get_output(0) for tensor in inputs)
     state = loop.add_recurrence(network.add_input("h0", trt.float32, (batch, 4, 3)))
     decay = activation(network, combine(network, d, weights(network, 1, 4, 3), Op.PROD), TANH)
     kept = combine(network, decay, state.get_output(0), Op.PROD)
     both = combine(network, d, x, Op.PROD)
     if by_einsum:
-        column, row = (network.add_squeeze(each, constant(network, [axis])) for each, axis in ((both, 2), (b, 1)))
+        column, row = (network.add_squeeze(tensor, constant(network, [axis])) for tensor, axis in ((both, 2), (b, 1)))
         outer = network.add_einsum([column.get_output(0), row.get_output(0)], "ab, ac -> abc").get_output(0)
         after = combine(network, kept, outer)
         y = network.add_einsum([after, c], "abc,adc->ab").get_output(0)
@@ -245,5 +245,5 @@ def remembered(trips: int = 3) -> trt.INetworkDefinition:
     v = network.add_matrix_multiply(now, PLAIN, weights(network, 3), VECTOR).get_output(0)
     length = constant(network, trips, np.int32)
     outputs = {"u": u, "v": v, "w": product(network, now, weights(network, 3, 2))}
-    made = {name: stacked(loop, each, length) for name, each in outputs.items()}
+    made = {name: stacked(loop, tensor, length) for name, tensor in outputs.items()}
     return mark(network, **made, m=last(loop, now))

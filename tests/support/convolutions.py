@@ -73,7 +73,7 @@ def singles(draw: Any, dtypes: Sequence[Any] = (np.float32,)) -> trt.INetworkDef
     lengths = [span + more for span, more in zip(spans, along(0, 4), strict=True)]
     # what is cut off an output may be more than a window writes
     most = [9 if transposed else span - 1 for span in spans]
-    sides = [[min(each, limit) for each, limit in zip(along(0, 4), most, strict=True)] for _ in range(2)]
+    sides = [[min(number, limit) for number, limit in zip(along(0, 4), most, strict=True)] for _ in range(2)]
     network = single(
         (*draw(st.sampled_from([(1,), (2,), (2, 1)])), groups * per_group, *lengths),
         draw(st.sampled_from(dtypes)),
@@ -90,7 +90,7 @@ def singles(draw: Any, dtypes: Sequence[Any] = (np.float32,)) -> trt.INetworkDef
         post_padding=sides[1],
         padding_mode=draw(st.sampled_from(list(trt.PaddingMode))),
     )
-    assume(not any(each.severity is trt.Severity.ERROR for each in trt.check(network)))
+    assume(not any(finding.severity is trt.Severity.ERROR for finding in trt.check(network)))
     return network
 
 
@@ -128,7 +128,7 @@ def block(dtype: Any = np.float32, shape: Sequence[int] = (2, 4, 8, 9)) -> trt.I
 def inputs_of(network: trt.INetworkDefinition) -> dict[str, np.ndarray]:
     """Random inputs of their types."""
     random = np.random.default_rng(7)
-    return {each.name: random.standard_normal(each.shape).astype(each.type.dtype) for each in network.inputs}
+    return {tensor.name: random.standard_normal(tensor.shape).astype(tensor.type.dtype) for tensor in network.inputs}
 
 
 def assert_near(found: Mapping[str, Any], wanted: Mapping[str, np.ndarray], tolerance: float = 1e-5) -> None:

@@ -57,16 +57,16 @@ def read_a_sign_as_a_bit(grow: Kinds, tensor: ITensor) -> ITensor:
     whole = grow.cast(grow.joined(x, grow.fixed(np.float32([-2, 3]))), trt.int32)
     way = grow.choose(grow.network.add_cast, grow.network.add_bit_cast)
     unsigned = way(whole, trt.uint32).get_output(0)
-    floats = [grow.cast(unsigned, each) for each in (trt.float32, trt.float64, trt.bfloat16)]
-    return grow.joined(*(grow.combine(each, grow.filled(each, LARGE), Op.GREATER) for each in floats))
+    floats = [grow.cast(unsigned, dtype) for dtype in (trt.float32, trt.float64, trt.bfloat16)]
+    return grow.joined(*(grow.combine(float_, grow.filled(float_, LARGE), Op.GREATER) for float_ in floats))
 
 
 @draws
 def power_of_two_of_a_constant(grow: Kinds, tensor: ITensor) -> ITensor:
     """What constants of any type are as powers of two, or that they are none."""
     made = []
-    for each in grow.chance.sample([trt.float32, trt.float16, trt.int8, trt.uint8, trt.fp8, trt.int16, trt.bool], 3):
-        power = grow.cast(grow.cast(grow.fixed(np.int32([-70000, -3, 0, 1, 6])), each), trt.e8m0)
+    for dtype in grow.chance.sample([trt.float32, trt.float16, trt.int8, trt.uint8, trt.fp8, trt.int16, trt.bool], 3):
+        power = grow.cast(grow.cast(grow.fixed(np.int32([-70000, -3, 0, 1, 6])), dtype), trt.e8m0)
         wide = grow.cast(power, trt.float32)
         is_nan = grow.network.add_unary(wide, Unary.ISNAN).get_output(0)
         inside = grow.clip(wide, -LARGE, LARGE)
@@ -102,7 +102,7 @@ def first_of_equals(grow: Kinds, tensor: ITensor) -> ITensor:
     """The place of the one top element, which is there twice."""
     x = grow.joined(*[grow.small(tensor)] * 2)
     kinds = trt.TopKOperation.MAX, trt.TopKOperation.MIN
-    return grow.joined(*(grow.network.add_topk(x, each, 1, 1).get_output(1) for each in kinds))
+    return grow.joined(*(grow.network.add_topk(x, kind, 1, 1).get_output(1) for kind in kinds))
 
 
 @draws
@@ -155,7 +155,7 @@ def rows_from_the_last(grow: Kinds, tensor: ITensor) -> ITensor:
 def einsum_of_a_narrow_state(grow: Kinds, tensor: ITensor) -> ITensor:
     """A sum over the shorter axis of a state, to which each iteration adds an outer product."""
     loop, shapes = counted(grow.network, 3), ((3, 1, 4, 1), (3, 1, 1, 3))
-    column, row = (loop.add_iterator(whole_numbers(grow, *each)).get_output(0) for each in shapes)
+    column, row = (loop.add_iterator(whole_numbers(grow, *shape)).get_output(0) for shape in shapes)
     first = whole_numbers(grow, 1, 4, 3)
     state = loop.add_recurrence(grow.combine(first, grow.one(tensor, first), Op.SUM))
     outer = grow.network.add_einsum([grow.reshape(column, 1, 4), grow.reshape(row, 1, 3)], "ab, ac -> abc").get_output(
@@ -225,14 +225,14 @@ def products_in_order(grow: Kinds, tensor: ITensor) -> ITensor:
     """What is made of two products of each of two tensors: what they share comes first or second, and in any order."""
     x = grow.combine(ones := whole_numbers(grow, 2, 4), grow.one(tensor, ones), Op.SUM)
     z = grow.combine(x, grow.filled(x, 1), Op.SUM)
-    a, b = ([product(grow, each, whole_numbers(grow, 4, 3)) for _ in range(2)] for each in (x, z))
+    a, b = ([product(grow, tensor, whole_numbers(grow, 4, 3)) for _ in range(2)] for tensor in (x, z))
     factor = grow.one(tensor, x)
     made = []
     for place in (0, 1):
         made.append(grow.combine(whole_numbers(grow, 1, 3), a[place], Op.SUB))
         made.append(grow.combine(a[place], factor, Op.PROD))
         made.append(grow.combine(a[place], b[1 - place], Op.SUM))
-    negated = [grow.network.add_unary(each, Unary.NEG).get_output(0) for each in made]
+    negated = [grow.network.add_unary(value, Unary.NEG).get_output(0) for value in made]
     return grow.tame(grow.joined(*negated))
 
 
@@ -365,6 +365,6 @@ def matrix_past_an_end(grow: Kinds, n: ITensor) -> ITensor:
         state = inner.add_recurrence(grow.fixed(np.zeros((2, 2), np.float32)))
         state.set_input(1, grow.combine(state.get_output(0), product(grow, x, matrix), Op.SUM))
         made.append((matrix is not read, last(inner, state.get_output(0))))
-    taken = chosen(grow, flag, *(each for _, each in sorted(made, key=lambda each: each[0])))
+    taken = chosen(grow, flag, *(value for _, value in sorted(made, key=lambda value: value[0])))
     rows = stacked(outer, grow.reshape(taken, 4), grow.fixed(np.int32(6)))
     return total(grow, grow.cast(grow.reshape(rows, 24), trt.int32))

@@ -42,4 +42,6 @@ def outcomes(path: Path) -> dict[str, str]:
 
 
 def _failure(case: ElementTree.Element) -> str:
-    return "\n".join(each.text or each.attrib.get("message", "") for each in case if each.tag in ("failure", "error"))
+    return "\n".join(
+        element.text or element.attrib.get("message", "") for element in case if element.tag in ("failure", "error")
+    )

@@ -58,7 +58,7 @@ class Extreme:
 
     def of(self, kind: str) -> list[Change]:
         """The changes of one kind."""
-        return [each for each in self.changes if each.kind == kind]
+        return [change for change in self.changes if change.kind == kind]
 
 
 class OtherTensors(Tensors):
@@ -88,7 +88,7 @@ def combinations(count: int, seed: int = 0) -> list[Extreme]:
     made: list[Extreme] = []
     while len(made) < count:
         method = chance.choice(methods)
-        drawn = {(each.kind, each.name): each for each in chance.choices(known[method], k=chance.randint(2, 4))}
+        drawn = {(choice.kind, choice.name): choice for choice in chance.choices(known[method], k=chance.randint(2, 4))}
         made.append(Extreme(method, tuple(drawn.values())))
     return made
 
@@ -97,14 +97,14 @@ def changes(method: str) -> Iterator[Change]:
     """The extreme changes of an example call."""
     network, layer, arguments = added(Extreme(method, ()))
     for name, value in arguments.items():
-        yield from (Change("argument", name, each) for each in extremes_like(value))
+        yield from (Change("argument", name, other) for other in extremes_like(value))
     for name in layer.ATTRIBUTES:
-        yield from (Change("attribute", name, each) for each in extremes_like(example_of(layer, name)))
+        yield from (Change("attribute", name, value) for value in extremes_like(example_of(layer, name)))
     for number, tensor in enumerate(network.inputs):
         if tensor.type.is_tensor:
-            for each in numbers_of(tensor.type.dtype):
-                yield Change("value", number, each)
-                yield Change("constant", number, each)
+            for value in numbers_of(tensor.type.dtype):
+                yield Change("value", number, value)
+                yield Change("constant", number, value)
     yield from more_inputs(method, layer)
 
 
@@ -114,14 +114,14 @@ def mild_changes(method: str) -> Iterator[Change]:
     for name in layer.ATTRIBUTES:
         value = example_of(layer, name)
         if isinstance(value, Enum):
-            yield from (Change("attribute", name, each) for each in type(value))
+            yield from (Change("attribute", name, enum) for enum in type(value))
         elif isinstance(value, bool):
             yield Change("attribute", name, not value)
         elif isinstance(value, tuple):
-            yield from (Change("attribute", name, (each,) * len(value)) for each in USUAL)
+            yield from (Change("attribute", name, (number,) * len(value)) for number in USUAL)
         elif isinstance(value, int):
-            yield from (Change("attribute", name, each) for each in USUAL)
-    yield from (Change("dtype", None, each) for each in (trt.float16, trt.bfloat16, trt.float64, trt.int8, L))
+            yield from (Change("attribute", name, number) for number in USUAL)
+    yield from (Change("dtype", None, dtype) for dtype in (trt.float16, trt.bfloat16, trt.float64, trt.int8, L))
 
 
 def more_inputs(method: str, layer: ILayer) -> Iterator[Change]:
@@ -131,7 +131,7 @@ def more_inputs(method: str, layer: ILayer) -> Iterator[Change]:
         for dtype, shape in ((dtype, shape) for dtype in (I, L) for shape in shapes):
             change = Change("input", (number, dtype, shape), 1)
             if is_valid(added(Extreme(method, (change,)))[0]):
-                yield from (Change("input", change.name, each) for each in numbers_of(numpy_type(dtype)))
+                yield from (Change("input", change.name, value) for value in numbers_of(numpy_type(dtype)))
 
 
 def extremes_like(value: Any) -> Iterator[Any]:
@@ -140,12 +140,12 @@ def extremes_like(value: Any) -> Iterator[Any]:
         known = value.type.value
         if known is not None and value.producer is not None and known.dtype in INTEGERS:
             numbers = numbers_of(known.dtype)
-            yield from (each for one in numbers for each in (spread(one, tuple(known)) if known.ndim else [one]))
+            yield from (entry for one in numbers for entry in (spread(one, tuple(known)) if known.ndim else [one]))
     elif isinstance(value, float):
         yield from REALS
     elif isinstance(value, tuple):
         numbers = REALS if value and isinstance(value[0], float) else INTS
-        yield from (each for one in numbers for each in spread(one, value))
+        yield from (entry for one in numbers for entry in spread(one, value))
     elif type(value) is int:
         yield from INTS
 
@@ -159,10 +159,10 @@ def spread(extreme: Any, usual: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 def numbers_of(dtype: np.dtype[Any]) -> list[Any]:
     """The extreme numbers that an element type has."""
     if dtype in FLOATS:
-        return [each for each in REALS if not math.isfinite(each) or abs(each) < 1e39]
+        return [real for real in REALS if not math.isfinite(real) or abs(real) < 1e39]
     if dtype not in INTEGERS:
         return []
-    return [each for each in INTS if np.iinfo(dtype).min <= each <= np.iinfo(dtype).max]
+    return [int_ for int_ in INTS if np.iinfo(dtype).min <= int_ <= np.iinfo(dtype).max]
 
 
 def example_of(layer: ILayer, name: str) -> Any:
@@ -193,21 +193,21 @@ def added(case: Extreme) -> tuple[trt.INetworkDefinition, ILayer, dict[str, Any]
     dtype = case.of("dtype")
     tensors = OtherTensors(network, dtype[0].value) if dtype else Tensors(network)
     arguments = CALLS[case.method](tensors)
-    for each in case.of("argument"):
-        known = arguments[each.name]
-        value = tensors.constant(each.value, known.type.dtype) if isinstance(known, ITensor) else each.value
-        arguments[each.name] = value
-    for each in case.of("constant"):
-        taken = network.inputs[each.name]
-        filled = tensors.constant(np.full(taken.type.shape, each.value), taken.type.dtype)
+    for change in case.of("argument"):
+        known = arguments[change.name]
+        value = tensors.constant(change.value, known.type.dtype) if isinstance(known, ITensor) else change.value
+        arguments[change.name] = value
+    for change in case.of("constant"):
+        taken = network.inputs[change.name]
+        filled = tensors.constant(np.full(taken.type.shape, change.value), taken.type.dtype)
         arguments.update((name, filled) for name, tensor in arguments.items() if tensor is taken)
     getattr(network, case.method)(**arguments)
     layer = network[-1]
     complete(layer, tensors)
-    for each in case.of("attribute"):
-        setattr(layer, each.name, each.value)
-    for each in case.of("input"):
-        number, dtype, shape = each.name
+    for change in case.of("attribute"):
+        setattr(layer, change.name, change.value)
+    for change in case.of("input"):
+        number, dtype, shape = change.name
         layer.set_input(number, network.add_input(f"more {number}", dtype, shape))
     for tensor in layer.outputs:
         network.mark_output(tensor)
@@ -218,7 +218,7 @@ def complete(layer: ILayer, tensors: Tensors) -> None:
     """Give a layer what it needs beyond the arguments of its method."""
     if isinstance(layer, trt.IMoELayer):
         shapes = [(2, 3, 4), (2, 3, 4), (2, 4, 3)]
-        weights = (tensors.constant(np.full(each, 0.5), np.float32) for each in shapes)
+        weights = (tensors.constant(np.full(shape, 0.5), np.float32) for shape in shapes)
         layer.set_gated_weights(*weights, trt.MoEActType.SILU)
     if isinstance(layer, trt.IResizeLayer):
         layer.shape = (4, 3)
@@ -226,14 +226,14 @@ def complete(layer: ILayer, tensors: Tensors) -> None:
 
 def is_valid(network: trt.INetworkDefinition) -> bool:
     """Whether a network has no errors, except that nothing reads an input."""
-    return all(each.severity is not trt.Severity.ERROR or each.code == "NL105" for each in trt.check(network))
+    return all(finding.severity is not trt.Severity.ERROR or finding.code == "NL105" for finding in trt.check(network))
 
 
 def arrays(network: trt.INetworkDefinition, case: Extreme) -> dict[str, Any]:
     """The inputs of a call."""
-    numbers = {network.inputs[each.name].name: each.value for each in case.of("value")}
-    numbers.update((f"more {each.name[0]}", each.value) for each in case.of("input"))
-    return {each.name: value_of(each.type, numbers.get(each.name)) for each in network.inputs}
+    numbers = {network.inputs[change.name].name: change.value for change in case.of("value")}
+    numbers.update((f"more {change.name[0]}", change.value) for change in case.of("input"))
+    return {tensor.name: value_of(tensor.type, numbers.get(tensor.name)) for tensor in network.inputs}
 
 
 def value_of(type: TensorType, number: Any) -> Any:

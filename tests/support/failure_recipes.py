@@ -165,7 +165,7 @@ def both_branches(grow: Kinds, n: ITensor, way: Way) -> ITensor:
     conditional.set_condition(known_or_not(grow, n))
     made = way(grow, n)
     inside = conditional.add_input(made).get_output(0) if grow.coin() else made
-    pair = [plus(grow, each, number) for number, each in enumerate((inside, grow.choose(inside, made, n)), 1)]
+    pair = [plus(grow, tensor, number) for number, tensor in enumerate((inside, grow.choose(inside, made, n)), 1)]
     return conditional.add_output(*grow.chance.sample(pair, 2)).get_output(0)
 
 
@@ -255,9 +255,9 @@ def matrices(grow: Kinds, n: ITensor, way: Way) -> ITensor:
     weights[0] = grow.combine(weights[0], grow.reshape(grow.cast(way(grow, n), trt.float32), 1, 1), Op.SUM)
     loop, made = counted(grow.network, 2), []
     row = loop.add_iterator(grow.constant(trt.float32, (2, 1, 2), -1, 1)).get_output(0)
-    for each in grow.chance.sample(weights, 2):
+    for tensor in grow.chance.sample(weights, 2):
         state = loop.add_recurrence(grow.constant(trt.float32, (1, 2)))
-        product = grow.network.add_matrix_multiply(row, NONE, each, NONE).get_output(0)
+        product = grow.network.add_matrix_multiply(row, NONE, tensor, NONE).get_output(0)
         state.set_input(1, grow.combine(state.get_output(0), product, Op.SUM))
         made.append(last(loop, state.get_output(0)))
     taken = chosen(grow, grow.combine(n, grow.filled(n, grow.between(3, 4)), Op.LESS), *made)

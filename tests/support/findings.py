@@ -18,7 +18,7 @@ def only(network: trt.INetworkDefinition, code: str, at: Any = None) -> trt.Find
         trt.compile(network)
     except trt.NetworkError as error:
         assert found.severity is trt.Severity.ERROR
-        assert [str(each) for each in error.findings] == [str(found)]  # noqa: PT017
+        assert [str(finding) for finding in error.findings] == [str(found)]  # noqa: PT017
     else:
         assert found.severity is not trt.Severity.ERROR
     return found

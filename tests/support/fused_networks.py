@@ -25,7 +25,7 @@ from tests.support.uniform_operands import SPECIAL, Operands, Shape, sprinkled
 TRANSPOSE = trt.MatrixOperation.TRANSPOSE
 Reduce = trt.ReduceOperation
 TYPES = [*[trt.float32] * 13, trt.float64, trt.float64, trt.bfloat16, trt.bfloat16, trt.float16, trt.int32, trt.int8]
-SPECIAL_KINDS = ["none"] * 4 + ["nan"] * 3 + [each for each in SPECIAL if each not in ("none", "nan")]
+SPECIAL_KINDS = ["none"] * 4 + ["nan"] * 3 + [name for name in SPECIAL if name not in ("none", "nan")]
 SIZES = [(3900, 4095), (4096, 4096), (4097, 9000), (4097, 9000), (9000, 40000)]
 """Ranges of the number of elements of a product."""
 MOST_ARGUMENTS = 150_000
@@ -195,7 +195,7 @@ class FusedGrower(Operands):
         batch = self.choose((), (), (), (self.between(2, 8),))
         columns = self.choose(1, 2, 3, 8, 16, 17, 64, 65, 128)
         rows = -(-self.elements() // columns // prod(batch))
-        length = self.choose(*(each for each in (2, 3, 5, 8, 16, 17, 64, 65) if each * rows <= MOST_ARGUMENTS))
+        length = self.choose(*(number for number in (2, 3, 5, 8, 16, 17, 64, 65) if number * rows <= MOST_ARGUMENTS))
         op_x, op = self.choose(NONE, NONE, NONE, TRANSPOSE), self.choose(NONE, NONE, TRANSPOSE)
         is_left = self.between(0, 4) > 0
 
@@ -232,7 +232,7 @@ class FusedGrower(Operands):
         """A convolution of 1x1, 1x3 or 3x3, some of them in groups, its kernel weights or a tensor."""
         window, side = self.choose(((1, 1), 16), ((1, 1), 8), ((1, 3), 12), ((3, 3), 8))
         channels, groups = self.choose((3, 1), (8, 1), (16, 1), (16, 2), (4, 4), (64, 1))
-        maps = groups * self.choose(*(each for each in (1, 4, 8, 16, 17, 64) if each * groups <= 64))
+        maps = groups * self.choose(*(number for number in (1, 4, 8, 16, 17, 64) if number * groups <= 64))
         batch = min(4, -(-self.elements() // (maps * side * side)))
 
         def flow(tensor: ITensor) -> ITensor:
@@ -240,7 +240,7 @@ class FusedGrower(Operands):
             layer = self.network.add_convolution_nd(tensor, maps, window, self.numbers(self.dtype, shape))
             kernel = self.bounds[self.fixed(layer.kernel)] if not self.between(0, 3) else self.kernel(layer, shape)
             layer.num_groups = groups
-            layer.padding_nd = tuple(each // 2 for each in window) if self.coin() else (0, 0)
+            layer.padding_nd = tuple(value // 2 for value in window) if self.coin() else (0, 0)
             bounds = product(tensor.dtype, self.bounds[tensor], kernel, prod(shape[1:]))
             return self.bounded(layer.get_output(0), bounds)
 
@@ -298,7 +298,7 @@ class FusedGrower(Operands):
 
     def limited(self, tensor: ITensor) -> ITensor:
         """The tensor between two numbers, by element-wise layers."""
-        ends = [self.fixed(np.full((1,) * len(tensor.shape), each, numpy_type(self.dtype))) for each in (4, -4)]
+        ends = [self.fixed(np.full((1,) * len(tensor.shape), number, numpy_type(self.dtype))) for number in (4, -4)]
         made = self.combine(self.combine(tensor, ends[0], Op.MIN), ends[1], Op.MAX)
         return self.bounded(made, self.bounds[tensor]._replace(size=4))
 
@@ -349,14 +349,14 @@ class FusedGrower(Operands):
 
     def reduced(self, tensor: ITensor) -> ITensor:
         axes = self.axes(tensor)
-        length = prod(tensor.shape[each] for each in axes)
+        length = prod(tensor.shape[axis] for axis in axes)
         ops = [*[Reduce.SUM] * 5, *([Reduce.AVG] * 4 + [Reduce.PROD] if is_float(self.dtype) else []), Reduce.MAX]
         op = self.choose(*ops, Reduce.MIN)
         if op is Reduce.PROD and self.special == "infinite":
             op = Reduce.SUM  # an infinity times what rounds to 0 is NaN, and the order decides what rounds to 0
         tensor = self.ready_for(op, tensor, length)
         keeps = self.coin() or len(axes) == len(tensor.shape)  # no scalars: nothing is left to reduce in them
-        layer = self.network.add_reduce(tensor, op, sum(1 << each for each in axes), keeps)
+        layer = self.network.add_reduce(tensor, op, sum(1 << axis for axis in axes), keeps)
         return self.bounded(layer.get_output(0), self.bounds_of_reduced(op, self.bounds[tensor], length))
 
     def ready_for(self, op: trt.ReduceOperation, tensor: ITensor, length: int) -> ITensor:
@@ -387,7 +387,7 @@ class FusedGrower(Operands):
             return self.reduced(tensor)
         channels = prod(tensor.shape[:-1])
         height = self.choose(
-            *(each for each in (1, 2, 3, 4, 8) if channels % each == 0 and each * width <= MOST_POSITIONS)
+            *(number for number in (1, 2, 3, 4, 8) if channels % number == 0 and number * width <= MOST_POSITIONS)
         )
         image = self.shaped(tensor, 1, channels // height, height, width)
         kind = self.choose(trt.PoolingType.MAX, trt.PoolingType.AVERAGE, trt.PoolingType.AVERAGE)

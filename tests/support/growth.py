@@ -59,7 +59,7 @@ class CellGrower(Grower):
         return self.choose(trt.float32, self.choose(*self.dtypes)), self.choose(*self.shapes)
 
     def layer(self, pool: list[ITensor], depth: int) -> list[ITensor]:
-        given = [each for each in self.given if each in pool]
+        given = [tensor for tensor in self.given if tensor in pool]
         tensor = self.pick(given if given and self.coin() else pool, self.is_handy)
         if tensor is None or not self.between(0, 3):
             return super().layer(pool, depth)
@@ -116,16 +116,16 @@ class CellGrower(Grower):
         widths = [self.between(1, 3)] * number if self.coin() else [self.between(1, 3) for _ in range(number)]
         made = [self.product(x, width, other, op) for width in widths]
         if self.between(0, 3):
-            y = self.pick_exact(pool, lambda each: self.is_handy(each) and self.size(each) == self.size(x))
+            y = self.pick_exact(pool, lambda tensor: self.is_handy(tensor) and self.size(tensor) == self.size(x))
             y = self.reshape(self.small(y, x.dtype), *x.shape) if y else self.combine(x, self.filled(x, 2), Op.SUM)
             more = [self.product(y, width, other, op) for width in widths]
             more = more[::-1] if len(set(widths)) == 1 and self.coin() else more
             made = self.all_alike(made, more, self.choose(Op.SUM, Op.MAX))
         if self.between(0, 3):
             shared = [self.constant(x.dtype, (1,) * len(made[0].shape))] * number
-            own = [self.constant(x.dtype, tuple(each.shape)) for each in made]
+            own = [self.constant(x.dtype, tuple(tensor.shape)) for tensor in made]
             made = self.all_alike(made, self.choose(shared, own, own), self.choose(Op.SUM, Op.SUB, Op.SUB))
-        return [self.tame(each) for each in made]
+        return [self.tame(tensor) for tensor in made]
 
     def all_alike(self, tensors: list[ITensor], others: list[ITensor], op: Op) -> list[ITensor]:
         """Tensors, each combined with another one in the same order; at times the last one is not."""
@@ -198,7 +198,7 @@ class CellGrower(Grower):
 
     def iterators(self, loop: trt.ILoop, pool: list[ITensor]) -> tuple[list[trt.IIteratorLayer], int]:
         made, bound = super().iterators(loop, pool)
-        self.given += [each.get_output(0) for each in made]
+        self.given += [iterator.get_output(0) for iterator in made]
         return made, bound
 
     def states(self, loop: trt.ILoop, pool: list[ITensor]) -> list[trt.IRecurrenceLayer]:
@@ -227,8 +227,8 @@ class CellGrower(Grower):
         if is_exact and len(first.shape) == 2 and self.coin():
             return super().handed(ring[1:]) | {ring[0]: self.tame(self.product(first, first.shape[1], 1, NONE))}
         if is_exact and self.coin():
-            states = (each.get_output(0) for each in self.chance.sample(ring, len(ring)))
-            sums = (self.tame(self.combine(each, self.filled(each, 1), Op.SUM)) for each in states)
+            states = (recurrence.get_output(0) for recurrence in self.chance.sample(ring, len(ring)))
+            sums = (self.tame(self.combine(state, self.filled(state, 1), Op.SUM)) for state in states)
             return dict(zip(ring, sums, strict=True))
         if self.coin():
             return super().handed(ring[1:]) | {ring[0]: self.network.add_identity(first).get_output(0)}
@@ -256,14 +256,14 @@ class CellGrower(Grower):
         for _ in range(self.between(1, 4)):
             part = self.choose(self.broadcast, self.reduced, self.multiplied)(self.choose(*made))
             made.append(self.tame(self.combine(self.choose(*made), part, self.choose(Op.SUM, Op.SUB, Op.MAX))))
-        for each in made[:-1]:
-            if not each.uses:
-                made.append(self.tame(self.combine(made[-1], each, Op.SUM)))
+        for other in made[:-1]:
+            if not other.uses:
+                made.append(self.tame(self.combine(made[-1], other, Op.SUM)))
         state.set_input(1, made[-1])
         column = self.tame(self.column(self.choose(*made)))
         leaving = [column, state.get_output(0)] if self.coin() else [column]
         last = loop.add_loop_output(self.choose(state.get_output(0), made[0]), trt.LoopOutput.LAST_VALUE)
-        return [*(self.stacked(loop, each) for each in leaving), last.get_output(0)]
+        return [*(self.stacked(loop, tensor) for tensor in leaving), last.get_output(0)]
 
     def stacked(self, loop: trt.ILoop, tensor: ITensor) -> ITensor:
         """The rows of up to four iterations."""
@@ -324,7 +324,7 @@ class CellGrower(Grower):
         update = self.reshape(row, 1, 2)
         scatter = self.network.add_scatter(buffer.get_output(0), place, update, trt.ScatterMode.ND)
         buffer.set_input(1, scatter.get_output(0))
-        return [self.last_value(loop, each.get_output(0)) for each in (buffer, total)]
+        return [self.last_value(loop, recurrence.get_output(0)) for recurrence in (buffer, total)]
 
     # ------------------------------------------------------------------ products that may leave the iterations
 
@@ -342,9 +342,9 @@ class CellGrower(Grower):
         earlier.set_input(1, self.choose(ahead, ahead, late, now))
         made = [late, self.tame(self.combine(late, self.choose(now, ahead, row, before), Op.SUM))]
         made += [self.stays(*made)] if self.coin() else []
-        rows = [each for each in (ahead, *made) if not each.uses or self.coin()]
+        rows = [tensor for tensor in (ahead, *made) if not tensor.uses or self.coin()]
         rows += [self.one(tensor, row)] if self.coin() else []  # the same in each iteration
-        return [self.output(loop, each, trips, pool) for each in (*rows, before)] + [self.last_value(loop, now)]
+        return [self.output(loop, row, trips, pool) for row in (*rows, before)] + [self.last_value(loop, now)]
 
     def weighed(self, row: ITensor) -> ITensor:
         """A product of a row and a matrix."""
@@ -371,14 +371,14 @@ class CellGrower(Grower):
         loop.add_trip_limit(self.fixed(np.int32(self.between(2, 4))), trt.TripLimit.COUNT)
         given, first = self.constant(trt.int32, (4, 3)), self.constant(trt.int32, (3,))
         first = self.combine(first, self.one(tensor, first), Op.SUM)
-        rows = [loop.add_iterator(given, 0, each).get_output(0) for each in (False, True, self.coin())]
+        rows = [loop.add_iterator(given, 0, flag).get_output(0) for flag in (False, True, self.coin())]
         ways = [rows, [Op.SUM, Op.SUB], [*trt.TopKOperation], [0, 1]]
-        usual, has_top = [self.choose(*each) for each in ways], self.between(0, 3) > 0
+        usual, has_top = [self.choose(*way) for way in ways], self.between(0, 3) > 0
         states = [loop.add_recurrence(first) for _ in range(4)]
         for state, place in zip(states, (None, None, self.between(0, 1), self.between(2, 3)), strict=True):
-            own = [self.choose(*each) if number == place else usual[number] for number, each in enumerate(ways)]
+            own = [self.choose(*way) if number == place else usual[number] for number, way in enumerate(ways)]
             state.set_input(1, self.changed(state.get_output(0), has_top, *own))
-        return [self.last_value(loop, each.get_output(0)) for each in states]
+        return [self.last_value(loop, state.get_output(0)) for state in states]
 
     def changed(
         self, now: ITensor, has_top: bool, row: ITensor, op: Op, top: trt.TopKOperation, output: int
@@ -392,12 +392,12 @@ class CellGrower(Grower):
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         first = self.soft(self.reshape(self.one(tensor, self.fixed(np.zeros(1, np.float32))), 1))
         states = [loop.add_recurrence(first) for _ in range(3)]
-        drawn = [self.drawn(self.as_rough_as(each.get_output(0), first)) for each in states]
+        drawn = [self.drawn(self.as_rough_as(state.get_output(0), first)) for state in states]
         states[0].set_input(1, states[0].get_output(0))
-        for state, each in zip(states[1:], drawn[1:], strict=True):
+        for state, other in zip(states[1:], drawn[1:], strict=True):
             self.rough.add(state.get_output(0))
-            state.set_input(1, each)
-        return [self.output(loop, drawn[0], trips, pool), *(self.last_value(loop, each) for each in drawn[1:])]
+            state.set_input(1, other)
+        return [self.output(loop, drawn[0], trips, pool), *(self.last_value(loop, tensor) for tensor in drawn[1:])]
 
     def drawn(self, like: ITensor) -> ITensor:
         """Random numbers of the shape of another tensor, drawn anew where it varies, and no constants."""
@@ -423,10 +423,10 @@ class CellGrower(Grower):
         flag = self.combine(number, row, Op.LESS)
         conditional = self.network.add_if_conditional()
         conditional.set_condition(flag)
-        ways = [self.tame(self.combine(now, self.filled(now, each), Op.SUM)) for each in (1, -2)]
+        ways = [self.tame(self.combine(now, self.filled(now, number), Op.SUM)) for number in (1, -2)]
         state.set_input(1, conditional.add_output(*ways).get_output(0))
         other.set_input(1, self.tame(self.combine(number, row, self.choose(Op.SUM, Op.SUB))))
-        made = [self.last_value(loop, each) for each in (now, number)]
+        made = [self.last_value(loop, tensor) for tensor in (now, number)]
         if narrow is None and self.coin():
             return made
         rows = [self.output(loop, self.small(number, narrow) if narrow else number, trips, pool)]

@@ -22,7 +22,7 @@ def collectives(text: str) -> tuple[Counter[str], Counter[str]]:
             found[name], called[name] = Counter(), set()
         for kind in OPERATION.findall(line):
             found[name][kind] += 1
-        names = {each.strip("% ") for group in CALLED.findall(line) for each in group.strip("{}").split(",")}
+        names = {word.strip("% ") for group in CALLED.findall(line) for word in group.strip("{}").split(",")}
         if name:
             called[name] |= names
         if re.search(r" while\(", line):

@@ -125,7 +125,7 @@ def reverse_in_a_branch(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.reshape(tensor, grow.size(tensor))
     loop = grow.network.add_loop()
     loop.add_trip_limit(grow.reshape(number(grow, x, grow.size(x))), trt.TripLimit.COUNT)
-    rows = [grow.reshape(loop.add_iterator(x, 0, each).get_output(0), 1) for each in (True, False)]
+    rows = [grow.reshape(loop.add_iterator(x, 0, flag).get_output(0), 1) for flag in (True, False)]
     conditional = grow.network.add_if_conditional()
     conditional.set_condition(grow.combine(counter(grow.network, loop), grow.fixed(np.int32(1)), Op.LESS))
     element = conditional.add_output(*grow.chance.sample(rows, 2)).get_output(0)
@@ -171,7 +171,7 @@ def differing_branches(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 def selected_boxes(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """The boxes that remain of some that overlap, in either format."""
     count = grow.size(tensor)
-    boxes = np.float32([[2 * each, 0, 3, 3] for each in range(count)])
+    boxes = np.float32([[2 * index, 0, 3, 3] for index in range(count)])
     layer = grow.network.add_nms(
         grow.fixed(boxes[None]), grow.reshape(grow.small(tensor), 1, count, 1), grow.fixed(np.int32(grow.between(1, 3)))
     )

@@ -67,7 +67,7 @@ def training_step(params, xs, y):
         return jnp.mean((h - y) ** 2)
 
     value, gradients = jax.value_and_grad(loss)(params)
-    return value, jax.tree.map(lambda each, gradient: each - 0.1 * gradient, params, gradients)
+    return value, jax.tree.map(lambda param, gradient: param - 0.1 * gradient, params, gradients)
 
 
 TRAINING_STEP = {"w": normal(3, 4), "u": normal(4, 4), "b": normal(4)}, normal(5, 2, 3), normal(2, 4)
@@ -266,7 +266,7 @@ SELECTIVE_SCAN = (
     normal(9, 3),
 )  # fmt: skip
 _OF_ADAM = {"w": normal(3, 5), "b": normal(5), "v": normal(5, 2)}
-_ZEROS = {name: np.zeros_like(each) for name, each in _OF_ADAM.items()}
+_ZEROS = {name: np.zeros_like(array) for name, array in _OF_ADAM.items()}
 ADAM_STEP = _OF_ADAM, (_ZEROS, _ZEROS), np.float32(0), normal(8, 3), normal(8, 2)
 
 FUNCTIONS = [

@@ -12,9 +12,9 @@ import netloop as trt
 def leaves(values: Any) -> list[Any]:
     """The arrays of a pytree; random keys as their words."""
     made: list[Any] = []
-    for each in jax.tree.leaves(values):
-        is_key = jax.dtypes.issubdtype(getattr(each, "dtype", np.float32), jax.dtypes.prng_key)
-        made.append(np.asarray(jax.random.key_data(each) if is_key else jax.numpy.asarray(each)))
+    for leaf in jax.tree.leaves(values):
+        is_key = jax.dtypes.issubdtype(getattr(leaf, "dtype", np.float32), jax.dtypes.prng_key)
+        made.append(np.asarray(jax.random.key_data(leaf) if is_key else jax.numpy.asarray(leaf)))
     return made
 
 
@@ -23,8 +23,8 @@ def check_same(
 ) -> Any:
     """Check that the network of a function agrees with it, in the reference and compiled; return the network."""
     network = trt.from_jax(function, *examples, **given)
-    assert trt.check(network) == [] or not any(each.severity.name == "ERROR" for each in trt.check(network))
-    arrays = dict(zip((each.name for each in network.inputs), leaves(examples), strict=True))
+    assert trt.check(network) == [] or not any(finding.severity.name == "ERROR" for finding in trt.check(network))
+    arrays = dict(zip((tensor.name for tensor in network.inputs), leaves(examples), strict=True))
     want = leaves(jax.jit(function)(*examples))
     for results in (trt.compile(network)(arrays), trt.evaluate(network, arrays)):
         for tensor, right in zip(network.outputs, want, strict=True):

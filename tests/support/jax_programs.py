@@ -134,12 +134,12 @@ class Grower:
     def ordered(self) -> Any:
         x = jnp.atleast_1d(self.chance.choice(self.pool))
         return self.chance.choice(
-            [jnp.sort, lambda each: jnp.argsort(each).astype(np.int32), lambda each: lax.top_k(each, 1)[0]]
+            [jnp.sort, lambda value: jnp.argsort(value).astype(np.int32), lambda value: lax.top_k(value, 1)[0]]
         )(x)
 
     def running(self) -> Any:
         x = jnp.atleast_1d(self.real())
-        return self.chance.choice([jnp.cumsum, lax.cummax, lambda each: lax.associative_scan(jnp.multiply, each)])(x)
+        return self.chance.choice([jnp.cumsum, lax.cummax, lambda value: lax.associative_scan(jnp.multiply, value)])(x)
 
     # ------------------------------------------------------------------ nested
 

@@ -85,27 +85,27 @@ def compile_together(cases: list[Case]) -> None:
     """Let the cases of a test be compiled as few programs, which takes XLA half the time of many small ones."""
     for begin in range(0, len(cases), AT_A_TIME):
         batch = cases[begin : begin + AT_A_TIME]
-        _BATCHES.update((id(each), batch) for each in batch)
+        _BATCHES.update((id(request), batch) for request in batch)
 
 
 def _lowered(case: Case) -> Any:
     """The outputs of a compiled case; those of its whole batch are computed with it, unless one of them fails."""
     if id(case) not in _LOWERED:
         batch = _BATCHES.get(id(case), [case])
-        for each in batch:
-            _BATCHES.pop(id(each), None)
+        for request in batch:
+            _BATCHES.pop(id(request), None)
         try:
             found = _run(batch)
         except Exception:  # perhaps of another case: each then fails in its own test
             batch, found = [case], _run([case])
-        _LOWERED.update((id(each), outputs) for each, outputs in zip(batch, found, strict=True))
+        _LOWERED.update((id(request), outputs) for request, outputs in zip(batch, found, strict=True))
     return _LOWERED.pop(id(case))
 
 
 def _run(cases: list[Case]) -> list[Any]:
     """The outputs of cases, compiled as one program."""
     with jax.enable_x64(True):
-        return jax.jit(lambda inputs: [_lower(*each) for each in zip(cases, inputs, strict=True)])(
+        return jax.jit(lambda inputs: [_lower(*entry) for entry in zip(cases, inputs, strict=True)])(
             [{position: case.inputs[position] for position in _traced(case)} for case in cases]
         )
 

@@ -17,16 +17,16 @@ def _found(value: Any) -> Iterator[Case]:
     if isinstance(value, Case):
         yield value
     elif isinstance(value, dict):
-        yield from (case for each in value.values() for case in _found(each))
+        yield from (case for element in value.values() for case in _found(element))
     elif isinstance(value, list | tuple):
-        yield from (case for each in value for case in _found(each))
+        yield from (case for element in value for case in _found(element))
 
 
 def all_cases() -> list[Case]:
     """All cases in the tables of ``tests/model/layers``, without duplicates."""
     modules = [
-        importlib.import_module(f"tests.model.layers.{each.name}")
-        for each in pkgutil.iter_modules(tests.model.layers.__path__)
+        importlib.import_module(f"tests.model.layers.{module.name}")
+        for module in pkgutil.iter_modules(tests.model.layers.__path__)
     ]
     cases = [case for module in modules for value in vars(module).values() for case in _found(value)]
     return list({id(case): case for case in cases}.values())

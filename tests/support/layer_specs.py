@@ -120,12 +120,12 @@ class Kinds(Drawing):
 
     @adds(
         add_attention=lambda t: {
-            **{each: t(F, 1, 2, 3, 4) for each in ("query", "key", "value")},
+            **{name: t(F, 1, 2, 3, 4) for name in ("query", "key", "value")},
             "norm_op": trt.AttentionNormalizationOp.SOFTMAX,
             "causal": False,
         },
         add_attention_v2=lambda t: {
-            **{each: t(F, 1, 2, 3, 4) for each in ("query", "key", "value")},
+            **{name: t(F, 1, 2, 3, 4) for name in ("query", "key", "value")},
             "norm_op": trt.AttentionNormalizationOp.SOFTMAX,
             "causal_kind": trt.CausalMaskKind.NONE,
         },
@@ -163,7 +163,7 @@ class Kinds(Drawing):
 
     @adds(add_select=lambda t: {"condition": t(B, 2, 3), "then_input": t(F, 2, 3), "else_input": t(F, 2, 3)})
     def select(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
-        flag = self.pick(pool, lambda each: each.dtype is trt.bool and each.shape == tensor.shape)
+        flag = self.pick(pool, lambda other: other.dtype is trt.bool and other.shape == tensor.shape)
         other = self.other(pool, tensor)
         if flag is None:
             flag = self.combine(tensor, self.other(pool, tensor), Op.EQUAL)
@@ -322,7 +322,7 @@ class Kinds(Drawing):
             self.reshape(matrix, 1, tokens, width), choice, self.fixed(np.ones((1, tokens, 1), np.float32))
         )
         sides = [(2, width, 2), (2, width, 2), (2, 2, width)]
-        layer.set_gated_weights(*(self.constant(trt.float32, each, -1, 1) for each in sides), trt.MoEActType.NONE)
+        layer.set_gated_weights(*(self.constant(trt.float32, side, -1, 1) for side in sides), trt.MoEActType.NONE)
         return self.tame(layer.get_output(0))
 
     # ------------------------------------------------------------------ few bits

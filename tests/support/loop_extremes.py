@@ -178,7 +178,7 @@ def outcome(case: Numbers) -> str:
         "on the host": raised(lambda: on_the_host(network, inputs)),
         "reference": raised(lambda: trt.evaluate(network, inputs, max_trips=MAX_TRIPS)),
     }
-    text = ", ".join(f"{way}: {each}" for way, each in found.items())
+    text = ", ".join(f"{way}: {name}" for way, name in found.items())
     return text if len(set(found.values())) == 1 else f"{text} (unequal)"
 
 

@@ -24,14 +24,14 @@ def bytes_of(*shape, dtype=np.uint8, seed=0, most=None):
 
 def scalars(*numbers):
     """Float32 scalars."""
-    return [np.float32(each) for each in numbers]
+    return [np.float32(number) for number in numbers]
 
 
 def as_constants(made, given, names):
     """Turn inputs of a model into initializers."""
     for name in names:
         made.graph.initializer.append(numpy_helper.from_array(given.pop(name), name))
-    kept = [each for each in made.graph.input if each.name in given]
+    kept = [name for name in made.graph.input if name.name in given]
     del made.graph.input[:]
     made.graph.input.extend(kept)
 

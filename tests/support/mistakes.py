@@ -23,7 +23,7 @@ MESSAGES = Path(__file__).parents[1] / "data" / "messages.txt"
 def mistakes() -> Iterator[tuple[str, Callable[[], Any]]]:
     """The names of the mistakes and their functions, in the order of the files."""
     for module in MODULES:
-        yield from ((name, each) for name, each in vars(module).items() if is_mistake(module, each))
+        yield from ((name, attribute) for name, attribute in vars(module).items() if is_mistake(module, attribute))
 
 
 def is_mistake(module: ModuleType, found: Any) -> bool:
@@ -55,7 +55,7 @@ def code_of_line(file: str, line: re.Match[str]) -> str:
 
 def messages() -> str:
     """All mistakes with their messages."""
-    parts = [f"== {inspect.getdoc(each)}\n\n{message_of(each)}\n" for _, each in mistakes()]
+    parts = [f"== {inspect.getdoc(other)}\n\n{message_of(other)}\n" for _, other in mistakes()]
     return "\n".join(parts)
 
 

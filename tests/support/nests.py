@@ -35,7 +35,7 @@ class Maker:
     def all(self, tensors: list[ITensor]) -> trt.INetworkDefinition:
         """The network, with the tensors as rows of its output ``y``."""
         axes = constant(self.network, [0], np.int32)
-        rows = [self.network.add_unsqueeze(each, axes).get_output(0) for each in tensors]
+        rows = [self.network.add_unsqueeze(tensor, axes).get_output(0) for tensor in tensors]
         return mark(self.network, y=self.network.add_concatenation(rows).get_output(0))
 
 
@@ -44,11 +44,11 @@ def loops_from_inside(size: int) -> trt.INetworkDefinition:
     make = Maker()
     states = [make.state(make.x) for _ in range(size)]
     made = make.after(states[0].get_output(0))
-    for number, each in enumerate(states):
-        each.set_input(1, made)
-        made = last(each.loop, each.get_output(0))
+    for number, state in enumerate(states):
+        state.set_input(1, made)
+        made = last(state.loop, state.get_output(0))
         if number + 1 < size:
-            each.set_input(0, states[number + 1].get_output(0))
+            state.set_input(0, states[number + 1].get_output(0))
     return mark(make.network, y=made)
 
 
@@ -61,9 +61,9 @@ def loops_with_limits(size: int) -> trt.INetworkDefinition:
         states.append(counted(make.network, count).add_recurrence(now))
         now = states[-1].get_output(0)
         states[-1].loop.add_trip_limit(combine(make.network, now, make.one, Op.GREATER), trt.TripLimit.WHILE)
-    for each in reversed(states):
-        each.set_input(1, make.after(now))
-        now = last(each.loop, each.get_output(0))
+    for state in reversed(states):
+        state.set_input(1, make.after(now))
+        now = last(state.loop, state.get_output(0))
     return mark(make.network, y=now)
 
 
@@ -74,9 +74,9 @@ def last_values_of_inner_loops(size: int) -> trt.INetworkDefinition:
     for _ in range(size):
         states.append(make.state(states[-1].get_output(0) if states else make.x))
     made = make.after(states[-1].get_output(0))
-    for each in reversed(states):
-        each.set_input(1, made)
-        made = last(each.loop, made)
+    for state in reversed(states):
+        state.set_input(1, made)
+        made = last(state.loop, made)
     return mark(make.network, y=made)
 
 
@@ -97,8 +97,8 @@ def conditionals_with_inputs(size: int) -> trt.INetworkDefinition:
         choices.append(make.conditional())
         inside = choices[-1].add_input(inside).get_output(0)
     made = make.after(inside)
-    for each in reversed(choices):
-        made = each.add_output(made, make.after(make.x)).get_output(0)
+    for choice in reversed(choices):
+        made = choice.add_output(made, make.after(make.x)).get_output(0)
     return mark(make.network, y=made)
 
 
@@ -120,9 +120,9 @@ def loops_and_conditionals(size: int) -> trt.INetworkDefinition:
     for _ in range(size // 2):
         states.append(make.state(states[-1].get_output(0) if states else make.x))
     made = make.after(states[-1].get_output(0))
-    for each in reversed(states):
-        each.set_input(1, made)
-        made = make.conditional().add_output(last(each.loop, each.get_output(0)), make.one).get_output(0)
+    for state in reversed(states):
+        state.set_input(1, made)
+        made = make.conditional().add_output(last(state.loop, state.get_output(0)), make.one).get_output(0)
     return mark(make.network, y=made)
 
 
@@ -130,7 +130,7 @@ def loops_side_by_side(size: int) -> trt.INetworkDefinition:
     """y: a row for each of many loops."""
     make = Maker()
     loops = [counted(make.network, make.one) for _ in range(size)]
-    return make.all([last(each, counter(make.network, each)) for each in loops])
+    return make.all([last(loop, counter(make.network, loop)) for loop in loops])
 
 
 def loops_in_a_row(size: int) -> trt.INetworkDefinition:
@@ -149,9 +149,9 @@ def states(size: int) -> trt.INetworkDefinition:
     make = Maker()
     loop = counted(make.network, make.one)
     made = [loop.add_recurrence(make.x) for _ in range(size)]
-    for number, each in enumerate(made):
-        each.set_input(1, make.after(made[number - 1].get_output(0)))
-    return make.all([last(loop, each.get_output(0)) for each in made])
+    for number, recurrence in enumerate(made):
+        recurrence.set_input(1, make.after(made[number - 1].get_output(0)))
+    return make.all([last(loop, recurrence.get_output(0)) for recurrence in made])
 
 
 def shift_register(size: int) -> trt.INetworkDefinition:
@@ -159,8 +159,8 @@ def shift_register(size: int) -> trt.INetworkDefinition:
     make = Maker()
     loop = counted(make.network, make.one)
     made = [loop.add_recurrence(make.x) for _ in range(size)]
-    for number, each in enumerate(made):
-        each.set_input(1, made[number - 1].get_output(0) if number else make.after(make.x))
+    for number, recurrence in enumerate(made):
+        recurrence.set_input(1, made[number - 1].get_output(0) if number else make.after(make.x))
     return mark(make.network, y=last(loop, made[-1].get_output(0)))
 
 
@@ -203,4 +203,4 @@ FAMILIES: dict[str, Callable[[int], trt.INetworkDefinition]] = NESTS | {
 
 def inputs_of(network: trt.INetworkDefinition) -> dict[str, np.ndarray]:
     """5 for each input, or True."""
-    return {each.name: np.full(each.shape, 5, each.type.dtype) for each in network.inputs}
+    return {tensor.name: np.full(tensor.shape, 5, tensor.type.dtype) for tensor in network.inputs}

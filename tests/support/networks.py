@@ -111,7 +111,7 @@ def lstm(batch: int = -1, steps: int = -1) -> trt.INetworkDefinition:
     now = loop.add_iterator(x, 1).get_output(0)
     h, c = loop.add_recurrence(h0), loop.add_recurrence(c0)
     sigmoid, tanh = trt.ActivationType.SIGMOID, trt.ActivationType.TANH
-    gates = [_gate(network, now, h.get_output(0), each) for each in (sigmoid, sigmoid, tanh, sigmoid)]
+    gates = [_gate(network, now, h.get_output(0), number) for number in (sigmoid, sigmoid, tanh, sigmoid)]
     kept = combine(network, gates[0], c.get_output(0), Op.PROD)
     c.set_input(1, combine(network, kept, combine(network, gates[1], gates[2], Op.PROD)))
     squashed = network.add_activation(c.get_input(1), tanh).get_output(0)
@@ -123,8 +123,8 @@ def lstm(batch: int = -1, steps: int = -1) -> trt.INetworkDefinition:
 def _gate(network: trt.INetworkDefinition, x: ITensor, h: ITensor, type: trt.ActivationType) -> ITensor:
     none = trt.MatrixOperation.NONE
     products = [
-        network.add_matrix_multiply(each, none, constant(network, np.ones((rows, 5), np.float32)), none).get_output(0)
-        for each, rows in ((x, 7), (h, 5))
+        network.add_matrix_multiply(tensor, none, constant(network, np.ones((rows, 5), np.float32)), none).get_output(0)
+        for tensor, rows in ((x, 7), (h, 5))
     ]
     return network.add_activation(combine(network, *products), type).get_output(0)
 
@@ -282,9 +282,9 @@ def deep(loops: int, trips: int = 2) -> trt.INetworkDefinition:
         states.append(counted(network, trips).add_recurrence(state))
         state = states[-1].get_output(0)
     made = combine(network, state, 1)
-    for each in reversed(states):
-        each.set_input(1, made)
-        made = last(each.loop, each.get_output(0))
+    for layer in reversed(states):
+        layer.set_input(1, made)
+        made = last(layer.loop, layer.get_output(0))
     return mark(network, y=made)
 
 

@@ -85,4 +85,6 @@ def mean(dtype: trt.DataType, a: Bounds, length: int) -> Bounds:
 
 def either(*bounds: Bounds) -> Bounds:
     """Of numbers that are one or the other."""
-    return Bounds(*(max(each) for each in zip(*bounds, strict=True)))._replace(unit=min(each.unit for each in bounds))
+    return Bounds(*(max(entry) for entry in zip(*bounds, strict=True)))._replace(
+        unit=min(bound.unit for bound in bounds)
+    )

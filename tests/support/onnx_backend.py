@@ -14,18 +14,18 @@ class Prepared(BackendRep):
 
     def __init__(self, model, by_reference=False):
         network = netloop.onnx.load(model)
-        self.names = [each.name for each in network.inputs]
+        self.names = [tensor.name for tensor in network.inputs]
         self.engine = partial(netloop.evaluate, network) if by_reference else netloop.compile(network)
 
     def run(self, inputs, **options):
-        outputs = self.engine({name: _array(each) for name, each in zip(self.names, inputs, strict=True)})
-        return [_array(each) for each in outputs.values()]
+        outputs = self.engine({name: _array(tensor) for name, tensor in zip(self.names, inputs, strict=True)})
+        return [_array(array) for array in outputs.values()]
 
 
 def _array(value):
     """A value in numpy; sequences stay lists, and absent values None."""
     if isinstance(value, list):
-        return [np.asarray(each) for each in value]
+        return [np.asarray(element) for element in value]
     return None if value is None else np.asarray(value)
 
 

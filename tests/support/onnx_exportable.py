@@ -18,11 +18,11 @@ SINGLE = [trt.float32, trt.float16, trt.bfloat16]
 class Exportable(Grower):
     """Grows networks that can be saved as ONNX, and that onnxruntime has kernels for."""
 
-    dtypes = [each for each in DTYPES if each not in NOT_CARRIED]
+    dtypes = [dtype for dtype in DTYPES if dtype not in NOT_CARRIED]
     divided = [trt.float32, trt.float64, trt.int32, trt.int64]
     arithmetic = [*NUMBERS, trt.int8]
     share_on_host = 1
-    recipes = [each for each in RECIPES if each.__name__ not in NOT_SAVED]
+    recipes = [recipe for recipe in RECIPES if recipe.__name__ not in NOT_SAVED]
 
     def fold(self, tensor: ITensor, least: int, most: int) -> ITensor:
         """Clipped, as onnxruntime lacks remainders of some types."""
@@ -42,4 +42,4 @@ NOT_LOADED = {
 class Loadable(Exportable):
     """Grows networks that can be saved as ONNX and loaded again."""
 
-    recipes = [each for each in Exportable.recipes if each.__name__ not in NOT_LOADED]
+    recipes = [recipe for recipe in Exportable.recipes if recipe.__name__ not in NOT_LOADED]

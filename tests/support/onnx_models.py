@@ -25,28 +25,28 @@ def engine_of(text):
 
 def of_node(op, *arrays, outputs=1, opset=21, domain="", open_lengths=False, **attributes):
     """A model of one node, and its inputs: a name and an array for each input that is not None."""
-    given = {f"x{index}": np.asarray(each) for index, each in enumerate(arrays) if each is not None}
+    given = {f"x{index}": np.asarray(array) for index, array in enumerate(arrays) if array is not None}
     names = [f"x{index}" if f"x{index}" in given else "" for index in range(len(arrays))]
     results = [f"y{index}" for index in range(outputs)]
     inputs = [
         helper.make_tensor_value_info(
             name,
-            helper.np_dtype_to_tensor_dtype(each.dtype),
-            [None] * each.ndim if open_lengths and each.ndim > 1 else each.shape,
+            helper.np_dtype_to_tensor_dtype(array.dtype),
+            [None] * array.ndim if open_lengths and array.ndim > 1 else array.shape,
         )
-        for name, each in given.items()
+        for name, array in given.items()
     ]
-    untyped = [onnx.ValueInfoProto(name=each) for each in results]
+    untyped = [onnx.ValueInfoProto(name=result) for result in results]
     graph = helper.make_graph([helper.make_node(op, names, results, domain=domain, **attributes)], op, inputs, untyped)
     domains = {"": 21, domain: opset} if domain else {"": opset}
     return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid(*each) for each in domains.items()], ir_version=10
+        graph, opset_imports=[helper.make_opsetid(*entry) for entry in domains.items()], ir_version=10
     ), given
 
 
 def runs(made, given):
     """The outputs of netloop."""
-    return [np.asarray(each) for each in netloop.compile(netloop.onnx.load(made))(given).values()]
+    return [np.asarray(value) for value in netloop.compile(netloop.onnx.load(made))(given).values()]
 
 
 def session_gives(made, inputs):
@@ -54,8 +54,8 @@ def session_gives(made, inputs):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_outputs()]
-    feeds = {name: each if isinstance(each, list | None) else np.asarray(each) for name, each in inputs.items()}
+    names = [output.name for output in session.get_outputs()]
+    feeds = {name: tensor if isinstance(tensor, list | None) else np.asarray(tensor) for name, tensor in inputs.items()}
     return dict(zip(names, session.run(None, feeds), strict=True))
 
 

@@ -41,7 +41,7 @@ def export(network: trt.INetworkDefinition, **options: Any) -> ModelProto:
 
 def run(model: ModelProto, inputs: dict[str, Any], optimized: bool = True) -> dict[str, np.ndarray]:
     """The outputs of a model in onnxruntime, with or without its optimizer."""
-    wanted = {each.name: each.type.tensor_type.elem_type for each in model.graph.output}
+    wanted = {info.name: info.type.tensor_type.elem_type for info in model.graph.output}
     with_floats = _with_floats_outside(model)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -49,13 +49,13 @@ def run(model: ModelProto, inputs: dict[str, Any], optimized: bool = True) -> di
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(with_floats.SerializeToString(), options, ["CPUExecutionProvider"])
-    types = {each.name: each.type.tensor_type.elem_type for each in model.graph.input}
+    types = {info.name: info.type.tensor_type.elem_type for info in model.graph.input}
     feeds = {
         name: np.asarray(value, np.float32) if types[name] in NOT_IN_NUMPY else _plain(value)
         for name, value in inputs.items()
     }
-    names = [each.name for each in with_floats.graph.output]
-    found = dict(zip([each.name for each in model.graph.output], session.run(names, feeds), strict=True))
+    names = [info.name for info in with_floats.graph.output]
+    found = dict(zip([info.name for info in model.graph.output], session.run(names, feeds), strict=True))
     return {
         name: np.asarray(array).astype(NOT_FROM_NUMPY[wanted[name]]) if wanted[name] in NOT_FROM_NUMPY else array
         for name, array in found.items()
@@ -71,7 +71,7 @@ def _plain(value: Any) -> Any:
 
 def run_by_reference(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
     """The outputs of a model by the slow runtime of the onnx package, which has types that onnxruntime lacks."""
-    names = [each.name for each in model.graph.output]
+    names = [info.name for info in model.graph.output]
     return dict(zip(names, ReferenceEvaluator(model).run(names, inputs), strict=True))
 
 
@@ -80,21 +80,21 @@ def _with_floats_outside(model: ModelProto) -> ModelProto:
     made = ModelProto()
     made.CopyFrom(model)
     renamed = {}
-    for each in made.graph.input:
-        kind = each.type.tensor_type
+    for info in made.graph.input:
+        kind = info.type.tensor_type
         if kind.elem_type in NOT_IN_NUMPY:
-            renamed[each.name] = f"{each.name} in its type"
-            node = helper.make_node("Cast", [each.name], [renamed[each.name]], to=kind.elem_type)
+            renamed[info.name] = f"{info.name} in its type"
+            node = helper.make_node("Cast", [info.name], [renamed[info.name]], to=kind.elem_type)
             made.graph.node.insert(0, node)
             kind.elem_type = TensorProto.FLOAT
     casts = len(renamed)
     _rename(made.graph, renamed, casts)
-    for each in made.graph.output:
-        kind = each.type.tensor_type
+    for info in made.graph.output:
+        kind = info.type.tensor_type
         if kind.elem_type in NOT_IN_NUMPY:
-            source = renamed.get(each.name, each.name)
-            each.name += " in float32"
-            made.graph.node.append(helper.make_node("Cast", [source], [each.name], to=TensorProto.FLOAT))
+            source = renamed.get(info.name, info.name)
+            info.name += " in float32"
+            made.graph.node.append(helper.make_node("Cast", [source], [info.name], to=TensorProto.FLOAT))
             kind.elem_type = TensorProto.FLOAT
     return made
 

@@ -20,8 +20,8 @@ NOT_SAVED = {
 class Expressible(Exportable):
     """Grows networks that can be exported to OpenVINO."""
 
-    dtypes = [each for each in Exportable.dtypes if each not in NOT_IN_OPENVINO | NOT_IN_PLUGIN]
-    recipes = [each for each in Exportable.recipes if each.__name__ not in NOT_SAVED]
+    dtypes = [dtype for dtype in Exportable.dtypes if dtype not in NOT_IN_OPENVINO | NOT_IN_PLUGIN]
+    recipes = [recipe for recipe in Exportable.recipes if recipe.__name__ not in NOT_SAVED]
 
 
 def grown(seed: int) -> Grown:

@@ -64,7 +64,7 @@ def layers() -> list[Case]:
     """A layer for each operator, version, number of inputs, and set of attributes."""
     lists = [test_operators.ELEMENTS, test_operators.SHAPES, test_operators.PLACES, test_operators.AXES]
     known = [*chain(*lists), *test_networks.CASES, *test_recurrent.CELLS, *test_recurrent.SEQUENCES, *_random()]
-    return list({(each.op, each.opset, len(each.inputs), *each.attributes): each for each in known}.values())
+    return list({(case_.op, case_.opset, len(case_.inputs), *case_.attributes): case_ for case_ in known}.values())
 
 
 @cache
@@ -109,19 +109,19 @@ def changes(step: int = 1) -> Iterator[Change]:
             yield from _of_element(number, place, element, weights)
         for name, value in given.items():
             if value.dtype in INTEGERS:
-                yield from (Change(number, "input", name, "", each) for each in _arrays(value))
+                yield from (Change(number, "input", name, "", array) for array in _arrays(value))
 
 
 def _of_element(number: int, place: int, element: Element, weights: bytes) -> Iterator[Change]:
     if element.tag == "layer" and element.get("type") == "Const":
         known = _array(element, weights)
         if known is not None:
-            yield from (Change(number, "constant", place, "", each) for each in [*_arrays(known), *_lengths(known)])
+            yield from (Change(number, "constant", place, "", array) for array in [*_arrays(known), *_lengths(known)])
     elif element.tag in ("input", "output") and "axis" in element.attrib:
-        yield from (Change(number, "attribute", place, name, each) for name in element.attrib for each in TEXTS)
+        yield from (Change(number, "attribute", place, name, text) for name in element.attrib for text in TEXTS)
     elif element.tag == "layer" and element.get("type") not in SOURCES_OF_DATA:
         for name, known in _data(element).attrib.items():
-            yield from (Change(number, "attribute", place, name, each) for each in _texts(known))
+            yield from (Change(number, "attribute", place, name, text) for text in _texts(known))
 
 
 def _data(layer: Element) -> Element:
@@ -133,7 +133,7 @@ def _texts(known: str) -> list[str]:
     if "," not in known:
         return [*TEXTS, "1,1"]
     parts = tuple(known.split(","))
-    return [*(",".join(each) for one in TEXTS for each in spread(one, parts)), *LISTS]
+    return [*(",".join(entry) for one in TEXTS for entry in spread(one, parts)), *LISTS]
 
 
 def _array(layer: Element, weights: bytes) -> np.ndarray | None:
@@ -142,15 +142,15 @@ def _array(layer: Element, weights: bytes) -> np.ndarray | None:
     dtype = {"i32": np.int32, "i64": np.int64}.get(data.get("element_type", ""))
     if dtype is None:
         return None
-    start, shape = int(data.get("offset", "0")), [int(each) for each in data.get("shape", "").split(",") if each]
+    start, shape = int(data.get("offset", "0")), [int(word) for word in data.get("shape", "").split(",") if word]
     return np.frombuffer(weights, dtype, int(np.prod(shape)), start).reshape(shape)
 
 
 def _arrays(known: np.ndarray) -> Iterator[np.ndarray]:
     """Arrays of the same shape, with an extreme number everywhere, first, and last."""
     for one in numbers_of(known.dtype):
-        for each in spread(one, tuple(known.ravel().tolist())):
-            yield np.array(each, known.dtype).reshape(known.shape)
+        for entry in spread(one, tuple(known.ravel().tolist())):
+            yield np.array(entry, known.dtype).reshape(known.shape)
 
 
 def _lengths(known: np.ndarray) -> list[np.ndarray]:
@@ -178,8 +178,8 @@ def _set_constant(layer: Element, value: np.ndarray, offset: int) -> None:
     shape = ", ".join(map(str, value.shape))
     _data(layer).attrib.update(offset=str(offset), size=str(value.nbytes), shape=shape)
     port = next(layer.iter("port"))
-    for each in list(port.iter("dim")):
-        port.remove(each)
+    for element in list(port.iter("dim")):
+        port.remove(element)
     for length in value.shape:
         ElementTree.SubElement(port, "dim").text = str(length)
 
@@ -196,7 +196,7 @@ def outcome(change: Change) -> str:
     network = trt.openvino.load(text, weights)
     if not is_valid(network):
         return "refused"
-    given = {each.name: given[each.name] for each in network.inputs}
+    given = {tensor.name: given[tensor.name] for tensor in network.inputs}
     return f"compiled: {raised(lambda: trt.compile(network)(given))}, " + (
         f"reference: {raised(lambda: trt.evaluate(network, given))}"
     )

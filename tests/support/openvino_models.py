@@ -39,7 +39,7 @@ def check(network, inputs, *expected, strategy=None):
             assert (made.dtype, made.shape) == (wanted.dtype, wanted.shape)
             np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-6)
     if strategy is not None:
-        assert [each.name for each in engine.loop_strategies.values()] == [strategy]
+        assert [strategy.name for strategy in engine.loop_strategies.values()] == [strategy]
     return engine
 
 
@@ -116,8 +116,8 @@ class Loop:
             self.node.set_body(body)
         for wire in self._inputs:
             wire(after)
-        made = [self.node.get_iter_value(each.output(0), -1) for each in ends]
-        return made + [_joined(self.node, each.output(0), *how) for each, *how in joined]
+        made = [self.node.get_iter_value(end.output(0), -1) for end in ends]
+        return made + [_joined(self.node, value.output(0), *how) for value, *how in joined]
 
 
 def _joined(node, value, axis, stride=1, part=1):
@@ -135,4 +135,4 @@ def _out(node):
 
 def network_of(outputs, inputs):
     """The network of the model with these outputs and inputs."""
-    return load(ov.Model([ops.result(each) for each in outputs], inputs))
+    return load(ov.Model([ops.result(tensor) for tensor in outputs], inputs))

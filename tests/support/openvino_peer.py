@@ -48,25 +48,25 @@ class Case:
     def model(self, open=False):
         """The layer as a model, with dynamic or fixed dims."""
         parameters, nodes = [], []
-        for each in self.inputs:
-            if isinstance(each, Fixed):
-                nodes.append(ov.opset16.constant(each.value))
+        for tensor in self.inputs:
+            if isinstance(tensor, Fixed):
+                nodes.append(ov.opset16.constant(tensor.value))
                 continue
-            shape = [-1] * each.ndim if open else list(each.shape)
-            parameters.append(ov.opset16.parameter(shape, ov.Type(each.dtype), name=f"x{len(parameters)}"))
+            shape = [-1] * tensor.ndim if open else list(tensor.shape)
+            parameters.append(ov.opset16.parameter(shape, ov.Type(tensor.dtype), name=f"x{len(parameters)}"))
             nodes.append(parameters[-1])
-        made = factory(self.opset).create(self.op, [each.output(0) for each in nodes], self.attributes)
-        return ov.Model([ov.opset16.result(each) for each in made.outputs()], parameters, "layer")
+        made = factory(self.opset).create(self.op, [node.output(0) for node in nodes], self.attributes)
+        return ov.Model([ov.opset16.result(tensor) for tensor in made.outputs()], parameters, "layer")
 
     @property
     def given(self):
         """The inputs of a call."""
-        free = [each for each in self.inputs if not isinstance(each, Fixed)]
-        return {f"x{number}": each for number, each in enumerate(free)}
+        free = [tensor for tensor in self.inputs if not isinstance(tensor, Fixed)]
+        return {f"x{number}": value for number, value in enumerate(free)}
 
 
 def case(op, *inputs, opset=16, expected=None, open=True, tolerance=2e-5, **attributes):
-    inputs = tuple(each if isinstance(each, Fixed) else np.asarray(each) for each in inputs)
+    inputs = tuple(tensor if isinstance(tensor, Fixed) else np.asarray(tensor) for tensor in inputs)
     return Case(op, inputs, opset, attributes, expected, open, tolerance)
 
 

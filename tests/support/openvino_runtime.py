@@ -50,15 +50,15 @@ def run_calls(model: tuple[bytes, bytes], calls: Sequence[dict[str, Any]]) -> It
     They are asynchronous calls, because synchronous ones ignore errors.
     """
     read = CORE.read_model(*model)
-    given, wanted = ([each.any_name for each in side] for side in (read.inputs, read.outputs))
+    given, wanted = ([value.any_name for value in side] for side in (read.inputs, read.outputs))
     compiled = CORE.compile_model(read, "CPU", EXACT)
     request = compiled.create_infer_request()
     for inputs in calls:
-        for name, each in zip(given, compiled.inputs, strict=True):
-            request.set_tensor(each, _tensor(np.asarray(inputs[name])))
+        for name, tensor in zip(given, compiled.inputs, strict=True):
+            request.set_tensor(tensor, _tensor(np.asarray(inputs[name])))
         request.start_async()
         request.wait()
-        yield {name: _array(request.get_tensor(each)) for name, each in zip(wanted, compiled.outputs, strict=True)}
+        yield {name: _array(request.get_tensor(tensor)) for name, tensor in zip(wanted, compiled.outputs, strict=True)}
 
 
 def export(network: trt.INetworkDefinition, **options: Any) -> tuple[bytes, bytes]:

@@ -10,7 +10,7 @@ from netloop.compiler.passes import PASSES, Improved, LoweringPass, improve
 from netloop.model.check import require_valid
 from netloop.model.nest import live_layers
 
-REWRITES = [name for name, each in PASSES.items() if not isinstance(each, LoweringPass)]
+REWRITES = [name for name, pass_ in PASSES.items() if not isinstance(pass_, LoweringPass)]
 
 LOWEST: dict[str, object] = {
     "netloop.compiler.lower.loop.fission.SMALLEST_PRODUCT": 1,
@@ -36,7 +36,7 @@ def improved(network: trt.INetworkDefinition, passes: Collection[str]) -> Improv
 
 def inputs_of(network: trt.INetworkDefinition) -> dict[str, np.ndarray]:
     random = np.random.default_rng(1)
-    made = {each.name: random.standard_normal(each.shape).astype(np.float32) for each in network.inputs}
+    made = {tensor.name: random.standard_normal(tensor.shape).astype(np.float32) for tensor in network.inputs}
     return {
         name: random.integers(0, 6, array.shape, np.int32) if name == "tokens" else array
         for name, array in made.items()
@@ -50,11 +50,12 @@ def assert_close(got: Mapping[str, Any], wanted: Mapping[str, np.ndarray]) -> No
 
 def count(network: trt.INetworkDefinition, kind: type[trt.ILayer]) -> int:
     """The number of live layers of a kind."""
-    return sum(isinstance(each, kind) for each in live_layers(network))
+    return sum(isinstance(layer, kind) for layer in live_layers(network))
 
 
 def wiring(network: trt.INetworkDefinition) -> list[tuple[object, ...]]:
     """The live layers, with the tensors that they read and their attributes."""
     return [
-        (each, *each.inputs, *(repr(getattr(each, name)) for name in each.ATTRIBUTES)) for each in live_layers(network)
+        (layer, *layer.inputs, *(repr(getattr(layer, name)) for name in layer.ATTRIBUTES))
+        for layer in live_layers(network)
     ]

@@ -45,7 +45,7 @@ def put_together(document: Any, files: list[bytes], **manifest: Any) -> bytes:
     """The plan of a document, JSON or what is to be JSON, with fields of the manifest changed."""
     network = document if isinstance(document, bytes) else to_json(document)
     contents = [network, *files]
-    members = [container.Member(container.member_name(number), [each]) for number, each in enumerate(contents, 1)]
+    members = [container.Member(container.member_name(number), [content]) for number, content in enumerate(contents, 1)]
     told = {**json.loads(container.manifest(members)), **manifest}
     return zipped([container.Member("manifest.json", [to_json(told)]), *members])
 
@@ -98,7 +98,7 @@ def changed(document: Any, chance: random.Random) -> Any:
         holder.pop(key)
     elif act < 7:
         alike = [other[at] for other, at in places if type(other[at]) is type(holder[key])]
-        alike += [each for each in LEAVES if type(each) is type(holder[key])]
+        alike += [flag for flag in LEAVES if type(flag) is type(holder[key])]
         holder[key] = json.loads(json.dumps(chance.choice(alike)))
     else:
         holder[key] = chance.choice(LEAVES)

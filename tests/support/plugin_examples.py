@@ -23,7 +23,7 @@ def backwards(x):
 
 def array_at(address: int, desc: trt.PluginTensorDesc) -> np.ndarray:
     """The tensor at an address."""
-    dtype, shape = np.dtype(trt.nptype(desc.type)), tuple(max(each, 0) for each in desc.dims)
+    dtype, shape = np.dtype(trt.nptype(desc.type)), tuple(max(length, 0) for length in desc.dims)
     memory = (ctypes.c_char * (int(np.prod(shape)) * dtype.itemsize)).from_address(address)
     return np.frombuffer(memory, dtype).reshape(shape)
 
@@ -59,7 +59,7 @@ class Plugin(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPl
         return in_out[pos].desc.format == trt.TensorFormat.LINEAR
 
     def configure_plugin(self, inp, out):
-        self.calls.append(f"configure {[each.desc.dims for each in inp]} {[each.max for each in out]}")
+        self.calls.append(f"configure {[desc.desc.dims for desc in inp]} {[desc.max for desc in out]}")
 
     def attach_to_context(self, resource_context):
         self.calls.append("attach")
@@ -69,15 +69,15 @@ class Plugin(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPl
         self.calls.append(f"tactic {tactic}")
 
     def on_shape_change(self, inp, out):
-        self.calls.append(f"shapes {[each.dims for each in inp]} {[each.dims for each in out]}")
+        self.calls.append(f"shapes {[desc.dims for desc in inp]} {[desc.dims for desc in out]}")
 
     def get_fields_to_serialize(self):
         return trt.PluginFieldCollection()
 
     def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
         self.calls.append("enqueue")
-        arrays = [array_at(*each) for each in zip(inputs, input_desc, strict=True)]
-        self.compute(*arrays, *(array_at(*each) for each in zip(outputs, output_desc, strict=True)))
+        arrays = [array_at(*entry) for entry in zip(inputs, input_desc, strict=True)]
+        self.compute(*arrays, *(array_at(*entry) for entry in zip(outputs, output_desc, strict=True)))
 
     def compute(self, x, y):
         y[...] = 2 * x

@@ -66,7 +66,7 @@ def random_network(seed: int, is_risky: bool | None = None, sizes: tuple[int, in
         deal(grower, seed)
         grown = grower.grow()
         grown.settings = settings(chance, KINDS if sizes[0] else KINDS[:-1])
-        if not is_risky or not any(each.code == "NL211" for each in trt.check(grown.network)):
+        if not is_risky or not any(finding.code == "NL211" for finding in trt.check(grown.network)):
             return grown
 
 
@@ -74,7 +74,7 @@ def deal(grower: Grower, seed: int) -> None:
     """Decide which recipes, cells and failures a grower takes first."""
     grower.recipes, turn = EVERY, seed // 4
     if not grower.depth:
-        grower.deck = [each for each in in_turn(ORDER, DRAWN, turn) if grower.is_on_host or each not in HOST]
+        grower.deck = [other for other in in_turn(ORDER, DRAWN, turn) if grower.is_on_host or other not in HOST]
         grower.turn = DRAWN * turn // len(ORDER)
     grower.deck += grower.chance.sample(HOST, 3) if grower.is_on_host else []
     grower.failures = in_turn(FAILING, FAILED, turn)
@@ -152,7 +152,7 @@ def is_interruptible(grown: Grown) -> bool:
 
 
 def validated(grown: Grown) -> None:
-    errors = [str(each) for each in trt.check(grown.network) if each.severity is trt.Severity.ERROR]
+    errors = [str(finding) for finding in trt.check(grown.network) if finding.severity is trt.Severity.ERROR]
     assert not errors, "\n".join(errors)
 
 

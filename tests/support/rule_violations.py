@@ -62,10 +62,10 @@ class Wrecker:
         self.network = grow.network
         self.scopes = Scopes(self.network)
         entered = inside_conditionals(self.network)
-        self.live = [each for each in live_layers(self.network) if each not in entered]
+        self.live = [layer for layer in live_layers(self.network) if layer not in entered]
         self.tensors = [tensor for layer in self.live for tensor in layer.outputs]
-        plain = [each for each in self.tensors if not isinstance(each.type, SequenceType | OptionalType)]
-        self.plain = [each for each in plain if not each.type.is_string]
+        plain = [tensor for tensor in self.tensors if not isinstance(tensor.type, SequenceType | OptionalType)]
+        self.plain = [tensor for tensor in plain if not tensor.type.is_string]
 
     def one_of(self, things: Iterable[Any]) -> Any:
         """One of some things by chance; None if there are none."""
@@ -73,16 +73,16 @@ class Wrecker:
         return self.grow.choose(*found) if found else None
 
     def live_layer(self, kind: type[ILayer], wanted: Callable[[Any], bool] = lambda layer: True) -> Any:
-        return self.one_of(each for each in self.live if isinstance(each, kind) and wanted(each))
+        return self.one_of(layer for layer in self.live if isinstance(layer, kind) and wanted(layer))
 
     def live_loop(self, wanted: Callable[[trt.ILoop], bool] = lambda loop: True) -> trt.ILoop | None:
-        found = dict.fromkeys(each.loop for each in self.live if isinstance(each, ILoopBoundaryLayer))
-        return self.one_of(each for each in found if wanted(each))
+        found = dict.fromkeys(layer.loop for layer in self.live if isinstance(layer, ILoopBoundaryLayer))
+        return self.one_of(loop for loop in found if wanted(loop))
 
     def inside(self, loop: trt.ILoop | None = None) -> ITensor | None:
         """A tensor that varies in a loop, and in none inside of it."""
-        chains = ((each, self.scopes.chain_of(each)) for each in self.tensors)
-        return self.one_of(each for each, chain in chains if chain and loop in (None, chain[-1]))
+        chains = ((tensor, self.scopes.chain_of(tensor)) for tensor in self.tensors)
+        return self.one_of(tensor for tensor, chain in chains if chain and loop in (None, chain[-1]))
 
     def fixed(self, number: Any) -> ITensor:
         return self.grow.fixed(number)
@@ -119,7 +119,7 @@ def is_static(tensor: ITensor) -> bool:
 
 def inside_conditionals(network: trt.INetworkDefinition) -> set[ILayer]:
     """The layers that depend on an input of a conditional, and all of the loops and conditionals that do."""
-    stack = [each for each in network.layers if isinstance(each, trt.IIfConditionalInputLayer)]
+    stack = [layer for layer in network.layers if isinstance(layer, trt.IIfConditionalInputLayer)]
     found: set[ILayer] = set()
     while stack:
         layer = stack.pop()
@@ -137,7 +137,7 @@ def inside_conditionals(network: trt.INetworkDefinition) -> set[ILayer]:
 @breaks("NL101")
 def take_away_an_input(w: Wrecker) -> Any:
     """As a file can; no call does."""
-    layer = w.live_layer(ILayer, lambda each: each.inputs and each.REQUIRED_INPUTS)
+    layer = w.live_layer(ILayer, lambda layer: layer.inputs and layer.REQUIRED_INPUTS)
     if layer is not None:
         layer._rewire(w.grow.between(0, layer.REQUIRED_INPUTS - 1), None)
     return layer
@@ -145,22 +145,22 @@ def take_away_an_input(w: Wrecker) -> Any:
 
 @breaks("NL102")
 def lead_around_without_a_recurrence(w: Wrecker) -> Any:
-    first = w.live_layer(Operation, lambda each: each.inputs)
+    first = w.live_layer(Operation, lambda value: value.inputs)
     if first is None:
         return None
     after, scope = [first], w.scopes.of(first.outputs[0])
     for layer in after:
         users = [user for tensor in layer.outputs for user, _ in tensor.uses if user in w.live and user.outputs]
-        users = [each for each in users if isinstance(each, Operation) and w.scopes.of(each.outputs[0]) == scope]
-        after += [each for each in users if each not in after]
-    first.set_input(w.grow.between(0, len(first.inputs) - 1), w.one_of(each.outputs[0] for each in after))
+        users = [user for user in users if isinstance(user, Operation) and w.scopes.of(user.outputs[0]) == scope]
+        after += [user for user in users if user not in after]
+    first.set_input(w.grow.between(0, len(first.inputs) - 1), w.one_of(layer.outputs[0] for layer in after))
     return ...
 
 
 @breaks("NL103", REFUSED_BY_CALLS)
 def use_a_tensor_of_another_network(w: Wrecker) -> Any:
     foreign = trt.INetworkDefinition().add_input("x", trt.float32, (2,))
-    layer = w.live_layer(ILayer, lambda each: each.inputs)
+    layer = w.live_layer(ILayer, lambda value: value.inputs)
     w.grow.choose(
         lambda: w.network.add_identity(foreign),
         lambda: w.network.mark_output(foreign),
@@ -183,7 +183,7 @@ def mark_no_output(w: Wrecker) -> Any:
 @breaks("NL106")
 def give_a_name_twice(w: Wrecker) -> Any:
     output = w.one_of(w.network.outputs)
-    others = [each for each in [*w.network.inputs, *w.network.outputs] if each is not output]
+    others = [tensor for tensor in [*w.network.inputs, *w.network.outputs] if tensor is not output]
     output.name = w.one_of(others).name
     return ...
 
@@ -229,9 +229,9 @@ def add_a_recurrence_without_a_next_value(w: Wrecker) -> Any:
 def let_out_the_last_value_of_no_recurrence(w: Wrecker) -> Any:
     loop = w.live_loop()
     tensor = loop and w.one_of(
-        each
-        for each in w.tensors
-        if loop in w.scopes.chain_of(each)[-1:] and not isinstance(each.producer, trt.IRecurrenceLayer)
+        tensor
+        for tensor in w.tensors
+        if loop in w.scopes.chain_of(tensor)[-1:] and not isinstance(tensor.producer, trt.IRecurrenceLayer)
     )
     return tensor and loop.add_loop_output(tensor, LAST)
 
@@ -242,7 +242,7 @@ def change_the_type_of_a_state(w: Wrecker) -> Any:
     if layer is None:
         return None
     state = layer.get_output(0)
-    longer = w.grow.constant(state.dtype, (*(max(0, each) for each in state.shape), 2))
+    longer = w.grow.constant(state.dtype, (*(max(0, length) for length in state.shape), 2))
     other = trt.int32 if state.dtype is not trt.int32 else trt.float32
     layer.set_input(1, w.grow.choose(longer, w.grow.constant(other, ())))
     return layer
@@ -251,7 +251,7 @@ def change_the_type_of_a_state(w: Wrecker) -> Any:
 @breaks("NL207")
 def count_to_what_comes_out(w: Wrecker) -> Any:
     output = w.live_layer(
-        trt.ILoopOutputLayer, lambda each: is_static(each.get_output(0)) and each.loop.limit(COUNT) is not None
+        trt.ILoopOutputLayer, lambda layer: is_static(layer.get_output(0)) and layer.loop.limit(COUNT) is not None
     )
     if output is None:
         return None
@@ -306,14 +306,14 @@ def mix_two_loops(w: Wrecker) -> Any:
 
 @breaks("NL212")
 def go_backwards_without_a_count(w: Wrecker) -> Any:
-    loop = w.live_loop(lambda each: each.limit(COUNT) is None)
+    loop = w.live_loop(lambda loop: loop.limit(COUNT) is None)
     return loop and loop.add_iterator(w.grow.constant(trt.float32, (ROOM,)), 0, True)
 
 
 @breaks("NL213")
 def decide_by_an_iterator(w: Wrecker) -> Any:
-    known = {each.at for each in trt.check(w.network) if each.code == "NL213"}
-    limit = w.live_layer(trt.ITripLimitLayer, lambda each: each.kind is WHILE and each not in known)
+    known = {finding.at for finding in trt.check(w.network) if finding.code == "NL213"}
+    limit = w.live_layer(trt.ITripLimitLayer, lambda value: value.kind is WHILE and value not in known)
     if limit is None:
         return None
     flag = limit.loop.add_iterator(w.grow.constant(trt.bool, (ROOM,))).get_output(0)
@@ -336,7 +336,7 @@ def stack_what_is_outside(w: Wrecker) -> Any:
 
 @breaks("NL215")
 def leave_too_little_room_for_what_nothing_needs(w: Wrecker) -> Any:
-    loop = w.live_loop(lambda each: w.trips(each) > 0 and not w.around(each))
+    loop = w.live_loop(lambda loop: w.trips(loop) > 0 and not w.around(loop))
     if loop is None:
         return None
     layer = loop.add_loop_output(w.state(loop, w.grow.constant(trt.int8, (2,))), CONCATENATE)
@@ -347,7 +347,7 @@ def leave_too_little_room_for_what_nothing_needs(w: Wrecker) -> Any:
 
 @breaks("NL216")
 def pass_the_end_of_an_axis_where_nothing_needs_it(w: Wrecker) -> Any:
-    loop = w.live_loop(lambda each: w.trips(each) > 0)
+    loop = w.live_loop(lambda loop: w.trips(loop) > 0)
     if loop is None:
         return None
     layer = loop.add_iterator(w.grow.constant(trt.float32, (2, w.trips(loop) - 1)), 1)
@@ -374,7 +374,7 @@ def stacked_output(w: Wrecker, loop: trt.ILoop, tensor: ITensor, length: int) ->
 
 @breaks("NL221")
 def fail_in_every_run(w: Wrecker) -> Any:
-    loop = w.live_loop(lambda each: not w.around(each))
+    loop = w.live_loop(lambda loop: not w.around(loop))
     if loop is None:
         return None
     layer, tensor = failing(w, loop)
@@ -384,7 +384,7 @@ def fail_in_every_run(w: Wrecker) -> Any:
 
 @breaks("NL222")
 def fail_in_a_branch(w: Wrecker) -> Any:
-    loop = w.live_loop(lambda each: not w.around(each))
+    loop = w.live_loop(lambda loop: not w.around(loop))
     if loop is None:
         return None
     layer, tensor = failing(w, loop)
@@ -400,7 +400,7 @@ def fail_in_a_branch(w: Wrecker) -> Any:
 @breaks("NL217")
 def count_an_axis_from_the_end(w: Wrecker) -> Any:
     kinds = trt.IIteratorLayer | trt.ILoopOutputLayer
-    layer = w.live_layer(kinds, lambda each: each.axis >= 0 and getattr(each, "stacks", True))
+    layer = w.live_layer(kinds, lambda kind: kind.axis >= 0 and getattr(kind, "stacks", True))
     if layer is None:
         return None
     layer.axis -= len(layer.get_input(0).shape) + isinstance(layer, trt.ILoopOutputLayer)
@@ -492,25 +492,27 @@ def give_a_layer_an_input_that_does_not_fit(w: Wrecker) -> Any:
 
 @breaks("NL402")
 def use_float64(w: Wrecker) -> Any:
-    tensor = w.one_of(each for each in w.tensors if each.type.is_tensor and each.type.dtype not in OWN)
+    tensor = w.one_of(tensor for tensor in w.tensors if tensor.type.is_tensor and tensor.type.dtype not in OWN)
     return tensor and w.network.add_cast(tensor, trt.float64)
 
 
 @breaks("NL403")
 def concatenate_too_many(w: Wrecker) -> Any:
-    part = w.one_of(each for each in w.tensors if is_static(each) and len(each.shape) and not w.scopes.of(each))
+    part = w.one_of(
+        tensor for tensor in w.tensors if is_static(tensor) and len(tensor.shape) and not w.scopes.of(tensor)
+    )
     return part and w.network.add_concatenation([part] * 10_001)
 
 
 @breaks("NL404")
 def compute_what_tensorrt_does_not(w: Wrecker) -> Any:
-    tensor = w.one_of(each for each in w.tensors if each.type.is_tensor and each.dtype is trt.float32)
+    tensor = w.one_of(tensor for tensor in w.tensors if tensor.type.is_tensor and tensor.dtype is trt.float32)
     return tensor and w.network.add_elementwise(tensor, tensor, trt.ElementWiseOperation.MOD)
 
 
 @breaks("NL220")
 def let_a_state_grow(w: Wrecker) -> Any:
-    loop = w.live_loop(lambda each: not w.around(each))
+    loop = w.live_loop(lambda loop: not w.around(loop))
     if loop is None:
         return None
     state = loop.add_recurrence(w.fixed(np.zeros(1, np.int32)))
@@ -536,7 +538,7 @@ def let_a_plugin_give_too_much(w: Wrecker) -> Any:
 
 @breaks("NL413")
 def add_a_function_of_jax(w: Wrecker) -> Any:
-    tensor = w.one_of(each for each in w.plain if not w.scopes.of(each))
+    tensor = w.one_of(tensor for tensor in w.plain if not w.scopes.of(tensor))
     if tensor is None:
         return None
     layer = w.network.add_plugin_v3([tensor], [], trt.JaxPlugin(lambda x: x))
@@ -563,9 +565,9 @@ def nest_too_deep(w: Wrecker) -> Any:
         loop.add_trip_limit(w.fixed(np.int32(1)), COUNT)
         states.append(loop.add_recurrence(state))
         state = states[-1].get_output(0)
-    for each in reversed(states):
-        each.set_input(1, state)
-        state = each.loop.add_loop_output(each.get_output(0), LAST).get_output(0)
+    for layer in reversed(states):
+        layer.set_input(1, state)
+        state = layer.loop.add_loop_output(layer.get_output(0), LAST).get_output(0)
     w.network.mark_output(state)
     return loops[-1]
 

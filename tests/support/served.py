@@ -37,9 +37,9 @@ def write_model(folder, name, engine, implementation="netloop.serve.mlserver.Net
 def free_ports(count):
     with contextlib.ExitStack() as stack:
         found = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in found:
-            each.bind(("localhost", 0))
-        return [each.getsockname()[1] for each in found]
+        for other in found:
+            other.bind(("localhost", 0))
+        return [other.getsockname()[1] for other in found]
 
 
 @contextlib.contextmanager
@@ -59,8 +59,8 @@ def serving(folder, **settings):
             stderr=subprocess.STDOUT,
         )
     try:
-        for each in sorted(folder.glob("*/model-settings.json")):
-            wait_until_ready(process, f"http://localhost:{http}/v2/models/{each.parent.name}/ready", folder / "log")
+        for value in sorted(folder.glob("*/model-settings.json")):
+            wait_until_ready(process, f"http://localhost:{http}/v2/models/{value.parent.name}/ready", folder / "log")
         yield Served(f"localhost:{http}", f"localhost:{grpc}", folder)
     finally:
         process.terminate()

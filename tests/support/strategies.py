@@ -98,7 +98,7 @@ class Grower(Kinds):
         self.corners: list[Corner] = []
 
     def some_on_host(self) -> list[Recipe]:
-        found = [each for each in self.recipes if each in HOST]
+        found = [recipe for recipe in self.recipes if recipe in HOST]
         return self.chance.sample(found, min(3, len(found)))
 
     def grow(self) -> Grown:
@@ -115,18 +115,18 @@ class Grower(Kinds):
             pool = self.steps(pool, 0, self.between(1, 3) if self.is_risky else 0 if dealt else self.between(6, 16))
             while self.deck and not self.is_risky and dealt:
                 pool = self.steps(pool, 0, 1)
-        outputs = self.left(pool) or [each for each in pool if each.producer is not None][-1:]
+        outputs = self.left(pool) or [tensor for tensor in pool if tensor.producer is not None][-1:]
         outputs += self.corner(pool)
         for tensor in outputs:
             self.network.mark_output(tensor)
         for tensor in self.network.inputs:
             tensor.shape = [-1 if self.coin() else length for length in tensor.shape]
-        rough = {each.name for each in outputs if each in self.rough}
+        rough = {tensor.name for tensor in outputs if tensor in self.rough}
         return Grown(self.network, self.inputs, self.others(), rough, self.is_risky)
 
     def others(self) -> list[dict[str, np.ndarray]]:
         """Other arrays for the inputs of a network that may fail."""
-        types = {each.name: (each.dtype, self.inputs[each.name].shape) for each in self.network.inputs}
+        types = {tensor.name: (tensor.dtype, self.inputs[tensor.name].shape) for tensor in self.network.inputs}
         return [{name: self.array(*of) for name, of in types.items()} for _ in range(3 * self.is_risky)]
 
     # ------------------------------------------------------------------ sources
@@ -148,14 +148,14 @@ class Grower(Kinds):
             kinds = ["layer"] * 2 + (["loop"] * 2 + ["conditional"] if self.grows(depth) else [])
             kinds += ["assertion", "failure"] if self.is_risky else []
             made = getattr(self, self.choose(*kinds))(pool, depth)
-            self.watched.update(each for each in made if self.chance.random() < self.watch)
+            self.watched.update(value for value in made if self.chance.random() < self.watch)
             pool += made
         return pool
 
     def left(self, pool: list[ITensor], before: Collection[ITensor] = ()) -> list[ITensor]:
         """The tensors that have been made, but not before, and that nothing reads or that are watched."""
-        made = [each for each in dict.fromkeys(pool) if each.producer is not None and each not in before]
-        return [each for each in made if not each.uses or each in self.watched]
+        made = [tensor for tensor in dict.fromkeys(pool) if tensor.producer is not None and tensor not in before]
+        return [tensor for tensor in made if not tensor.uses or tensor in self.watched]
 
     def layer(self, pool: list[ITensor], depth: int) -> list[ITensor]:
         tensor = self.pick_exact(pool, self.is_handy) if self.between(0, 3) else self.pick(pool, self.is_handy)
@@ -164,12 +164,12 @@ class Grower(Kinds):
         if tensor in self.rough:
             return [self.blend(tensor, pool)]
         recipe = self.recipe() if self.between(0, 3) else self.choose(Kinds.mix, Kinds.convert, Kinds.reduce)
-        return [recipe(self, tensor, [each for each in pool if each not in self.rough])]
+        return [recipe(self, tensor, [tensor for tensor in pool if tensor not in self.rough])]
 
     def recipe(self) -> Recipe:
         """The next recipe: none comes again before all have come."""
         if not self.deck:
-            fitting = [each for each in self.recipes if self.is_on_host or each not in HOST]
+            fitting = [recipe for recipe in self.recipes if self.is_on_host or recipe not in HOST]
             self.deck = self.chance.sample(fitting, len(fitting))
         return self.deck.pop()
 
@@ -181,7 +181,9 @@ class Grower(Kinds):
         return not is_empty(tensor) and self.size(tensor) <= MOST_NUMBERS and len(tensor.shape) <= MOST_AXES
 
     def assertion(self, pool: list[ITensor], depth: int) -> list[ITensor]:
-        flag = self.pick(pool, lambda each: each.dtype is trt.bool and len(each.shape) < 2) if self.coin() else None
+        flag = (
+            self.pick(pool, lambda tensor: tensor.dtype is trt.bool and len(tensor.shape) < 2) if self.coin() else None
+        )
         source = self.pick_exact(pool, self.is_handy) if flag is None else None
         if source is not None:
             number = self.one(source, self.fixed(np.int32(0)))
@@ -204,14 +206,14 @@ class Grower(Kinds):
         kept, self.chance = self.chance, Random(self.chance.random())
         tensor = self.pick_exact(pool, self.is_handy)
         made = [] if tensor is None else [
-            corner(self, tensor, each) if self.is_risky else each(self, tensor) for each in self.corners
+            corner(self, tensor, other) if self.is_risky else other(self, tensor) for other in self.corners
         ]  # fmt: skip
         self.chance = kept
         return made
 
     def number(self, pool: list[ITensor], wanted: int) -> ITensor:
         """A number, as a constant or computed from the length of an axis."""
-        source = self.pick(pool, lambda each: len(each.shape))
+        source = self.pick(pool, lambda tensor: len(tensor.shape))
         if source is None or self.between(0, 2):
             return self.fixed(self.choose(np.int32, np.int64)(wanted))
         axis = self.axis(source)
@@ -224,12 +226,12 @@ class Grower(Kinds):
     def loop(self, pool: list[ITensor], depth: int) -> list[ITensor]:
         loop = self.network.add_loop()
         iterators, bound = self.iterators(loop, pool)
-        inside = pool + [each.get_output(0) for each in iterators]
+        inside = pool + [iterator.get_output(0) for iterator in iterators]
         counted = self.limits(loop, pool, inside, bound)
         for iterator in iterators:
             iterator.reverse = counted and self.coin()
         states = self.states(loop, pool)
-        inside += [each.get_output(0) for each in states]
+        inside += [state.get_output(0) for state in states]
         if self.grows(depth - 1):
             inside += self.choose(self.loop, self.loop, self.conditional)(inside, depth - 1)
         inside = self.body(inside, len(pool), depth - 1)
@@ -246,7 +248,7 @@ class Grower(Kinds):
         bound = self.most_trips
         made = []
         for _ in range(self.between(0, 2)):
-            source = self.pick(pool, lambda each: len(each.shape))
+            source = self.pick(pool, lambda tensor: len(tensor.shape))
             if source is not None:
                 axis = self.between(-len(source.shape), len(source.shape) - 1)
                 made.append(loop.add_iterator(source, axis, False))
@@ -264,16 +266,18 @@ class Grower(Kinds):
         first = self.pick(pool)
         firsts = [first] + [self.choose(self.like(pool, first), self.pick(pool)) for _ in range(self.choose(0, 1, 2))]
         if self.coin():
-            firsts = [self.soft(each) if each.dtype in FLOATS else each for each in firsts]
-            self.rough.update(each for each in firsts if each.dtype in FLOATS)
-        made = [loop.add_recurrence(each) for each in firsts]
-        for each, source in zip(made, firsts, strict=True):
-            self.as_rough_as(each.get_output(0), source)
+            firsts = [self.soft(first) if first.dtype in FLOATS else first for first in firsts]
+            self.rough.update(first for first in firsts if first.dtype in FLOATS)
+        made = [loop.add_recurrence(first) for first in firsts]
+        for recurrence, source in zip(made, firsts, strict=True):
+            self.as_rough_as(recurrence.get_output(0), source)
         return made
 
     def next_values(self, states: list[trt.IRecurrenceLayer], inside: list[ITensor]) -> None:
         """A next value for each recurrence; or those of one type hand their values around."""
-        handed = self.handed([each for each in states if self.are_alike(each.get_output(0), states[0].get_output(0))])
+        handed = self.handed(
+            [state for state in states if self.are_alike(state.get_output(0), states[0].get_output(0))]
+        )
         for state in states:
             state.set_input(1, handed[state] if state in handed else self.next_value(state.get_output(0), inside))
 
@@ -313,7 +317,7 @@ class Grower(Kinds):
         return kind != "while" and count <= bound
 
     def computed_count(self, pool: list[ITensor], bound: int) -> ITensor:
-        source = self.pick(pool, lambda each: each.dtype in (trt.int32, trt.int64) and not len(each.shape))
+        source = self.pick(pool, lambda tensor: tensor.dtype in (trt.int32, trt.int64) and not len(tensor.shape))
         if source is None:
             return self.fixed(np.int32(bound))
         return self.combine(source, self.filled(source, bound), Op.MIN)
@@ -323,7 +327,7 @@ class Grower(Kinds):
         within = self.within.pop(loop, None)
         if within is None:
             return
-        flag = self.pick(inside, lambda each: each.dtype is trt.bool and not len(each.shape))
+        flag = self.pick(inside, lambda tensor: tensor.dtype is trt.bool and not len(tensor.shape))
         if flag is not None and self.coin():
             within = self.combine(within, flag, Op.AND)
         loop.add_trip_limit(within, trt.TripLimit.WHILE)
@@ -332,9 +336,9 @@ class Grower(Kinds):
         """An output for all that is left in a loop, or for anything; and for the states that none of them needs."""
         left = self.left(inside, set(pool))
         more = [self.pick(inside)] if not left or not self.between(0, 2) else []
-        made = [self.output(loop, each, bound, pool) for each in left + more]
+        made = [self.output(loop, tensor, bound, pool) for tensor in left + more]
         for state in loop.boundary(trt.IRecurrenceLayer):
-            if state not in live_layers(self.network, [each.producer for each in made]):
+            if state not in live_layers(self.network, [tensor.producer for tensor in made]):
                 made.append(self.last_value(loop, state.get_output(0)))
         return made
 
@@ -360,17 +364,17 @@ class Grower(Kinds):
         conditional = self.network.add_if_conditional()
         conditional.set_condition(self.condition(pool))
         sources = self.chance.sample(pool, min(len(pool), self.between(0, 3))) if self.has_entries else []
-        entered = [self.enter(conditional, each) for each in sources]
+        entered = [self.enter(conditional, source) for source in sources]
         branches = [self.steps(entered + pool, depth - 1, self.between(0, 2)) for _ in range(2)]
         pairs = []
         for side, branch in enumerate(branches):
             for taken in self.left(branch, {*pool, *(entered if side else ())}) or [self.pick(branch)]:
                 pairs.append(self.pair(taken, branches[1 - side])[:: -1 if side else 1])
-        return [self.as_rough_as(conditional.add_output(*each).get_output(0), each[0]) for each in pairs]
+        return [self.as_rough_as(conditional.add_output(*pair).get_output(0), pair[0]) for pair in pairs]
 
     def condition(self, pool: list[ITensor]) -> ITensor:
         """A flag that may differ from call to call and from iteration to iteration, if something in the pool does."""
-        flag = self.pick(pool, lambda each: each.dtype is trt.bool and not len(each.shape))
+        flag = self.pick(pool, lambda tensor: tensor.dtype is trt.bool and not len(tensor.shape))
         source = self.pick_exact(pool, self.is_handy) if flag is None or self.coin() else None
         if source is not None:
             number = self.one(source, self.fixed(np.int32(0)))
@@ -379,7 +383,7 @@ class Grower(Kinds):
 
     def pair(self, taken: ITensor, pool: list[ITensor]) -> tuple[ITensor, ITensor]:
         """A tensor of a branch, and one of the same type for the other branch."""
-        return taken, self.pick(pool, lambda each: self.are_alike(each, taken)) or self.stand_in(taken, pool)
+        return taken, self.pick(pool, lambda tensor: self.are_alike(tensor, taken)) or self.stand_in(taken, pool)
 
     def stand_in(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         """A tensor of the type of another one, and as rough, that depends on something in the pool."""
@@ -417,8 +421,8 @@ def without_subnormal(array: np.ndarray) -> np.ndarray:
 def is_pure(network: trt.INetworkDefinition, inputs: Mapping[str, np.ndarray]) -> bool:
     """Whether one program can hold the network for inputs of these shapes, whatever their values are."""
     fixed = network.copy()
-    for each in fixed.inputs:
-        each.shape = inputs[each.name].shape
+    for tensor in fixed.inputs:
+        tensor.shape = inputs[tensor.name].shape
     return has_program(fixed, fixed.types)
 
 
@@ -434,5 +438,5 @@ def networks(draw: Any, depth: int = 4, most: int = 40, is_risky: bool = False, 
     """
     sizes = draw(st.integers(0, depth)), draw(st.integers(0, most))
     grown = grower(Random(draw(st.integers(0, 1 << 32))), *sizes, is_risky).grow()
-    assume(not any(each.code == "NL211" for each in trt.check(grown.network)))
+    assume(not any(finding.code == "NL211" for finding in trt.check(grown.network)))
     return grown

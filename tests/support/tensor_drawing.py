@@ -18,7 +18,7 @@ from netloop.model.graph.tensor import ITensor
 from netloop.values.types import NUMPY_TYPES, numpy_type
 
 Op, Act = trt.ElementWiseOperation, trt.ActivationType
-DTYPES = [each for each in NUMPY_TYPES if each is not trt.DataType.STRING]
+DTYPES = [dtype for dtype in NUMPY_TYPES if dtype is not trt.DataType.STRING]
 FLOATS = [trt.float32, trt.float16, trt.bfloat16, trt.float64]
 NUMBERS = [*FLOATS, trt.int32, trt.int64]
 """The types of most arithmetic."""
@@ -94,22 +94,22 @@ class Drawing:
 
     def pick(self, pool: list[ITensor], wanted: Callable[[ITensor], bool] | None = None) -> ITensor | None:
         """One of the tensors, mostly one of the latest that nobody reads yet, so that the network hangs together."""
-        fitting = [each for each in pool if wanted is None or wanted(each)]
+        fitting = [tensor for tensor in pool if wanted is None or wanted(tensor)]
         if self.between(0, 3):
-            fitting = [each for each in fitting if not each.uses][-LATEST:] or fitting[-LATEST:]
+            fitting = [tensor for tensor in fitting if not tensor.uses][-LATEST:] or fitting[-LATEST:]
         return self.choose(*fitting) if fitting else None
 
     def pick_exact(self, pool: list[ITensor], wanted: Callable[[ITensor], bool]) -> ITensor | None:
-        return self.pick(pool, lambda each: each not in self.rough and wanted(each))
+        return self.pick(pool, lambda tensor: tensor not in self.rough and wanted(tensor))
 
     def like(self, pool: list[ITensor], tensor: ITensor) -> ITensor:
         """A tensor of the same type, and as rough, perhaps itself."""
-        same = self.pick(pool, lambda each: self.are_alike(each, tensor))
+        same = self.pick(pool, lambda other: self.are_alike(other, tensor))
         return tensor if same is None else same
 
     def other(self, pool: list[ITensor], tensor: ITensor) -> ITensor:
         """Another tensor of the same type, exact unless the tensor is rough; a constant if there is none."""
-        found = self.pick(pool, lambda each: each is not tensor and self.are_alike(each, tensor))
+        found = self.pick(pool, lambda other: other is not tensor and self.are_alike(other, tensor))
         return self.constant(tensor.dtype, tuple(tensor.shape)) if found is None else found
 
     def are_alike(self, a: ITensor, b: ITensor) -> bool:
@@ -120,7 +120,9 @@ class Drawing:
         numbers = range(LEAST.get(dtype, least), MOST.get(dtype, most) + 1)
         size = int(np.prod(shape))
         if self.between(0, 3):
-            drawn = [each for _ in range(0, size, len(numbers)) for each in self.chance.sample(numbers, len(numbers))]
+            drawn = [
+                number for _ in range(0, size, len(numbers)) for number in self.chance.sample(numbers, len(numbers))
+            ]
         else:
             drawn = self.chance.choices(numbers, k=size)
         return np.array(drawn[:size], np.float64).reshape(shape).astype(numpy_type(dtype))
@@ -175,7 +177,7 @@ class Drawing:
 
     def image(self, tensor: ITensor) -> ITensor:
         """Its numbers, small floats, with four axes: [1, 1, rows, n]."""
-        rows = self.choose(*(each for each in (1, 2, 3) if self.size(tensor) % each == 0))
+        rows = self.choose(*(number for number in (1, 2, 3) if self.size(tensor) % number == 0))
         return self.reshape(self.real(tensor), 1, 1, rows, self.size(tensor) // rows)
 
     def matrix(self, tensor: ITensor) -> ITensor:
@@ -189,7 +191,7 @@ class Drawing:
 
     def joined(self, *tensors: ITensor) -> ITensor:
         """The elements of some tensors of one type."""
-        return self.concatenated([self.reshape(each, self.size(each)) for each in tensors], 0)
+        return self.concatenated([self.reshape(tensor, self.size(tensor)) for tensor in tensors], 0)
 
     def part(self, tensor: ITensor, axis: int, start: int, length: int) -> ITensor:
         """Some neighbours along an axis."""
@@ -216,7 +218,7 @@ class Drawing:
         """The tensor, or its elements with two axes."""
         if len(tensor.shape) > 1:
             return tensor
-        columns = self.choose(*(each for each in (2, 3, 1) if self.size(tensor) % each == 0))
+        columns = self.choose(*(number for number in (2, 3, 1) if self.size(tensor) % number == 0))
         return self.reshape(tensor, *self.choose((-1, columns), (columns, -1)))
 
     def combine(self, a: ITensor, b: ITensor, op: trt.ElementWiseOperation) -> ITensor:
@@ -258,7 +260,7 @@ class Drawing:
     def blend(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         """Mix a rough tensor with another one."""
         alike = self.pick(
-            pool, lambda each: each is not tensor and (each.dtype, each.shape) == (tensor.dtype, tensor.shape)
+            pool, lambda other: other is not tensor and (other.dtype, other.shape) == (tensor.dtype, tensor.shape)
         )
         other = self.soft(self.constant(tensor.dtype, tuple(tensor.shape)) if alike is None else alike)
         return self.roughen(

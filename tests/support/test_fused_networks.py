@@ -28,7 +28,7 @@ def test_same_number_gives_the_same_network():
 
 def test_networks_are_valid(networks):
     for fused in networks:
-        assert [str(each) for each in trt.check(fused.network) if each.severity is trt.Severity.ERROR] == []
+        assert [str(finding) for finding in trt.check(fused.network) if finding.severity is trt.Severity.ERROR] == []
 
 
 def test_every_construct_is_drawn(networks):

@@ -51,7 +51,7 @@ class Found:
         network = grown.network
         with certain_errors_ignored():
             self.look_into(require_valid(network).block, "")
-        self.layers += sum(not isinstance(each, trt.IConstantLayer) for each in network.layers)
+        self.layers += sum(not isinstance(layer, trt.IConstantLayer) for layer in network.layers)
         self.on_host += not is_pure(network, grown.inputs)
         for layer in live_layers(network):
             self.kinds[type(layer)] += 1
@@ -71,11 +71,11 @@ class Found:
                 self.look_into(step.body, nest + "l")
 
     def look_at_boundary(self, step: LoopStep) -> None:
-        self.carried.update(each.get_output(0).dtype for each in step.recurrences)
-        self.limits.add(frozenset(each.kind for each in step.limits))
-        self.outputs.update(each.kind for each in step.outputs)
-        self.ways.update(each.reverse for each in step.iterators)
-        self.counts.update(known[0] for each in step.limits if (known := each.tensor(0).type.ints()))
+        self.carried.update(recurrence.get_output(0).dtype for recurrence in step.recurrences)
+        self.limits.add(frozenset(limit.kind for limit in step.limits))
+        self.outputs.update(output.kind for output in step.outputs)
+        self.ways.update(iterator.reverse for iterator in step.iterators)
+        self.counts.update(known[0] for limit in step.limits if (known := limit.tensor(0).type.ints()))
 
 
 def found_in(number):
@@ -118,7 +118,7 @@ def test_every_kind_of_loop_output_is_drawn(drawn):
 
 @pytest.mark.parametrize("nest", ["lll", "lc", "cl", "lcl", "clc", "cc"])
 def test_loops_and_conditionals_nest(drawn, nest):
-    assert any(nest in each for each in drawn.nests)
+    assert any(nest in value for value in drawn.nests)
 
 
 def test_nearly_every_layer_is_live(drawn):
@@ -161,8 +161,8 @@ def test_every_pass_and_every_strategy_is_used():
         with used(grown.settings):
             engine = trt.compile(grown.network)
             engine(grown.inputs)
-        passes.update({each.by for each in engine.notes})
-        strategies.update({each.name for each in engine.loop_strategies.values()})
+        passes.update({note.by for note in engine.notes})
+        strategies.update({strategy.name for strategy in engine.loop_strategies.values()})
 
-    assert min(passes[each] for each in PASSES) >= 3, passes
-    assert min(strategies[each] for each in ("scan", "while", "host")) >= 10, strategies
+    assert min(passes[pass_] for pass_ in PASSES) >= 3, passes
+    assert min(strategies[name] for name in ("scan", "while", "host")) >= 10, strategies

@@ -53,7 +53,7 @@ class Operands(Drawing):
         """An input with an array."""
         name = f"x{len(self.inputs)}"
         self.inputs[name] = array
-        dtype = next(each for each in self.dtypes if numpy_type(each) == array.dtype)
+        dtype = next(dtype for dtype in self.dtypes if numpy_type(dtype) == array.dtype)
         return self.bounded(self.network.add_input(name, dtype, array.shape), of_array(array))
 
     def numbers(self, dtype: trt.DataType, shape: Shape) -> np.ndarray:
@@ -166,8 +166,8 @@ class Operands(Drawing):
             return self.repeated(dtype, shape)
         cut = self.between(1, shape[axis] - 1)
         ends = [(*shape[:axis], length, *shape[axis + 1 :]) for length in (cut, shape[axis] - cut)]
-        parts = [self.repeated(dtype, each) for each in ends]
-        return self.bounded(self.concatenated(parts, axis), either(*(self.bounds[each] for each in parts)))
+        parts = [self.repeated(dtype, end) for end in ends]
+        return self.bounded(self.concatenated(parts, axis), either(*(self.bounds[part] for part in parts)))
 
     def changed(self, tensor: ITensor) -> ITensor:
         """A uniform tensor after a layer that leaves it uniform."""

@@ -213,9 +213,9 @@ def quantize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     dtype, x = grow.next_of(*FEW_BITS), grow.with_axis(grow.small(tensor, grow.choose(trt.float32, trt.float16)))
     x, axis = grow.combine(x, grow.filled(x, grow.choose(1, 3, 13)), Op.PROD), grow.axis(x)
     x = grow.concatenated([x] * {1: 4, 2: 2, 3: 2}.get(x.shape[axis], 1), axis)
-    blocks = tuple(grow.choose(*(each for each in (1, 2, 3, length) if length % each == 0)) for length in x.shape)
+    blocks = tuple(grow.choose(*(number for number in (1, 2, 3, length) if length % number == 0)) for length in x.shape)
     shape = grow.next_of(
-        (), (x.shape[axis],), tuple(length // each for length, each in zip(x.shape, blocks, strict=True))
+        (), (x.shape[axis],), tuple(length // block for length, block in zip(x.shape, blocks, strict=True))
     )
     scales = [
         grow.cast(grow.fixed(2.0 ** grow.array(trt.int32, shape, least, least + 1)), x.dtype) for least in (-1, 0)
@@ -314,7 +314,9 @@ def attend_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     query = grow.concatenated([image, grow.combine(image, grow.filled(image, 1 / 2), Op.PROD)], 1)
     rows, width = image.shape[2:]
     is_packed = grow.coin()
-    tensors = [grow.reshape(each, -1, each.shape[1], width) if is_packed else each for each in (query, image, image)]
+    tensors = [
+        grow.reshape(tensor, -1, tensor.shape[1], width) if is_packed else tensor for tensor in (query, image, image)
+    ]
     layer = grow.network.add_attention_v2(
         *tensors, grow.choose(*trt.AttentionNormalizationOp), grow.choose(*trt.CausalMaskKind)
     )
@@ -338,7 +340,7 @@ def experts_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     scores = grow.fixed(grow.array(trt.float32, (1, tokens, 2)) / 4)
     layer = grow.network.add_moe(grow.reshape(matrix, 1, tokens, width), choice, scores)
     sides = [(3, width, 2), (3, width, 2), (3, 2, width)]
-    weights = (grow.fixed(grow.array(trt.float32, each) / 4) for each in sides)
+    weights = (grow.fixed(grow.array(trt.float32, side) / 4) for side in sides)
     layer.set_gated_weights(*weights, grow.next_of(*trt.MoEActType))
     return grow.roughen(layer.get_output(0))
 

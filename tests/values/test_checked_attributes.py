@@ -87,7 +87,7 @@ def test_name_that_tensorrt_dropped_is_told_with_what_took_its_place(ask, instea
 def test_no_name_that_tensorrt_dropped_is_there():
     holders = [trt, trt.Builder, trt.IBuilderConfig, trt.INetworkDefinition, trt.ICudaEngine, trt.IExecutionContext]
 
-    assert [name for name in REPLACEMENTS for each in holders if name in vars(each)] == []
+    assert [name for name in REPLACEMENTS for holder in holders if name in vars(holder)] == []
 
 
 @pytest.mark.parametrize("name", ["add_elementwis", "__cuda_array_interface__"])
@@ -174,7 +174,7 @@ def test_what_is_known_can_be_set():
 
 
 def test_seconds_have_bounds():
-    accepted = [seconds()("delay", each) for each in (0, 1.5, LONGEST)]
+    accepted = [seconds()("delay", number) for number in (0, 1.5, LONGEST)]
 
     assert accepted == [0.0, 1.5, LONGEST]
     assert seconds(endless=True)("timeout", float("inf")) == float("inf")

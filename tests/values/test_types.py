@@ -32,7 +32,7 @@ def test_every_type_has_arrays():
     assert set(DATA_TYPES.values()) == set(DataType)
 
 
-@pytest.mark.parametrize("name", [each for each in DATA_TYPES.values() if each.itemsize >= 1])
+@pytest.mark.parametrize("name", [dtype for dtype in DATA_TYPES.values() if dtype.itemsize >= 1])
 def test_type_is_as_wide_as_its_arrays(name):
     assert name.itemsize == numpy_type(name).itemsize
 

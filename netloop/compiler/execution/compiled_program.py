@@ -139,8 +139,8 @@ def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorT
         loaded = loader(weights)
 
         def call(arrays: Sequence[Any]) -> list[Any]:
-            made = compiled(loaded, *arrays)
-            outputs, verdict = completed(made) if waits else made
+            result = compiled(loaded, *arrays)
+            outputs, verdict = completed(result) if waits else result
             if verdict is not None and int(verdict):
                 raise ExecutionError(errors.finding(verdict))
             return outputs

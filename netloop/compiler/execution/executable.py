@@ -157,10 +157,10 @@ class Executable(Unpicklable, CheckedAttributes):
         require_jax()  # in a fork, a thread of the parent may hold a lock forever
         generation = self.generation
         if generation is not None:
-            found, weights = find(), self.weights
+            result, weights = find(), self.weights
             # a program that was compiled during a refit may have old and new weights in it
             if self.generation is generation:
-                return found, weights, generation
+                return result, weights, generation
         with self._refit:
             return find(), self.weights, self.generation
 
@@ -212,11 +212,11 @@ class Executable(Unpicklable, CheckedAttributes):
     def _outputs(self, find: Callable[[], FoundCall], arrays: list[Any]) -> dict[str, jax.Array | Any]:
         """Run a program that is to be found, and keep its call for inputs of the same types."""
         with pinned_settings():
-            found = find()
+            call = find()
             known = self.known_inputs([tensor.name for tensor in self.network.inputs], arrays)
-            is_ready = found.is_general and not known.needs_settings
-            self._ready = ReadyCall(known, found.call, found.generation) if is_ready else None
-            return dict(zip(self._names, found.call(arrays), strict=True))
+            is_ready = call.is_general and not known.needs_settings
+            self._ready = ReadyCall(known, call.call, call.generation) if is_ready else None
+            return dict(zip(self._names, call.call(arrays), strict=True))
 
     def watch(
         self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Listener
@@ -257,10 +257,10 @@ class Executable(Unpicklable, CheckedAttributes):
         return programs
 
     def _checked(self, inputs: Mapping[str, Any]) -> Given:
-        given = check_values(self.network.inputs, inputs)
+        results = check_values(self.network.inputs, inputs)
         if self.absent:
             raise InputError(*(_absent(constant) for constant in sorted(self.absent, key=lambda layer: layer.index)))
-        return given
+        return results
 
     def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
         if not has_program(self.network, types) or (self.interruptible and is_long(validated.block.steps, types)):
@@ -345,12 +345,12 @@ class Executable(Unpicklable, CheckedAttributes):
 
     def _by_name(self, attribute: str) -> dict[str, Any]:
         latest = self._programs.latest
-        found: dict[ILoop, Any] = getattr(latest.program, attribute) if latest else {}
+        values: dict[ILoop, Any] = getattr(latest.program, attribute) if latest else {}
         names = [loop.name for loop in self.network.loops]
         by_name: dict[str, Any] = {}
         for number, loop in enumerate(latest.loops if latest else []):
-            if loop in found:
-                by_name[loop.name if names.count(loop.name) == 1 else f"{loop.name}#{number}"] = found[loop]
+            if loop in values:
+                by_name[loop.name if names.count(loop.name) == 1 else f"{loop.name}#{number}"] = values[loop]
         return by_name
 
 
@@ -382,9 +382,9 @@ def _loaded(layers: list[IConstantLayer]) -> list[Any]:
     copies: list[Any] = [array.copy() if array.dtype == STRING else own_copy(array) for array in arrays]
     numbers = iter(jax.device_put([copy for copy in copies if copy.dtype != STRING]))
     loaded = [copy if copy.dtype == STRING else next(numbers) for copy in copies]
-    for layer, copy, made in zip(layers, copies, loaded, strict=True):
-        is_here = made is copy or {device.platform for device in made.devices()} == {"cpu"}
-        vars(layer)["weights"] = (np.asarray(made) if is_here else copy).reshape(-1)
+    for layer, copy, result in zip(layers, copies, loaded, strict=True):
+        is_here = result is copy or {device.platform for device in result.devices()} == {"cpu"}
+        vars(layer)["weights"] = (np.asarray(result) if is_here else copy).reshape(-1)
     return loaded
 
 

@@ -84,9 +84,9 @@ def gradient_plugin(network: INetworkDefinition, variables: int) -> GradientPlug
     for tensor in (network.outputs[0], *network.inputs[:variables]):
         what = f"{tensor.name!r} is {tensor.type}, and only floating-point values have derivatives"
         require(tensor.type.is_tensor and tensor.type.is_float, what)
-    made = GradientPlugin(_gradient(network, variables), variables, lambda *types: types[:variables])
-    vars(made)["network"] = network
-    return made
+    plugin = GradientPlugin(_gradient(network, variables), variables, lambda *types: types[:variables])
+    vars(plugin)["network"] = network
+    return plugin
 
 
 def _gradient(network: INetworkDefinition, count: int) -> Callable[..., Any]:

@@ -102,7 +102,7 @@ def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, count
 
 def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None) -> list[Array | None]:
     """The outputs of a network, in the order in which they were marked."""
-    given = check_values(network.inputs, inputs)
+    result = check_values(network.inputs, inputs)
     with pinned_settings():
         constants = {constant.outputs[0]: constant.evaluate() for constant in constants_of(network)}
 
@@ -121,7 +121,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int 
             return lambda known: completed(compiled([known[tensor] for tensor in tensors]))
 
         try:
-            values = ProgramCache(network, make).find(given)({**constants, **given})
+            values = ProgramCache(network, make).find(result)({**constants, **result})
         except ExecutionError:
             return [None] * len(network.outputs)
     return [None if isinstance(value, Poisoned | Tensors | Absent | Map) else np.asarray(value) for value in values]

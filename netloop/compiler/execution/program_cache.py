@@ -77,12 +77,12 @@ class ProgramCache(Generic[P]):
         arrays = list(given.values())
         key = self._key(arrays)
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                found = self._kept[key] = self._make(*self._specialise(given, is_checked), given)
+            result = self._kept.get(key)
+            if result is None:
+                result = self._kept[key] = self._make(*self._specialise(given, is_checked), given)
                 if len(self._kept) > MOST_PROGRAMS:
                     self._kept.popitem(last=False)
-            return self._use(key, found)
+            return self._use(key, result)
 
     def recall(self, inputs: Mapping[str, Any]) -> tuple[P, list[Any]] | None:
         """Return the cached program for inputs of these types, which need no check again, and the inputs in order.
@@ -95,13 +95,13 @@ class ProgramCache(Generic[P]):
         if not self._array_types.issuperset(map(type, arrays)):
             return None
         key = self._key(arrays)
-        latest, found = self._latest
+        latest, result = self._latest
         if key != latest:
             with self._lock:
-                found = self._kept.get(key)
-                if found is not None:
-                    self._use(key, found)
-        return None if found is None else (found, arrays)
+                result = self._kept.get(key)
+                if result is not None:
+                    self._use(key, result)
+        return None if result is None else (result, arrays)
 
     def _use(self, key: Any, found: P) -> P:
         self._kept.move_to_end(key)

@@ -101,11 +101,11 @@ class RowCheck:
             if groups > 1 and all(bool(_equal(arrays[number], others[number])) for number in cut.inputs):
                 return False
             try:
-                made = (run if groups > 1 else run_longer)(others)
+                result = (run if groups > 1 else run_longer)(others)
             except (InputError, NetworkError):
                 return True  # the network is one of a single row
             for number, place in cut.outputs.items():
-                if not rows.are_same(outputs[number], made[number], place, kept):
+                if not rows.are_same(outputs[number], result[number], place, kept):
                     raise dependent_rows(CHANGED.format(self._names[number]), FIX)
         return True
 
@@ -120,11 +120,11 @@ class RowCheck:
     def _mapped(self, make: Callable[..., jax.Array], places: Places, arrays: list[jax.Array]) -> list[jax.Array]:
         """The arrays, those with rows made anew, on the same devices."""
         specs = [*self._sharding.inputs.values()]
-        found = list(arrays)
+        result = list(arrays)
         for number, place in places.items():
             where = NamedSharding(self._sharding.mesh, specs[number])
-            found[number] = jax.jit(partial(make, place=place), out_shardings=where)(arrays[number])
-        return found
+            result[number] = jax.jit(partial(make, place=place), out_shardings=where)(arrays[number])
+        return result
 
 
 class _Rows(NamedTuple):

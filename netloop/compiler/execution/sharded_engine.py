@@ -205,10 +205,10 @@ class ShardedEngine(Unpicklable):
         if inputs is not None and named:
             raise TypeError("an engine takes a dict of arrays, or the arrays by name, and not both")
         with pinned_settings():
-            found, loaded, arrays = self._find(named if inputs is None else inputs)
-            outputs = found(loaded, arrays)
+            program, loaded, arrays = self._find(named if inputs is None else inputs)
+            outputs = program(loaded, arrays)
             if self._row_check is not None:
-                self._check_rows(self._row_check, found, loaded, arrays, outputs)
+                self._check_rows(self._row_check, program, loaded, arrays, outputs)
             return dict(zip(self._sharding.outputs, outputs, strict=True))
 
     def _check_rows(
@@ -242,8 +242,8 @@ class ShardedEngine(Unpicklable):
             InputError, NetworkError: as a call does.
         """
         with pinned_settings():
-            found, loaded, arrays = self._find(inputs)
-            return found.compiled(loaded, arrays).as_text() or ""
+            program, loaded, arrays = self._find(inputs)
+            return program.compiled(loaded, arrays).as_text() or ""
 
     @property
     def notes(self) -> list[Note]:
@@ -282,26 +282,26 @@ class ShardedEngine(Unpicklable):
             return self._find_now(inputs)
 
     def _find_now(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array], list[jax.Array]]:
-        given = self._arrays(inputs)
-        with_rows = self._with_rows(given)
+        values = self._arrays(inputs)
+        with_rows = self._with_rows(values)
         if with_rows not in self._programs:
             self._programs[with_rows] = ProgramCache(self.network, lambda *rest: self._compile(with_rows, *rest))
         cache = self._programs[with_rows]
-        self._require_fit(given, with_rows, cache.shape_inputs)
-        blocks = {name: self._block(given[name], name, name in with_rows) for name in given}
-        self._latest = found = cache.find(check_values(self.network.inputs, blocks))
-        arrays = [self._sharding.place(given[name], spec) for name, spec in self._sharding.inputs.items()]
-        return found, found.loaded(self._weights), arrays
+        self._require_fit(values, with_rows, cache.shape_inputs)
+        blocks = {name: self._block(values[name], name, name in with_rows) for name in values}
+        self._latest = program = cache.find(check_values(self.network.inputs, blocks))
+        arrays = [self._sharding.place(values[name], spec) for name, spec in self._sharding.inputs.items()]
+        return program, program.loaded(self._weights), arrays
 
     def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         names = {tensor.name for tensor in self.network.inputs}
         if not isinstance(inputs, Mapping) or names != set(inputs):
             check_values(self.network.inputs, inputs)
-        given = {
+        result = {
             name: tensor if isinstance(tensor, jax.Array) else np.asarray(tensor) for name, tensor in inputs.items()
         }
-        refuse_tracers({tensor: given[tensor.name] for tensor in self.network.inputs})
-        return given
+        refuse_tracers({tensor: result[tensor.name] for tensor in self.network.inputs})
+        return result
 
     def _with_rows(self, given: Mapping[str, Any]) -> frozenset[str]:
         """The names of the inputs that have an axis of rows before their own."""
@@ -376,11 +376,11 @@ class ShardedEngine(Unpicklable):
 
         mapped = local
         if sharding.own:
-            given = [sharding.own_part(spec) for spec in sharding.inputs.values()]
+            result = [sharding.own_part(spec) for spec in sharding.inputs.values()]
             mapped = jax.shard_map(
                 local,
                 mesh=sharding.mesh,
-                in_specs=(jax.P(), given),
+                in_specs=(jax.P(), result),
                 out_specs=([sharding.own_part(spec) for spec in specs], jax.P()),
                 axis_names=set(sharding.own),
                 # the check traces bodies of loops twice, and is needed only where something must not vary

@@ -46,12 +46,12 @@ class Sharding:
         # axes of the type Explicit, as jax.make_mesh makes them, would ask each layer for the sharding of its results
         self.mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,) * mesh.devices.ndim)
         names = [tensor.name for tensor in network.inputs]
-        given = self._checked("in_specs", in_specs)
-        self.weights = _weight_specs({name: spec for name, spec in given.items() if name not in names}, constants)
+        specs = self._checked("in_specs", in_specs)
+        self.weights = _weight_specs({name: spec for name, spec in specs.items() if name not in names}, constants)
         cutting = {axis for spec in self.weights.values() for axis in axes_of(spec)}
         self.own = tuple(axis for axis in mesh.axis_names if axis not in cutting)
         whole = PartitionSpec(self.own) if self.own else PartitionSpec()
-        self.inputs = {name: given.get(name, whole) for name in names}
+        self.inputs = {name: specs.get(name, whole) for name in names}
         returned = self._checked("out_specs", out_specs)
         known = [tensor.name for tensor in network.outputs]
         for name in returned.keys() - set(known):
@@ -140,7 +140,7 @@ def _axes(entry: Any) -> tuple[str, ...]:
 
 def _weight_specs(given: Mapping[str, PartitionSpec], constants: Sequence[IConstantLayer]) -> dict[int, PartitionSpec]:
     """The specs by the index of the layer: that of its name, else of the first pattern that fits it."""
-    found: dict[int, PartitionSpec] = {}
+    specs: dict[int, PartitionSpec] = {}
     for name in given:
         if not any(name == constant.name or fnmatchcase(constant.name, name) for constant in constants):
             raise _unknown("in_specs", name, [constant.name for constant in constants])
@@ -148,8 +148,8 @@ def _weight_specs(given: Mapping[str, PartitionSpec], constants: Sequence[IConst
         fitting = [name for name in given if name == layer.name or fnmatchcase(layer.name, name)]
         spec = given[layer.name if layer.name in fitting else fitting[0]] if fitting else PartitionSpec()
         if axes_of(spec):
-            found[layer.index] = spec
-    return found
+            specs[layer.index] = spec
+    return specs
 
 
 def _unknown(parameter: str, name: str, known: Collection[str]) -> ValueError:

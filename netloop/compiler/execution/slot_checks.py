@@ -29,9 +29,9 @@ def served_loop(network: INetworkDefinition, block: Block, name: str | None) -> 
     if name is not None:
         return _named(network, outer, name)
     streaming = [loop for loop in outer if any(layer.outputs[0] in network.outputs for layer in loop.stacked)]
-    found = outer if len(outer) == 1 else streaming
-    if len(found) == 1:
-        return found[0].loop
+    steps = outer if len(outer) == 1 else streaming
+    if len(steps) == 1:
+        return steps[0].loop
     if not outer:
         what = "the network has no loop outside of conditionals, and only iterations of a loop share slots"
         raise NetworkError(Finding(CODE, what, "", reason(CODE), "run it with netloop.compile"))
@@ -43,20 +43,20 @@ def served_loop(network: INetworkDefinition, block: Block, name: str | None) -> 
 def _named(network: INetworkDefinition, outer: list[LoopStep], name: str) -> ILoop:
     if not isinstance(name, str):
         raise TypeError(f"loop is the name of a loop, or None, not {name!r}")
-    found = [loop for loop in network.loops if loop.name == name]
-    if not found:
+    loops = [loop for loop in network.loops if loop.name == name]
+    if not loops:
         names = [loop.name for loop in network.loops]
         hint = did_you_mean(name, names)
         raise ValueError(f"the network has no loop {name!r}; it has {listed(names) or 'none'}" + (hint and f"; {hint}"))
-    served = [loop.loop for loop in outer if loop.loop in found]
+    served = [loop.loop for loop in outer if loop.loop in loops]
     if len(served) == 1:
         return served[0]
     what = f"{quoted(name)} is inside another loop or a conditional, or no output needs it"
     if served:
         what = f"several loops are called {quoted(name)}"
-    others = listed([loop.loop.name for loop in outer if loop.loop not in found])
+    others = listed([loop.loop.name for loop in outer if loop.loop not in loops])
     fix = f"choose another loop: {others}" if others and not served else "set the names of the loops, or use compile"
-    raise NetworkError(Finding(CODE, what, found[0].where, reason(CODE), fix, at=found[0]))
+    raise NetworkError(Finding(CODE, what, loops[0].where, reason(CODE), fix, at=loops[0]))
 
 
 def is_open(step: LoopStep, program: Program) -> bool:

@@ -81,9 +81,9 @@ class SlotLoop:
         # computed again where they are read, as a copy for each slot would be larger; assertions write nothing
         layers = [step for step in self._before if isinstance(step, LayerStep)]
         self._fixed = [step for step in layers if step.writes and fixed.issuperset(step.writes)]
-        made = {*inputs, *(tensor for step in self._before for tensor in step.writes)}
+        tensors = {*inputs, *(tensor for step in self._before for tensor in step.writes)}
         wanted = dict.fromkeys([*step.reads, *late, *program.outputs])
-        self._kept = [tensor for tensor in wanted if tensor in made - fixed and tensor not in program.constants]
+        self._kept = [tensor for tensor in wanted if tensor in tensors - fixed and tensor not in program.constants]
         self._repeats = any(isinstance(node, LoopStep) and is_open(node, program) for node in walk(step.body))
         self._frozen = self._read_at_end()
 
@@ -152,8 +152,8 @@ class SlotLoop:
         def trip(slots: Slot, _: None) -> tuple[Slot, tuple[dict[int, Any], Any]]:
             return jax.vmap(partial(self.trip, loaded))(slots)
 
-        slots, (rows, made) = lax.scan(trip, slots, None, length=trips)
-        return slots, rows, made
+        slots, (rows, result) = lax.scan(trip, slots, None, length=trips)
+        return slots, rows, result
 
     def finish(self, loaded: dict[ITensor, Any], slot: Slot) -> tuple[list[Any], Any]:
         """What follows the loop: the outputs that do not stream, and the error flag.

@@ -165,10 +165,10 @@ class Slots:
         if slots is None:
             raise CancelledError("the slots were lost, as a call before was interrupted")
         with raised_recursion_limit(self._depth):
-            slots, rows, made = completed(self._generate(self._loaded(), slots))
+            slots, rows, result = completed(self._generate(self._loaded(), slots))
         self._slots = slots
         named = {stream.name: np.asarray(rows[at]) for at, stream in self._by_position() if at in rows}
-        return named, np.asarray(made), np.asarray(slots.live)
+        return named, np.asarray(result), np.asarray(slots.live)
 
     def _by_position(self) -> list[tuple[int, Stream]]:
         return list(zip(self._loop.streams, self.streams, strict=True))

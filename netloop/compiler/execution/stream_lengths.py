@@ -27,7 +27,7 @@ def free_lengths(network: INetworkDefinition, at: int) -> dict[str, str]:
     """
     read = {tensor for layer in network.layers for tensor in layer.inputs if tensor is not None}
     returned: dict[ITensor, str] = {}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for layer in network.loops[at].boundary(ILoopOutputLayer):
         output = layer.outputs[0]
         if not layer.stacks or output not in network.outputs or output in read:
@@ -37,10 +37,10 @@ def free_lengths(network: INetworkDefinition, at: int) -> dict[str, str]:
             continue
         if length not in returned:
             returned[length] = _returned(network, length)
-        found[output.name] = returned[length]
+        texts[output.name] = returned[length]
         longest = network.add_constant((), np.array(_longest(row), length.type.dtype)).outputs[0]
         layer.set_input(1, longest)
-    return found
+    return texts
 
 
 def _longest(row: TensorType) -> int:

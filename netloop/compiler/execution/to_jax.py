@@ -153,9 +153,9 @@ def _function(
     def function(weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
         require_jax()
         with jax.enable_x64(True):
-            given = check_inputs(network.inputs, _as_declared(network, inputs))
+            values = check_inputs(network.inputs, _as_declared(network, inputs))
             named = [_weight(weights, name, tensor) for name, tensor in tensors.items()]
-            outputs = find(given)(named, list(given.values()))
+            outputs = find(values)(named, list(values.values()))
             return {tensor.name: array for tensor, array in zip(network.outputs, outputs, strict=True)}
 
     return function
@@ -237,12 +237,12 @@ def _as_declared(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict
     if not isinstance(inputs, Mapping):
         raise TypeError(f"inputs are a dict from names to arrays, not {type(inputs).__name__}")
     declared = {tensor.name: tensor.declared for tensor in network.inputs}
-    given = dict(inputs)
-    for name, array in given.items():
+    results = dict(inputs)
+    for name, array in results.items():
         wanted = declared.get(name)
         if isinstance(array, jax.Array) and wanted is not None and array.dtype == _narrowed(wanted.dtype):
-            given[name] = array.astype(wanted.dtype)
-    return given
+            results[name] = array.astype(wanted.dtype)
+    return results
 
 
 def _narrowed(dtype: Any) -> Any:

@@ -124,8 +124,8 @@ def _counted(
         counter = _Counter(network, copy).of(loop, around)
         counter.name = f"iterations of loop {number}"
         copy.mark_output(counter)
-    found = [*Executable(copy, most)(inputs).values()][-len(loops) :]
-    return [int(np.asarray(array)) for array in found]
+    result = [*Executable(copy, most)(inputs).values()][-len(loops) :]
+    return [int(np.asarray(array)) for array in result]
 
 
 class _Counter:

@@ -81,10 +81,10 @@ class WeightLoader:
     def _folded(self, given: dict[ITensor, Any]) -> list[Any]:
         """The tensors of weight folding: by numpy, and what it does not compute by a program."""
         folding = self._program.weight_folding
-        made = folding.by_numpy(given, self._program.types)
+        result = folding.by_numpy(given, self._program.types)
         if not folding.others:
-            return jax.device_put([made[tensor] for tensor in folding.tensors])
-        values = {**given, **made}
+            return jax.device_put([result[tensor] for tensor in folding.tensors])
+        values = {**given, **result}
         self._given = list(values)
         return self._compute(jax.device_put([*values.values()]))
 
@@ -125,7 +125,7 @@ class HostWeights:
         if known is not weights:
             sources = self._sources.items()
             own = {tensor: weights[of] if isinstance(of, int) else device_copy(of.evaluate()) for tensor, of in sources}
-            made = self._folding.by_numpy(own, self._types)
-            loaded = {**own, **{tensor: jax.device_put(made[tensor]) for tensor in made if tensor in self._read}}
+            values = self._folding.by_numpy(own, self._types)
+            loaded = {**own, **{tensor: jax.device_put(values[tensor]) for tensor in values if tensor in self._read}}
             self._loaded = weights, loaded
         return loaded

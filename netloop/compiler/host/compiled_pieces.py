@@ -83,8 +83,8 @@ class Pieces:
         """Whether a tensor is observed that a loop or conditional does not let out."""
         if not self._observed or isinstance(step, LayerStep):
             return False
-        made = (tensor for layer in layers_of(step) for tensor in layer.outputs)
-        return any(tensor in self._observed and tensor not in step.writes for tensor in made)
+        tensors = (tensor for layer in layers_of(step) for tensor in layer.outputs)
+        return any(tensor in self._observed and tensor not in step.writes for tensor in tensors)
 
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Piece:
         """The piece of some steps, compiled unless it has met these types."""
@@ -144,12 +144,12 @@ class Pieces:
 
 def closed_first(steps: Iterable[Step], types: TypeTable) -> tuple[list[Step], list[Step]]:
     """Those steps that can be in one piece whatever the others compute, which can run first; and the others."""
-    closed, others, made = list[Step](), list[Step](), set[ITensor]()
+    closed, others, tensors = list[Step](), list[Step](), set[ITensor]()
     for step in steps:
-        is_closed = not made.intersection(step.reads) and not step.has_assertions and fits(step, types)
+        is_closed = not tensors.intersection(step.reads) and not step.has_assertions and fits(step, types)
         (closed if is_closed else others).append(step)
         if not is_closed:
-            made.update(step.writes)
+            tensors.update(step.writes)
     return closed, others
 
 

@@ -93,15 +93,15 @@ class HostFrame:
         return type(value) if isinstance(value, NO_TYPE) else self._typed(tensor)[2]
 
     def _typed(self, tensor: ITensor) -> tuple[Any, TensorType, Hashable]:
-        value, found = self.values[tensor], self.types.get(tensor)
-        if found is None or found[0] is not value:
+        value, result = self.values[tensor], self.types.get(tensor)
+        if result is None or result[0] is not value:
             # a value that decides no shape is left out of the type, so that a piece is not compiled for each value
             is_shape = tensor in self.valued and value.nbytes <= LARGEST_KNOWN_VALUE
             known = np.asarray(value) if is_shape else None
             type = TensorType(np.dtype(value.dtype), tuple(value.shape), known)
             key = type.dtype, type.shape, None if known is None else known.tobytes()
-            found = self.types[tensor] = value, type, key
-        return found
+            result = self.types[tensor] = value, type, key
+        return result
 
     def see(self, tensors: Iterable[ITensor]) -> None:
         """Report those of some tensors that are observed and have a value here."""
@@ -113,5 +113,5 @@ class HostFrame:
 
     def poisoned(self, tensors: Iterable[ITensor | None]) -> Poisoned | None:
         """The first of some tensors that is poisoned."""
-        found = (self.values.get(tensor) for tensor in tensors if tensor is not None)
-        return next((value for value in found if isinstance(value, Poisoned)), None)
+        values = (self.values.get(tensor) for tensor in tensors if tensor is not None)
+        return next((value for value in values if isinstance(value, Poisoned)), None)

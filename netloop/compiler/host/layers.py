@@ -26,18 +26,18 @@ def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
     if isinstance(layer, IAssertionLayer):
         _assert(layer, frame)
         return
-    made: Any = frame.poisoned(layer.inputs)
-    if made is not None and isinstance(layer, IShapeLayer):
+    result: Any = frame.poisoned(layer.inputs)
+    if result is not None and isinstance(layer, IShapeLayer):
         known = _known_shape(layer, frame)
-        made = made if known is None else known
-    if made is None:
+        result = result if known is None else known
+    if result is None:
         try:
-            made = _value(layer, frame, scopes)
+            result = _value(layer, frame, scopes)
         except LayerError as error:
-            made = Poisoned(layer.finding_of(error, code="NL601"))
+            result = Poisoned(layer.finding_of(error, code="NL601"))
         except DEVICE_ERRORS as error:
             raise ExecutionError(device_finding(error, layer)) from error
-    values = (made,) * len(layer.outputs) if isinstance(made, Poisoned) else each_output(made)
+    values = (result,) * len(layer.outputs) if isinstance(result, Poisoned) else each_output(result)
     frame.values.update(zip(layer.outputs, values, strict=True))
 
 
@@ -53,8 +53,8 @@ def _assert(layer: IAssertionLayer, frame: HostFrame) -> None:
 
 def _known_shape(layer: IShapeLayer, frame: HostFrame) -> Any:
     """The output of a shape layer if it is known without the tensor, which is poisoned, else None."""
-    found = frame.type_table().of(layer.outputs[0])
-    return found.value if isinstance(found, TensorType) else None
+    known = frame.type_table().of(layer.outputs[0])
+    return known.value if isinstance(known, TensorType) else None
 
 
 def _value(layer: ILayer, frame: HostFrame, scopes: Scopes) -> Any:

@@ -44,8 +44,8 @@ class HostLoop:
         if isinstance(going, Poisoned) and step.has_assertions:
             raise ExecutionError(going.finding)
         for output in step.outputs:
-            made = _stack(output, rows[output], frame) if output.stacks else self._ask(output.tensor(0), inside)
-            frame.values[output.outputs[0]] = going if isinstance(going, Poisoned) else made
+            result = _stack(output, rows[output], frame) if output.stacks else self._ask(output.tensor(0), inside)
+            frame.values[output.outputs[0]] = going if isinstance(going, Poisoned) else result
 
     def _iteration(self, frame: HostFrame, trip: int, states: Sequence[Any]) -> HostFrame:
         inside = frame.inside(dict(zip(self._step.states, states, strict=True)))
@@ -58,15 +58,15 @@ class HostLoop:
         loop, limit = self._step.loop, self._max_trips
         count, condition = loop.limit(TripLimit.COUNT), loop.limit(TripLimit.WHILE)
         trip = inside.trips[loop]
-        found: Any = True
+        result: Any = True
         if count is not None:
             most = inside.values[count.tensor(0)]
-            found = most if isinstance(most, Poisoned) else trip < int(most)
+            result = most if isinstance(most, Poisoned) else trip < int(most)
         # the condition is not needed, and an error in it does not count, where the COUNT has ended the loop
-        if condition is not None and found is True:
-            found = self._ask(condition.tensor(0), inside)
-        if isinstance(found, Poisoned) or not found:
-            return found if isinstance(found, Poisoned) else False
+        if condition is not None and result is True:
+            result = self._ask(condition.tensor(0), inside)
+        if isinstance(result, Poisoned) or not result:
+            return result if isinstance(result, Poisoned) else False
         return True if limit is None or trip < limit else Poisoned(loop.endless(limit))
 
     def _ask(self, tensor: ITensor, inside: HostFrame) -> Any:

@@ -43,7 +43,7 @@ class NumpyLayers:
         self._layers = {step: layer for steps in blocks for step, layer in _chosen(steps, types)}
         self._checked: dict[Operation, dict[Any, bool]] = {}
         reads = (tensor for layer in self._layers.values() for tensor in layer.inputs if tensor is not None)
-        known = ((tensor, found.value) for tensor in reads if isinstance(found := types.of(tensor), TensorType))
+        known = ((tensor, result.value) for tensor in reads if isinstance(result := types.of(tensor), TensorType))
         self._known = {tensor: value for tensor, value in known if value is not None}
 
     def compute(self, step: Step, frame: HostFrame) -> bool:
@@ -59,10 +59,10 @@ class NumpyLayers:
         if arrays is None or not self._is_small(layer, arrays):
             return False
         try:
-            made = each_output(layer.host_value(*arrays))
+            values = each_output(layer.host_value(*arrays))
         except (LayerError, *DEVICE_ERRORS):
             return False  # a program may give a number where the reference fails, or there is memory for it
-        frame.values.update(zip(layer.outputs, made, strict=True))
+        frame.values.update(zip(layer.outputs, values, strict=True))
         return True
 
     def _arrays(self, layer: Operation, frame: HostFrame) -> list[Array | None] | None:
@@ -93,20 +93,20 @@ class NumpyLayers:
             ]
             key = key, *values
         known = self._checked.setdefault(layer, {})
-        found = known.get(key)
-        if found is None:
+        flag = known.get(key)
+        if flag is None:
             if len(known) >= MOST_CHECKED:
                 known.clear()
-            found = known[key] = _fits(layer, arrays)
-        return found
+            flag = known[key] = _fits(layer, arrays)
+        return flag
 
 
 def _chosen(steps: Sequence[Step], types: TypeTable) -> Iterator[tuple[Step, Operation]]:
     """The steps that numpy computes, with their layers: of steps with fixed shapes, a few between others."""
     for is_open, run in groupby(steps, lambda step: not fits(step, types)):
-        found = [(step, layer) for step in run if (layer := _quick_layer(step)) is not None]
-        if is_open or len(found) <= MOST_BETWEEN:
-            yield from found
+        values = [(step, layer) for step in run if (layer := _quick_layer(step)) is not None]
+        if is_open or len(values) <= MOST_BETWEEN:
+            yield from values
 
 
 def _quick_layer(step: Step) -> Operation | None:
@@ -127,10 +127,10 @@ def _add_shape(layer: IShapeLayer, frame: HostFrame) -> bool:
 
 def _fits(layer: Operation, arrays: list[Array | None]) -> bool:
     try:
-        made = layer.infer(*(None if array is None else TensorType.of(array) for array in arrays))
+        result = layer.infer(*(None if array is None else TensorType.of(array) for array in arrays))
     except LayerError:
         return False
-    types = made if isinstance(made, tuple) else (made,)
+    types = result if isinstance(result, tuple) else (result,)
     size = sum(array.nbytes for array in arrays if array is not None)
     return max(size, *(type_.nbytes for type_ in types if isinstance(type_, TensorType))) <= MOST_BYTES
 

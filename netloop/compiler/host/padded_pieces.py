@@ -72,15 +72,17 @@ class PaddedPieces:
         return Run(len(here), call, call.is_better) if call.is_better() else None
 
     def _program(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable, padding: Padding) -> "PaddedProgram":
-        given = {tensor: self._type(tensor, types, padding) for tensor in reads_of(steps) if tensor in frame.values}
+        tensor_types = {
+            tensor: self._type(tensor, types, padding) for tensor in reads_of(steps) if tensor in frame.values
+        }
         values = tuple(
-            None if tensor_type.value is None else tensor_type.value.tobytes() for tensor_type in given.values()
+            None if tensor_type.value is None else tensor_type.value.tobytes() for tensor_type in tensor_types.values()
         )
-        key = tuple(steps), tuple(given.values()), values
+        key = tuple(steps), tuple(tensor_types.values()), values
         if key not in self._compiled:
             _make_room(self._compiled)
             outputs = self._pieces.needed_later(steps)
-            self._compiled[key] = PaddedProgram(steps, outputs, given, self._scopes, padding.masks)
+            self._compiled[key] = PaddedProgram(steps, outputs, tensor_types, self._scopes, padding.masks)
         return self._compiled[key]
 
     def _type(self, tensor: ITensor, types: TypeTable, padding: Padding) -> TensorType:
@@ -127,13 +129,13 @@ class PaddedProgram(Program):
         return self.run_in(PaddedFrame(values, lengths=dict(zip(self.lengths, lengths, strict=True)))).values
 
     def _operand(self, layer: ILayer, position: int, frame: Frame) -> Any:
-        found, tensor = super()._operand(layer, position, frame), layer.inputs[position]
+        result, tensor = super()._operand(layer, position, frame), layer.inputs[position]
         assert isinstance(frame, PaddedFrame)
         for axis in sorted(self._masks.get(layer, ())) if position == 0 else ():
             assert tensor is not None
-            within = jnp.arange(found.shape[axis]) < frame.lengths[tensor, axis]
-            found = jnp.where(within.reshape([-1 if index == axis else 1 for index in range(found.ndim)]), found, 0)
-        return found
+            within = jnp.arange(result.shape[axis]) < frame.lengths[tensor, axis]
+            result = jnp.where(within.reshape([-1 if index == axis else 1 for index in range(result.ndim)]), result, 0)
+        return result
 
 
 class PaddedCall:
@@ -153,8 +155,8 @@ class PaddedCall:
         self._calls += 1
         program = self._program
         arrays = [_longer(frame.values[key], of.shape) for key, of in program.reads.items()]
-        made = completed(program.compiled(arrays, self._lengths))
-        for tensor, value, shape in zip(program.outputs, made, self._shapes, strict=True):
+        result = completed(program.compiled(arrays, self._lengths))
+        for tensor, value, shape in zip(program.outputs, result, self._shapes, strict=True):
             frame.values[tensor] = value if value.shape == shape else np.asarray(value)[tuple(map(slice, shape))]
 
 
@@ -162,9 +164,9 @@ def _longer(value: Any, shape: Shape) -> Any:
     """An array with zeros up to a shape."""
     if value.shape == shape:
         return value
-    made: Array = np.zeros(shape, value.dtype)
-    made[tuple(map(slice, value.shape))] = value
-    return made
+    result: Array = np.zeros(shape, value.dtype)
+    result[tuple(map(slice, value.shape))] = value
+    return result
 
 
 def _make_room(kept: dict[Hashable, Any]) -> None:

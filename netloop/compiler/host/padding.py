@@ -44,8 +44,8 @@ def bucket(length: int) -> int:
 
 def is_known(types: TypeTable, tensor: ITensor) -> bool:
     """Whether types have the value of a tensor."""
-    found = types.of(tensor)
-    return isinstance(found, TensorType) and found.value is not None
+    known = types.of(tensor)
+    return isinstance(known, TensorType) and known.value is not None
 
 
 class Padding:
@@ -104,12 +104,12 @@ class Padding:
         """Add the padded shapes of the outputs of a layer; False if there are none."""
         padded = (None if tensor is None else self.shapes.get(tensor) for tensor in layer.inputs)
         pairs = zip(known, padded, strict=True)
-        given = [of if of is None or shape in (None, of.shape) else of.with_shape(shape) for of, shape in pairs]
+        tensor_types = [of if of is None or shape in (None, of.shape) else of.with_shape(shape) for of, shape in pairs]
         try:
-            made = layer.infer(*given)
+            types = layer.infer(*tensor_types)
         except LayerError:
             return False
-        for tensor, type in zip(layer.outputs, made if isinstance(made, tuple) else (made,), strict=True):
+        for tensor, type in zip(layer.outputs, types if isinstance(types, tuple) else (types,), strict=True):
             exact, axes = self._types[tensor].shape, self.axes(tensor)
             if any(
                 not _is_longer(at in axes, *lengths) for at, lengths in enumerate(zip(exact, type.shape, strict=True))
@@ -152,11 +152,11 @@ def _joined(layer: IConcatenationLayer, known: Sequence[TensorType | None], axes
 
 def _sliced(layer: ISliceLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
     """Of slices of axes that are not padded; positions past the end of one would mean others."""
-    first, given = known[0], layer.axes
+    first, sliced = known[0], layer.axes
     assert first is not None
-    if given is None or len(known) > ISliceLayer.INPUT_OF["axes"] or any(axes[1:]):
+    if sliced is None or len(known) > ISliceLayer.INPUT_OF["axes"] or any(axes[1:]):
         return None
-    return None if axes[0].intersection(axis % first.rank for axis in given) else NONE
+    return None if axes[0].intersection(axis % first.rank for axis in sliced) else NONE
 
 
 def _along(
@@ -165,10 +165,10 @@ def _along(
     """Of layers that read whole axes, none of which may be padded."""
     first = known[0]
     assert first is not None
-    given = known[1].value if len(known) > 1 and known[1] is not None else None
-    if len(known) > 1 and given is None:
+    array = known[1].value if len(known) > 1 and known[1] is not None else None
+    if len(known) > 1 and array is None:
         return None
-    over = axes_of(layer.axes, first.rank) if given is None else given.reshape(-1).tolist()
+    over = axes_of(layer.axes, first.rank) if array is None else array.reshape(-1).tolist()
     return None if axes[0].intersection(axis % first.rank for axis in over) else NONE
 
 

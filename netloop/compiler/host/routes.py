@@ -40,10 +40,10 @@ class Route:
 
     def recall(self, position: int, frame: HostFrame) -> Run | None:
         """The run at a position for the types of a frame, if it was met before."""
-        for reads, met in self._met.get(position, ()):
-            found = met.get(self._key(reads, frame))
-            if found is not None and found.lasts():
-                return found
+        for reads, runs in self._met.get(position, ()):
+            run = runs.get(self._key(reads, frame))
+            if run is not None and run.lasts():
+                return run
         return None
 
     def keep(self, position: int, run: Run, frame: HostFrame) -> None:
@@ -53,13 +53,13 @@ class Route:
         if any(tensor not in frame.values and not isinstance(tensor.producer, IConstantLayer) for tensor in reads):
             return  # its type follows from other tensors
         known = self._met.setdefault(position, [])
-        met = next((met for others, met in known if others == reads), None)
-        if met is None:
-            met = dict[Hashable, Run]()
-            known.append((reads, met))
-        if len(met) >= MOST_MET:
-            met.clear()
-        met[self._key(reads, frame)] = run
+        runs = next((met for others, met in known if others == reads), None)
+        if runs is None:
+            runs = dict[Hashable, Run]()
+            known.append((reads, runs))
+        if len(runs) >= MOST_MET:
+            runs.clear()
+        runs[self._key(reads, frame)] = run
 
     def _key(self, reads: Iterable[ITensor], frame: HostFrame) -> Hashable:
         return frame.is_iteration, *map(frame.key_of, reads)

@@ -32,13 +32,13 @@ def fits_program(layer: ILayer, types: TypeTable) -> bool:
 
 
 def _has_strings(layer: ILayer, types: TypeTable) -> bool:
-    found = (types.of(tensor) for tensor in (*layer.inputs, *layer.outputs) if tensor is not None)
-    return any(isinstance(known, TensorType) and known.is_string for known in found)
+    tensor_types = (types.of(tensor) for tensor in (*layer.inputs, *layer.outputs) if tensor is not None)
+    return any(isinstance(known, TensorType) and known.is_string for known in tensor_types)
 
 
 def _is_fixed(tensor: ITensor | None, types: TypeTable) -> bool:
-    found = None if tensor is None else types.of(tensor)
-    return found is None or (isinstance(found, TensorType) and found.is_fixed)
+    known = None if tensor is None else types.of(tensor)
+    return known is None or (isinstance(known, TensorType) and known.is_fixed)
 
 
 def require_program(network: INetworkDefinition, types: TypeTable) -> None:
@@ -52,7 +52,7 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
     on_host = [layer for layer in live_layers(network) if layer.on_host or _has_strings(layer, types)]
     if on_host:
         raise NetworkError(*map(_on_host, on_host))
-    impossible = {layer: found for layer in live_layers(network) if (found := types.finding(layer)) is not None}
+    impossible = {layer: finding for layer in live_layers(network) if (finding := types.finding(layer)) is not None}
     if impossible:
         raise NetworkError(*(_impossible(layer, found) for layer, found in impossible.items()))
     unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]

@@ -20,13 +20,13 @@ from netloop.values.diagnostics import Finding
 
 def first_error(*flags: Any) -> Any:
     """The first of some error flags that is not 0; None if all of them are None."""
-    found: Any = None
+    result: Any = None
     for flag in flags:
-        if found is None:
-            found = flag
+        if result is None:
+            result = flag
         elif flag is not None:
-            found = jnp.where(found == 0, flag, found)
-    return None if found is None else jnp.int32(found)
+            result = jnp.where(result == 0, flag, result)
+    return None if result is None else jnp.int32(result)
 
 
 @dataclass

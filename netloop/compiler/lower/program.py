@@ -121,10 +121,10 @@ class Program(Lowering):
         """The steps that are computed at load time, if the pass is in use."""
         if LoweringForm.WEIGHT_FOLDING not in self.passes:
             return WeightOnlySteps([], [], [])
-        found = find_weight_folding(self.block, self.outputs, self.types)
-        if found.steps:
-            self.note(LoweringForm.WEIGHT_FOLDING, f"layers that depend on weights only: {len(found.steps)}")
-        return found
+        steps = find_weight_folding(self.block, self.outputs, self.types)
+        if steps.steps:
+            self.note(LoweringForm.WEIGHT_FOLDING, f"layers that depend on weights only: {len(steps.steps)}")
+        return steps
 
     def unfolded(self, tensors: Iterable[ITensor]) -> list[ITensor]:
         """Those of some tensors that are read by other steps than those of ``weight_folding``."""
@@ -176,13 +176,13 @@ class Program(Lowering):
             named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))
         try:
             with jax.named_scope(_scope_name(layer)):
-                made = layer.lower(*arrays, **named)
+                result = layer.lower(*arrays, **named)
         except LayerError as error:
             raise NetworkError(layer.finding_of(error)) from error.__cause__
         except Exception as error:
             error.add_note(f"while lowering {layer.described}, added at {layer.source_location}")
             raise
-        outputs = made if isinstance(made, tuple) else (made,)
+        outputs = result if isinstance(result, tuple) else (result,)
         frame.values.update(zip(layer.outputs, outputs, strict=True))
         frame.poison(layer.outputs, frame.error_flag(layer.inputs))
 
@@ -203,6 +203,6 @@ def _scope_name(layer: ILayer) -> str:
 
 
 def _tensor(layer: ILayer, position: int) -> ITensor:
-    found = layer.inputs[position]
-    assert found is not None
-    return found
+    result = layer.inputs[position]
+    assert result is not None
+    return result

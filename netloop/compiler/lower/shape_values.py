@@ -29,18 +29,18 @@ def valued_in_run(network: INetworkDefinition) -> frozenset[ITensor]:
 
 def _not_followed(network: INetworkDefinition) -> set[ITensor]:
     """The tensors whose values types do not have, whatever the inputs: large ones, and what follows from them."""
-    made = {
+    values = {
         tensor: None for layer in network.layers for tensor in (*layer.inputs, *layer.outputs) if tensor is not None
     }
-    stack, found = [tensor for tensor in made if _is_large(network.types.of(tensor))], set[ITensor]()
+    stack, tensors = [tensor for tensor in values if _is_large(network.types.of(tensor))], set[ITensor]()
     while stack:
         tensor = stack.pop()
-        if tensor not in found:
-            found.add(tensor)
+        if tensor not in tensors:
+            tensors.add(tensor)
             # other layers than operations may have values without those of all inputs, as that of the branch taken
             readers = (layer for layer, _ in tensor.uses if isinstance(layer, Operation))
             stack += [tensor for layer in readers if not isinstance(layer, IShapeLayer) for tensor in layer.outputs]
-    return found
+    return tensors
 
 
 def _is_float(found: Known) -> bool:

@@ -62,20 +62,20 @@ class WeightOnlySteps(NamedTuple):
 def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightOnlySteps:
     """Find the steps of a block that depend on weights only and are worth folding."""
     fixed = weight_only_tensors(block)
-    found: dict[ITensor, LayerStep] = {}
+    result: dict[ITensor, LayerStep] = {}
     for step in walk(block):
         if isinstance(step, LayerStep) and step.reads and fixed.issuperset(step.writes) and step.writes:
-            ready = all(tensor in found or isinstance(tensor.producer, IConstantLayer) for tensor in step.reads)
+            ready = all(tensor in result or isinstance(tensor.producer, IConstantLayer) for tensor in step.reads)
             # strings are on no device
             ready = ready and all(types[tensor].dtype != STRING for tensor in (*step.reads, *step.writes))
             if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):
-                found.update(dict.fromkeys(step.writes, step))
-    steps = _without_last_reshapes(dict.fromkeys(found.values()))
-    found = {tensor: step for tensor, step in found.items() if step in steps}
+                result.update(dict.fromkeys(step.writes, step))
+    steps = _without_last_reshapes(dict.fromkeys(result.values()))
+    result = {tensor: step for tensor, step in result.items() if step in steps}
     if max((_bytes(step.reads, types) for step in steps), default=0) < SMALLEST:
         return WeightOnlySteps([], [], [])
     late = dict.fromkeys([*read_by_others(block, steps), *outputs])
-    return WeightOnlySteps(list(steps), [tensor for tensor in late if tensor in found], _not_by_numpy(steps))
+    return WeightOnlySteps(list(steps), [tensor for tensor in late if tensor in result], _not_by_numpy(steps))
 
 
 def _without_last_reshapes(steps: Collection[LayerStep]) -> dict[LayerStep, None]:
@@ -102,12 +102,12 @@ def _keeps_order(layer: ILayer) -> bool:
 
 def _not_by_numpy(steps: Iterable[LayerStep]) -> list[LayerStep]:
     late: set[ITensor] = set()
-    found: list[LayerStep] = []
+    result: list[LayerStep] = []
     for step in steps:
         if not _is_by_numpy(step.layer) or not late.isdisjoint(step.reads):
             late.update(step.writes)
-            found.append(step)
-    return found
+            result.append(step)
+    return result
 
 
 def _is_by_numpy(layer: ILayer) -> bool:

@@ -76,11 +76,11 @@ def chosen(passes: Iterable[str] | None) -> frozenset[str]:
         return frozenset(PASSES)
     if isinstance(passes, str) or not all(isinstance(pass_, str) for pass_ in passes):
         raise TypeError("passes is a collection of names, such as netloop.PASSES")
-    found = frozenset(passes)
-    for name in sorted(found.difference(PASSES)):
+    texts = frozenset(passes)
+    for name in sorted(texts.difference(PASSES)):
         hint = did_you_mean(name, PASSES)
         raise ValueError(f"there is no pass {name!r}" + (hint and f"; {hint}"))
-    return found
+    return texts
 
 
 def applied(passes: Iterable[str], forms: Forms) -> frozenset[str]:

@@ -58,13 +58,13 @@ class IntegerProductLayer(Operation):
         return x.with_shape((*x.shape[:-1], kernel.shape[-1]))
 
     def evaluate(self, x: Array, kernel: Array, scale: Array, bias: Array | None = None) -> Array:
-        made = np.matmul(x.astype(np.float64), kernel.astype(np.float64)) * scale.astype(np.float64)
-        return (made if bias is None else made + bias.astype(np.float64)).astype(x.dtype)
+        result = np.matmul(x.astype(np.float64), kernel.astype(np.float64)) * scale.astype(np.float64)
+        return (result if bias is None else result + bias.astype(np.float64)).astype(x.dtype)
 
     def lower(self, x: Any, kernel: Any, scale: Any, bias: Any = None) -> Any:
         rows = jnp.reshape(x, (-1, x.shape[-1])).astype(jnp.bfloat16)
-        made = lax.dot_general(rows, kernel, (((1,), (0,)), ((), ())), preferred_element_type=np.float32) * scale
-        return (made if bias is None else made + bias).reshape(*x.shape[:-1], -1)
+        result = lax.dot_general(rows, kernel, (((1,), (0,)), ((), ())), preferred_element_type=np.float32) * scale
+        return (result if bias is None else result + bias).reshape(*x.shape[:-1], -1)
 
 
 class BFloat16Products(Pass):
@@ -86,14 +86,14 @@ class BFloat16Products(Pass):
     def rewrite(self, rewriter: Rewriter) -> bool:
         if not multiplies_bfloat16():
             return False
-        found = [
+        products = [
             product for product in map(_found, rewriter.layers(ChannelsLastConvolutionLayer)) if product is not None
         ]
-        for product in found:
+        for product in products:
             _multiply(rewriter, product)
-        if found:
-            rewriter.note(f"{len(found)} convolutions multiply integers as bfloat16")
-        return bool(found)
+        if products:
+            rewriter.note(f"{len(products)} convolutions multiply integers as bfloat16")
+        return bool(products)
 
 
 class _Quantized(NamedTuple):
@@ -154,5 +154,5 @@ def _multiply(rewriter: Rewriter, product: _Product) -> None:
     scale = make.mul(make.reshape(product.x.scale, [1]), make.reshape(of_kernel, [-1]))
     if scale.type.shape != (maps,):
         scale = make.broadcast_to(scale, [maps])
-    made = rewriter.network.add(IntegerProductLayer(), [product.x.integers, matrix, scale, *product.layer.inputs[2:]])
-    rewriter.take_over(product.layer.outputs[0], made.outputs[0])
+    result = rewriter.network.add(IntegerProductLayer(), [product.x.integers, matrix, scale, *product.layer.inputs[2:]])
+    rewriter.take_over(product.layer.outputs[0], result.outputs[0])

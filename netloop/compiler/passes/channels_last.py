@@ -118,8 +118,10 @@ class _Layout:
         kernel, bias = weights
         shape, merged = x.type.shape, layer.merged(x.type.shape)
         whole = self.last(x if shape == merged else self.make.reshape(x, merged))
-        made = self.rewriter.network.add(self._form(layer, merged), [whole, _arranged(self.make, layer, kernel), bias])
-        back = self._first(made.outputs[0])
+        window = self.rewriter.network.add(
+            self._form(layer, merged), [whole, _arranged(self.make, layer, kernel), bias]
+        )
+        back = self._first(window.outputs[0])
         self.rewriter.take_over(output, back if shape == merged else self.make.reshape(back, output.type.shape))
         self.convolutions += 1
 

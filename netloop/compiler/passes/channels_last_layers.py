@@ -87,8 +87,8 @@ class ChannelsLastWindow(Operation):
         return self._biased(jnp, *wide).astype(dtype)
 
     def _biased(self, xp: Any, x: Any, kernel: Any, bias: Any) -> Any:
-        made = self.summed(xp, x, kernel)
-        return made if bias is None else made + bias
+        result = self.summed(xp, x, kernel)
+        return result if bias is None else result + bias
 
 
 @layer(LayerType.INTERNAL, "Convolution With Channels Last")
@@ -137,13 +137,13 @@ class ChannelsLastConvolutionLayer(ChannelsLastWindow):
 
     def _by_slabs(self, x: Any, kernel: Any, groups: int, lengths: Shape) -> Any:
         """The sum of a convolution of two axes for each element of the window along the first of three."""
-        wide, depth, made = padded(jnp, x, [self.padding[0], (0, 0), (0, 0)]), lengths[0], None
+        wide, depth, result = padded(jnp, x, [self.padding[0], (0, 0), (0, 0)]), lengths[0], None
         for tap in range(kernel.shape[0]):
             read = part(jnp, wide, [tap * self.dilation_nd[0], 0, 0], [depth, *x.shape[2:4]], [self.stride_nd[0], 1, 1])
             term = self._by_xla(read.reshape(-1, *x.shape[2:]), kernel[tap], groups)
-            made = term if made is None else made + term
-        assert made is not None
-        return made.reshape(x.shape[0], *lengths, -1)
+            result = term if result is None else result + term
+        assert result is not None
+        return result.reshape(x.shape[0], *lengths, -1)
 
     def _windows(self, xp: Any, x: Any, kernel: Any, lengths: Shape) -> Iterator[Any]:
         """What each element of the window reads at all positions, in row-major order."""
@@ -154,13 +154,13 @@ class ChannelsLastConvolutionLayer(ChannelsLastWindow):
 
     def _by_taps(self, xp: Any, x: Any, kernel: Any, lengths: Shape) -> Any:
         """The sum over the elements of the window of what they read times their weights: a map reads one channel."""
-        copies, made = kernel.shape[-1] // x.shape[-1], None
+        copies, result = kernel.shape[-1] // x.shape[-1], None
         wide = x if copies == 1 else xp.repeat(x, copies, -1)
         weights = kernel.reshape(-1, kernel.shape[-1])
         for number, read in enumerate(self._windows(xp, wide, kernel, lengths)):
             term = read * weights[number] if xp is np else lax.mul(read, _spread(weights, number, read.shape))
-            made = term if made is None else made + term
-        return made
+            result = term if result is None else result + term
+        return result
 
     def _by_product(self, xp: Any, x: Any, kernel: Any, groups: int, lengths: Shape) -> Any:
         """A product of a copy of all windows and the kernel, or one for each group."""
@@ -172,11 +172,11 @@ class ChannelsLastConvolutionLayer(ChannelsLastWindow):
         reads, length = list(self._windows(xp, x, kernel, lengths)), math.prod(kernel.shape[:-1])
         rows = reads[0] if len(reads) == 1 else xp.concatenate(reads, -1)
         if groups == 1:
-            made = product(xp, rows.reshape(-1, length), kernel.reshape(length, -1))
+            result = product(xp, rows.reshape(-1, length), kernel.reshape(length, -1))
         else:
             weights = kernel.reshape(length, groups, -1)
-            made = xp.einsum("gpi,igk->pgk", rows.reshape(groups, -1, length), weights, **_precision(xp))
-        return made.reshape(-1, *lengths, kernel.shape[-1])
+            result = xp.einsum("gpi,igk->pgk", rows.reshape(groups, -1, length), weights, **_precision(xp))
+        return result.reshape(-1, *lengths, kernel.shape[-1])
 
 
 def _spread(rows: Any, number: int, shape: Shape) -> Any:
@@ -221,13 +221,13 @@ class ChannelsLastDeconvolutionLayer(ChannelsLastWindow):
         rows = [-(-length // step) for length, step in zip(lengths, self.stride_nd, strict=True)]
         writes = self._writes(xp, x, kernel)
         phases = [self._phase(xp, x, kernel, writes, phase, rows) for phase in np.ndindex(*self.stride_nd)]
-        made = xp.stack(phases).reshape(*self.stride_nd, *phases[0].shape)
+        result = xp.stack(phases).reshape(*self.stride_nd, *phases[0].shape)
         count = len(rows)
         # [phases of each axis, N, rows of each axis, K] to [N, rows and phases of axis 0, of axis 1, .., K]
         order = [count, *(axis for own in range(count) for axis in (count + 1 + own, own)), 2 * count + 1]
         whole = [row * step for row, step in zip(rows, self.stride_nd, strict=True)]
-        made = made.transpose(order).reshape(x.shape[0], *whole, -1)
-        return part(xp, made, [0] * count, lengths, [1] * count)
+        result = result.transpose(order).reshape(x.shape[0], *whole, -1)
+        return part(xp, result, [0] * count, lengths, [1] * count)
 
     def _writes(self, xp: Any, x: Any, kernel: Any) -> Callable[[Shape], Any]:
         """What an element of the window writes at each position, [N, .., K]."""
@@ -236,9 +236,9 @@ class ChannelsLastDeconvolutionLayer(ChannelsLastWindow):
         if is_large:
             return lambda tap: self._product(xp, x, kernel[:, *tap])
         # one product reads the input once
-        made = self._product(xp, x, kernel.reshape(kernel.shape[0], -1, kernel.shape[-1]))
-        made = made.reshape(*x.shape[:-1], math.prod(window), maps)
-        return lambda tap: made[..., int(np.ravel_multi_index(tap, window)), :]
+        result = self._product(xp, x, kernel.reshape(kernel.shape[0], -1, kernel.shape[-1]))
+        result = result.reshape(*x.shape[:-1], math.prod(window), maps)
+        return lambda tap: result[..., int(np.ravel_multi_index(tap, window)), :]
 
     def _product(self, xp: Any, x: Any, kernel: Any) -> Any:
         """The product of the input and a kernel [C, .., K / groups], [N, .., K of each element of the window]."""
@@ -253,7 +253,7 @@ class ChannelsLastDeconvolutionLayer(ChannelsLastWindow):
         self, xp: Any, x: Any, kernel: Any, writes: Callable[[Shape], Any], phase: Sequence[int], rows: Sequence[int]
     ) -> Any:
         """The elements of the output at ``row * stride + phase``."""
-        made = None
+        result = None
         for tap in np.ndindex(kernel.shape[1:-1]):
             # position i is written at i * stride + at, where at is counted from the phase
             places = zip(tap, self.dilation_nd, self.before, phase, strict=True)
@@ -263,8 +263,8 @@ class ChannelsLastDeconvolutionLayer(ChannelsLastWindow):
             shifts = [value // step for value, step in zip(at, self.stride_nd, strict=True)]
             ends = zip(rows, x.shape[1:-1], shifts, strict=True)
             term = padded(xp, writes(tap), [(shift, row - length - shift) for row, length, shift in ends])
-            made = term if made is None else made + term
-        return xp.zeros((x.shape[0], *rows, self.maps(kernel.shape)), x.dtype) if made is None else made
+            result = term if result is None else result + term
+        return xp.zeros((x.shape[0], *rows, self.maps(kernel.shape)), x.dtype) if result is None else result
 
 
 @layer(LayerType.INTERNAL, "Pooling With Channels Last")
@@ -281,12 +281,12 @@ class ChannelsLastPoolingLayer(IPoolingLayer):
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
         wide = x.astype(np.float32) if x.dtype in HALVES and self.type is not PoolingType.MAX else x
-        made = POOLINGS[self.type](
+        result = POOLINGS[self.type](
             lambda: self._combined(wide, lowest(wide.dtype), _larger),
             lambda: self._combined(wide, 0, lax.add) / self._counts(x.shape[1:-1])[..., None].astype(wide.dtype),
             self.blend_factor,
         )
-        return made.astype(x.dtype)
+        return result.astype(x.dtype)
 
     def _combined(self, x: Any, start: Any, combine: Callable[[Any, Any], Any]) -> Any:
         places = self.places(x.shape[1:-1])
@@ -296,12 +296,12 @@ class ChannelsLastPoolingLayer(IPoolingLayer):
             for length, span, step, places in ends
         ]
         wide = padded(jnp, x, around, start)
-        made = None
+        result = None
         for tap in np.ndindex(*self.window):
             starts = [f * spread for f, spread in zip(tap, self.dilation_nd, strict=True)]
             read = part(jnp, wide, starts, [place.length for place in places], self.stride_nd)
-            made = read if made is None else combine(made, read)
-        return made
+            result = read if result is None else combine(result, read)
+        return result
 
 
 def _larger(a: Any, b: Any) -> Any:

@@ -36,10 +36,10 @@ def _fold(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
     if rows is None:
         return False
     table, matrix = operand(rows, 0), operand(layer, 1)
-    made = rewriter.network.add_matrix_multiply(table, MatrixOperation.NONE, matrix, layer.op1).outputs[0]
-    if made.type.nbytes > max(MAX_TABLE_BYTES, matrix.type.nbytes):
+    tensor = rewriter.network.add_matrix_multiply(table, MatrixOperation.NONE, matrix, layer.op1).outputs[0]
+    if tensor.type.nbytes > max(MAX_TABLE_BYTES, matrix.type.nbytes):
         return False  # nothing reads the large table, so that it is never computed
-    rewriter.replace(layer.outputs[0], rewriter.make.gather(made, operand(rows, 1)))
+    rewriter.replace(layer.outputs[0], rewriter.make.gather(tensor, operand(rows, 1)))
     rewriter.note(f"the rows of {table.name!r} are multiplied in advance, for {layer.name!r}")
     return True
 

@@ -152,10 +152,12 @@ def _fuse(rewriter: Rewriter, run: list[_Section]) -> None:
     if length < source.type.shape[axis]:
         source = rewriter.make.slice(source, [begin], [length], axes=[source.type.rank + axis])
     logistic = [int(section.gate.type is SIGMOID) for section in run]
-    made = rewriter.network.add(FusedGatesLayer(axis=axis, sizes=sizes, logistic=logistic), [source]).outputs[0]
+    tensor = rewriter.network.add(FusedGatesLayer(axis=axis, sizes=sizes, logistic=logistic), [source]).outputs[0]
     for section, size in zip(run, sizes, strict=True):
         is_all = size == length
         part = (
-            made if is_all else rewriter.make.slice(made, [section.begin - begin], [size], axes=[made.type.rank + axis])
+            tensor
+            if is_all
+            else rewriter.make.slice(tensor, [section.begin - begin], [size], axes=[tensor.type.rank + axis])
         )
         rewriter.replace(section.gate.outputs[0], part)

@@ -95,8 +95,8 @@ class GrowingLists(Pass):
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        found = [_stack(rewriter, step, state) for step in list(rewriter.loops()) for state in step.recurrences]
-        return any(found)
+        flags = [_stack(rewriter, step, state) for step in list(rewriter.loops()) for state in step.recurrences]
+        return any(flags)
 
 
 def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:

@@ -204,9 +204,9 @@ class _ElementwiseFusion:
         a, b = (pack.whole, theirs) if position == 0 else (theirs, pack.whole)
         whole = self.rewriter.network.add_elementwise(a, b, layers[0].op).outputs[0]
         self.open.difference_update(layers)
-        made = _Pack.of(self.rewriter, whole, pack.axis, [layer.outputs[0] for layer in layers])
-        self.places.update({part: (made, place) for place, part in enumerate(made.parts)})
-        self.packs.append(made)
+        result = _Pack.of(self.rewriter, whole, pack.axis, [layer.outputs[0] for layer in layers])
+        self.places.update({part: (result, place) for place, part in enumerate(result.parts)})
+        self.packs.append(result)
 
     def _partner(self, partners: list[ITensor], pack: _Pack) -> ITensor:
         """Return the other operands as one tensor."""

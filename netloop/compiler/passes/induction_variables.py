@@ -45,9 +45,9 @@ class InductionVariables(Pass):
             elements = max(0, known[0]) + _reads_once_more(rewriter, step)
             layers = [other.layer for other in step.body.steps if isinstance(other, LayerStep)]
             gathers = [layer for layer in layers if isinstance(layer, IGatherLayer)]
-            found = [_add_iterator(rewriter, step, gather, elements) for gather in gathers]
-            found += [_stack(rewriter, step, recurrence, known[0]) for recurrence in step.recurrences]
-            is_changed |= any(found)
+            flags = [_add_iterator(rewriter, step, gather, elements) for gather in gathers]
+            flags += [_stack(rewriter, step, recurrence, known[0]) for recurrence in step.recurrences]
+            is_changed |= any(flags)
         return is_changed
 
 

@@ -76,13 +76,13 @@ class IntegersAsFloats(Pass):
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        found = _Floats(rewriter)
+        floats = _Floats(rewriter)
         for other in rewriter.layers(Operation):
             if _is_typed(rewriter, other):
-                found.visit(other)
-        if found.replaced:
-            rewriter.note(f"{found.replaced} layers read small integers as float32")
-        return found.replaced > 0
+                floats.visit(other)
+        if floats.replaced:
+            rewriter.note(f"{floats.replaced} layers read small integers as float32")
+        return floats.replaced > 0
 
 
 class _Whole(NamedTuple):
@@ -148,8 +148,8 @@ class _Floats:
 
     def _wholes(self, *tensors: ITensor) -> list[_Whole]:
         """Several tensors in float32; nothing if one is not known so."""
-        found = [self._whole(tensor) for tensor in tensors]
-        return [whole for whole in found if whole is not None] if all(found) else []
+        wholes = [self._whole(tensor) for tensor in tensors]
+        return [whole for whole in wholes if whole is not None] if all(wholes) else []
 
     # ------------------------------------------------------------------ conversions
 
@@ -183,8 +183,8 @@ class _Floats:
         return whole
 
     def _limit(self, x: ITensor, low: int, high: int, of_nan: int) -> ITensor:
-        made = LimitedLayer(low=float(low), high=float(high), of_nan=float(of_nan))
-        return self.rewriter.network.add(made, [x]).outputs[0]
+        result = LimitedLayer(low=float(low), high=float(high), of_nan=float(of_nan))
+        return self.rewriter.network.add(result, [x]).outputs[0]
 
     def _quantize(self, layer: IQuantizeLayer) -> None:
         x, output = operand(layer, 0), layer.outputs[0]
@@ -242,10 +242,10 @@ class _Floats:
         if most > MOST:
             return
         named = {name: getattr(layer, name) for name in layer.ATTRIBUTES}
-        made = self.rewriter.network.add(type(layer)(**named), [whole.tensor for whole in both]).outputs[0]
-        whole, bias = self.make.cast(made, np.int32), [*layer.inputs, None][2]
+        tensor = self.rewriter.network.add(type(layer)(**named), [whole.tensor for whole in both]).outputs[0]
+        whole, bias = self.make.cast(tensor, np.int32), [*layer.inputs, None][2]
         if bias is None or not isinstance(layer, IConvolutionLayer):
-            self._known[whole] = self._known[output] = _Whole(made, -most, most)
+            self._known[whole] = self._known[output] = _Whole(tensor, -most, most)
         else:
             whole = self.make.add(whole, self.make.along(bias, output.type.rank, -len(layer.window) - 1))
         self._replace(output, whole)
@@ -315,7 +315,7 @@ def _terms(layer: IMatrixMultiplyLayer | IConvolutionLayer) -> int:
     """The number of products that a product of matrices or a convolution sums; too many if it is not known."""
     shapes = [operand(layer, 0).type.shape, operand(layer, 1).type.shape[1:]]
     if isinstance(layer, IMatrixMultiplyLayer):
-        found = shapes[0][-2 if layer.op0 is MatrixOperation.TRANSPOSE else -1]
+        number = shapes[0][-2 if layer.op0 is MatrixOperation.TRANSPOSE else -1]
     else:
-        found = UNKNOWN if UNKNOWN in shapes[1] else math.prod(shapes[1])
-    return MOST + 1 if found == UNKNOWN else found
+        number = UNKNOWN if UNKNOWN in shapes[1] else math.prod(shapes[1])
+    return MOST + 1 if number == UNKNOWN else number

@@ -99,6 +99,6 @@ def _split(rewriter: Rewriter, layer: IMatrixMultiplyLayer, parts: int) -> None:
     matrices = matrices if op is TRANSPOSE else make.transpose(matrices, [0, 2, 1])
     copies = make.concat([make.reshape(rows, [1, count, length])] * parts, 0)
     product = rewriter.network.add_matrix_multiply(copies, layer.op0, matrices, op).outputs[0]
-    made = make.reshape(make.transpose(product, [1, 0, 2]), [count, width])
-    rewriter.replace(layer.outputs[0], made)
+    tensor = make.reshape(make.transpose(product, [1, 0, 2]), [count, width])
+    rewriter.replace(layer.outputs[0], tensor)
     rewriter.note(f"{layer.name!r} is computed in {parts} parts")

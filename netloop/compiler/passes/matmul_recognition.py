@@ -30,9 +30,9 @@ class MatmulRecognition(Pass):
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        found = [_multiply(rewriter, layer) for layer in rewriter.layers(IEinsumLayer)]
-        found += [_sum_as_product(rewriter, layer) for layer in rewriter.layers(IReduceLayer)]
-        return any(found)
+        flags = [_multiply(rewriter, layer) for layer in rewriter.layers(IEinsumLayer)]
+        flags += [_sum_as_product(rewriter, layer) for layer in rewriter.layers(IReduceLayer)]
+        return any(flags)
 
 
 def terms(einsum: IEinsumLayer) -> list[str]:

@@ -109,19 +109,19 @@ class _ValueNumbering:
             self.groups[layer] = numbers.setdefault((group, by[layer]), len(numbers))
 
     def _number_tensors(self) -> dict[ITensor, Hashable]:
-        found: dict[ITensor, Hashable] = {key.outputs[0]: ("state", group) for key, group in self.groups.items()}
+        identities: dict[ITensor, Hashable] = {key.outputs[0]: ("state", group) for key, group in self.groups.items()}
         known: dict[Hashable, int] = {}
         for step in self.step.body.steps:
             layer = step.layer if isinstance(step, LayerStep) else None
             # two layers that draw random numbers differ even if they read the same
             if isinstance(layer, Operation) and layer.is_foldable:
                 inputs = tuple(
-                    None if tensor is None else found.get(tensor) or _identity(tensor) for tensor in layer.inputs
+                    None if tensor is None else identities.get(tensor) or _identity(tensor) for tensor in layer.inputs
                 )
                 attributes = tuple(repr(getattr(layer, name)) for name in layer.ATTRIBUTES)
                 number = known.setdefault((type(layer), attributes, inputs), len(known))
-                found.update({tensor: ("layer", number, tensor.position) for tensor in layer.outputs})
-        return found
+                identities.update({tensor: ("layer", number, tensor.position) for tensor in layer.outputs})
+        return identities
 
 
 def _identity(tensor: ITensor) -> Hashable:

@@ -111,6 +111,6 @@ def layer_steps(block: Block) -> list[LayerStep]:
 
 def operand(layer: ILayer, position: int) -> ITensor:
     """Return an input that must be there."""
-    found = layer.inputs[position]
-    assert found is not None
-    return found
+    result = layer.inputs[position]
+    assert result is not None
+    return result

@@ -121,10 +121,10 @@ def depend_on_iteration(rewriter: Rewriter) -> set[ITensor]:
 
 def _repeated(rewriter: Rewriter) -> set[Step]:
     """Return the steps that fission does not put after the iterations: a state needs them, or they are outside."""
-    found = set(rewriter.block.steps)
+    steps = set(rewriter.block.steps)
     for loop in rewriter.loops():
-        found.update(loop.body.needed(loop.next_states))
-    return found
+        steps.update(loop.body.needed(loop.next_states))
+    return steps
 
 
 def _transpose(rewriter: Rewriter, layer: IMatrixMultiplyLayer, op: MatrixOperation) -> bool:
@@ -142,6 +142,6 @@ def _swap(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> None:
     weights = operand(layer, 1)
     if layer.op1 is MatrixOperation.NONE:
         weights = rewriter.make.transpose(weights, [1, 0])
-    made = rewriter.network.add(WeightsOnLeftLayer(), [operand(layer, 0), weights]).outputs[0]
-    rewriter.replace(layer.outputs[0], made)
+    tensor = rewriter.network.add(WeightsOnLeftLayer(), [operand(layer, 0), weights]).outputs[0]
+    rewriter.replace(layer.outputs[0], tensor)
     rewriter.note(f"{layer.name!r} has its weights on the left")

@@ -68,8 +68,8 @@ class WinogradConvolutionLayer(ChannelsLastWindow):
         columns = [part(xp, spread, [0, j], [down, along], [1, 2]) for j in range(4)]
         # 4 transforms of the columns by 4 of the rows, which XLA compiles faster than 16 of both
         tiles = xp.concatenate(_differences(columns)).reshape(16, -1, x.shape[-1])
-        made = _products(xp, tiles, kernel).reshape(4, 4, x.shape[0], down, along, -1)
-        upper, lower = (xp.stack(_sums(sum_), 3) for sum_ in _sums([made[:, i] for i in range(4)]))
+        result = _products(xp, tiles, kernel).reshape(4, 4, x.shape[0], down, along, -1)
+        upper, lower = (xp.stack(_sums(sum_), 3) for sum_ in _sums([result[:, i] for i in range(4)]))
         # [N, rows, row of a tile, columns, column of a tile, K]
         whole = xp.stack([upper, lower], 2).reshape(x.shape[0], 2 * down, 2 * along, -1)
         return part(xp, whole, [0, 0], [height, width], [1, 1])
@@ -115,26 +115,26 @@ class Winograd(Pass):
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        found = [other for other in rewriter.layers(ChannelsLastConvolutionLayer) if _gains(other)]
-        for other in found:
+        layers = [other for other in rewriter.layers(ChannelsLastConvolutionLayer) if _gains(other)]
+        for other in layers:
             x, _, *bias = other.inputs
             transformed = rewriter.network.add(WinogradKernelLayer(), [operand(other, 1)]).outputs[0]
             layer = WinogradConvolutionLayer(
                 stride_nd=other.stride_nd, dilation_nd=other.dilation_nd, before=other.before, after=other.after
             )
-            made = rewriter.network.add(layer, [x, transformed, *bias])
-            rewriter.take_over(other.outputs[0], made.outputs[0])
-        if found:
-            rewriter.note(f"{len(found)} convolutions by Winograd's algorithm")
-        return bool(found)
+            result = rewriter.network.add(layer, [x, transformed, *bias])
+            rewriter.take_over(other.outputs[0], result.outputs[0])
+        if layers:
+            rewriter.note(f"{len(layers)} convolutions by Winograd's algorithm")
+        return bool(layers)
 
 
 def _gains(layer: ChannelsLastConvolutionLayer) -> bool:
     """Whether a layer has a window of 3 x 3 with the stride 1, and enough channels, maps and tiles."""
-    x, kernel, made = operand(layer, 0).type, operand(layer, 1).type.shape, layer.outputs[0].type.shape
+    x, kernel, shape = operand(layer, 0).type, operand(layer, 1).type.shape, layer.outputs[0].type.shape
     if x.dtype != np.float32 or kernel[:-2] != (3, 3) or {*layer.stride_nd, *layer.dilation_nd} != {1}:
         return False
-    tiles = made[0] * math.prod(-(-length // 2) for length in made[1:3])
+    tiles = shape[0] * math.prod(-(-length // 2) for length in shape[1:3])
     channels, maps = kernel[-2:]
     is_large = channels >= MIN_CHANNELS and maps >= MIN_MAPS and tiles >= MIN_TILES
     return layer.num_groups == 1 and is_large and channels * maps * tiles >= MIN_WORK

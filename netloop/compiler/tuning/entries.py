@@ -70,13 +70,13 @@ class Decisions:
 
     def known(self, names: Iterable[str]) -> dict[str, str]:
         """The decided forms of some passes, by name; a form that the pass does not have is not decided."""
-        found = dict[str, str]()
+        texts = dict[str, str]()
         for name in names:
             value = None if self.digest is None else self.entries.get(self._key(name))
             forms = {hash_of(form): form for form in (RULE, *PASSES[name].alternatives)}
             if value is not None and value.tacticHash in forms:
-                found[name] = forms[value.tacticHash]
-        return found
+                texts[name] = forms[value.tacticHash]
+        return texts
 
     def remember(self, forms: Forms, seconds: float) -> None:
         """Add the decided forms of passes, with the time of a call in seconds."""

@@ -32,11 +32,11 @@ def this_machine() -> str:
 @cache
 def _processor() -> tuple[str, str]:
     """The name of the processor, and all that is known of its features."""
-    found = dict[str, str]()
+    texts = dict[str, str]()
     if CPU_FILE.is_file():
         for line in CPU_FILE.read_text(encoding="utf-8", errors="replace").splitlines():
             name, _, value = line.partition(":")
             if name.strip() in FIELDS:
-                found.setdefault(name.strip(), value.strip())
-    name = found.get("model name") or platform.processor() or platform.machine()
-    return name, "; ".join(found.values())
+                texts.setdefault(name.strip(), value.strip())
+    name = texts.get("model name") or platform.processor() or platform.machine()
+    return name, "; ".join(texts.values())

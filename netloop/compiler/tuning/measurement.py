@@ -80,14 +80,14 @@ class Stopwatch:
             if turn == HOPELESS and min(TimedPair.of(*samples).ratios) > 1:
                 break
             # the copies of both are made before either is measured, so that each takes what memory the other leaves
-            given = [self._moved(executable) for executable in pair]
-            longest = max(self._seconds(*entry, 1) for entry in zip(pair, given, strict=True))
+            values = [self._moved(executable) for executable in pair]
+            longest = max(self._seconds(*entry, 1) for entry in zip(pair, values, strict=True))
             calls = self.calls * max(1, ceil(SHORTEST / max(longest, 1e-7)))
             samples[0].append([])
             samples[1].append([])
             for order in self._orders(turn, longest * calls):
                 for which in order:
-                    samples[which][-1].append(self._seconds(pair[which], given[which], calls))
+                    samples[which][-1].append(self._seconds(pair[which], values[which], calls))
         return TimedPair.of(*samples)
 
     def _orders(self, turn: int, longest: float) -> Iterator[tuple[int, int]]:
@@ -98,11 +98,11 @@ class Stopwatch:
     def _moved(self, engine: Executable) -> dict[str, Any]:
         """Copies of the inputs, for an engine whose weights are copied too; it has been called once since."""
         engine.move_weights()
-        given = {
+        results = {
             name: np.array(tensor) if isinstance(tensor, np.ndarray) else tensor for name, tensor in self.inputs.items()
         }
-        jax.block_until_ready(engine(given))
-        return given
+        jax.block_until_ready(engine(results))
+        return results
 
     def _seconds(self, engine: Executable, given: Mapping[str, Any], calls: int) -> float:
         began = self.clock()

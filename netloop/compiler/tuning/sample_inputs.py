@@ -43,17 +43,17 @@ def sample_inputs(network: INetworkDefinition, samples: Samples) -> dict[str, Ar
     random = np.random.default_rng(0)
     shapes = {tensor: _shape(tensor, samples.shapes) for tensor in network.inputs}
     counts, deciding = trip_inputs(network, shapes), network.shape_tensors()
-    made = dict[str, Array]()
+    arrays = dict[str, Array]()
     for tensor, shape in shapes.items():
         known = samples.values.get(tensor.name)
         if known is None and tensor in deciding and tensor not in counts:
             raise NoSamples(f"the value of the input {tensor.name!r} decides a shape")
-        made[tensor.name] = _numbers(tensor, shape, random)
+        arrays[tensor.name] = _numbers(tensor, shape, random)
         if tensor in counts:
-            made[tensor.name] = counts[tensor]
+            arrays[tensor.name] = counts[tensor]
         if known is not None:
-            made[tensor.name] = np.array(known, tensor.type.dtype).reshape(shape)
-    return made
+            arrays[tensor.name] = np.array(known, tensor.type.dtype).reshape(shape)
+    return arrays
 
 
 def _shape(tensor: ITensor, shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:

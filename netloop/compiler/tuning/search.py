@@ -151,13 +151,13 @@ class Search(Generic[E]):
             candidate = self.make(forms)
             if _done(candidate) == _done(best):
                 return None
-            found = self.compare(candidate, best)
+            pair = self.compare(candidate, best)
         except Exception as error:
             # whatever XLA refuses or a call cannot do: the form that works stays
             self._trials.append(Trial(name, form, None, None, False, str(error)))
             return None
-        self._trials.append(Trial(name, form, found.seconds, found.before, found.is_faster))
-        return candidate if found.is_faster else None
+        self._trials.append(Trial(name, form, pair.seconds, pair.before, pair.is_faster))
+        return candidate if pair.is_faster else None
 
     def _confirmed(self, best: E, forms: dict[str, str], decided: dict[str, str]) -> tuple[E, Forms, dict[str, str]]:
         """The best engine if it is faster than that of the rules in a comparison of its own, else that of the rules.
@@ -165,10 +165,10 @@ class Search(Generic[E]):
         Among many comparisons some find a gain by chance.
         """
         rule = self.make({})
-        found = self.compare(best, rule)
+        pair = self.compare(best, rule)
         text = ", ".join(f"{name} {form}" for name, form in forms.items())
-        self._trials.append(Trial(TOGETHER, text, found.seconds, found.before, found.is_faster))
-        return (best, forms, decided) if found.is_faster else (rule, {}, dict.fromkeys([*decided, *forms], RULE))
+        self._trials.append(Trial(TOGETHER, text, pair.seconds, pair.before, pair.is_faster))
+        return (best, forms, decided) if pair.is_faster else (rule, {}, dict.fromkeys([*decided, *forms], RULE))
 
     def _fastest(self) -> float:
         """The seconds of a call with what is in use now; 0 if nothing was timed."""

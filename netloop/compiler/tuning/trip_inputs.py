@@ -42,17 +42,17 @@ FOLLOWED: dict[type, int | None] = {
 
 def inputs_behind(tensor: ITensor) -> set[ITensor]:
     """The inputs of a network of which a tensor is computed by moves, arithmetic and comparisons."""
-    found, seen, stack = set[ITensor](), set[ITensor](), [tensor]
+    tensors, seen, stack = set[ITensor](), set[ITensor](), [tensor]
     while stack:
         each = stack.pop()
         if each in seen:
             continue
         seen.add(each)
         if each.is_network_input:
-            found.add(each)
+            tensors.add(each)
         elif type(each.producer) in FOLLOWED and each.producer is not None:
             stack += filter(None, each.producer.inputs[: FOLLOWED[type(each.producer)]])
-    return found
+    return tensors
 
 
 def trip_inputs(network: INetworkDefinition, shapes: Mapping[ITensor, Sequence[int]]) -> dict[ITensor, Array]:
@@ -65,16 +65,16 @@ def trip_inputs(network: INetworkDefinition, shapes: Mapping[ITensor, Sequence[i
         network: the network.
         shapes: the shape of each input that is a tensor.
     """
-    found = dict[ITensor, Array]()
+    arrays = dict[ITensor, Array]()
     for tensor, loops in _deciding(network).items():
         if tensor in shapes:
-            found[tensor] = _fitting(network, tensor, loops, shapes, found)
-    return found
+            arrays[tensor] = _fitting(network, tensor, loops, shapes, arrays)
+    return arrays
 
 
 def _deciding(network: INetworkDefinition) -> dict[ITensor, list[ILoop]]:
     """The inputs that decide trip counts, in order, each with the loops."""
-    found: dict[ITensor, list[ILoop]] = {}
+    loops: dict[ITensor, list[ILoop]] = {}
     for loop in network.loops:
         behind = set[ITensor]()
         for kind in TripLimit:
@@ -83,8 +83,8 @@ def _deciding(network: INetworkDefinition) -> dict[ITensor, list[ILoop]]:
                 {tensor for tensor in inputs_behind(limit.tensor(0)) if _may_count(tensor, kind)} if limit else set()
             )
         for tensor in behind:
-            found.setdefault(tensor, []).append(loop)
-    return {tensor: found[tensor] for tensor in network.inputs if tensor in found}
+            loops.setdefault(tensor, []).append(loop)
+    return {tensor: loops[tensor] for tensor in network.inputs if tensor in loops}
 
 
 def _may_count(tensor: ITensor, kind: TripLimit) -> bool:
@@ -105,24 +105,24 @@ def _fitting(
 ) -> Array:
     """An array of the first number that fits, among those of the inputs before."""
     rows = [layer for layer in network.layers if isinstance(layer, IGatherLayer) and _is_index(tensor, layer)]
-    made: Array = np.ones(shapes[tensor], tensor.type.dtype)
+    result: Array = np.ones(shapes[tensor], tensor.type.dtype)
     dtype = tensor.type.dtype
     largest = jnp.iinfo(dtype).max if jnp.issubdtype(dtype, jnp.integer) else LONGEST
     for number in (other for other in (TRIPS, *OTHERS) if other <= largest):
-        made = np.full(shapes[tensor], True if tensor.type.is_bool else number, tensor.type.dtype)
-        types = _types(network, shapes, {**others, tensor: made})
+        result = np.full(shapes[tensor], True if tensor.type.is_bool else number, tensor.type.dtype)
+        types = _types(network, shapes, {**others, tensor: result})
         is_valid = all(_is_within(number, row, types) for row in rows)
         if is_valid and all(_runs(number, tensor, loop, types) for loop in loops):
             break
-    return made
+    return result
 
 
 def _types(
     network: INetworkDefinition, shapes: Mapping[ITensor, Sequence[int]], arrays: Mapping[ITensor, Array]
 ) -> TypeTable:
-    given = {tensor: tensor.type for tensor in network.inputs}
-    given |= {key: TensorType(key.type.dtype, tuple(shape)) for key, shape in shapes.items()}
-    return TypeTable(given | {key: TensorType.of(array) for key, array in arrays.items()})
+    tensor_types = {tensor: tensor.type for tensor in network.inputs}
+    tensor_types |= {key: TensorType(key.type.dtype, tuple(shape)) for key, shape in shapes.items()}
+    return TypeTable(tensor_types | {key: TensorType.of(array) for key, array in arrays.items()})
 
 
 def _is_index(tensor: ITensor, layer: IGatherLayer) -> bool:

@@ -193,9 +193,9 @@ def _scaled(facts: Facts, x: ITensor | None, most: int) -> Scores | None:
     for op in (ElementWiseOperation.PROD, ElementWiseOperation.DIV, ElementWiseOperation.SUM):
         pair = pair_of(x, op)
         for one, other in [] if pair is None else [pair] if op is ElementWiseOperation.DIV else [pair, pair[::-1]]:
-            made = _combined(facts, op, one, other, most)
-            if made is not None:
-                return made
+            scores = _combined(facts, op, one, other, most)
+            if scores is not None:
+                return scores
     return None
 
 
@@ -264,8 +264,8 @@ def _layer(
         return None
     if scores.factor != 1:
         q = make.mul(q, make.constant(np.full((1, 1, 1, 1), scores.factor, q.type.dtype)))
-    made = _added(facts, (q, k, v), mask)
-    kept = make.squeeze(made, missing) if missing else made
+    tensor = _added(facts, (q, k, v), mask)
+    kept = make.squeeze(tensor, missing) if missing else tensor
     return _in_order(facts, kept, places, is_first)
 
 
@@ -279,9 +279,9 @@ def _added(facts: Facts, tensors: tuple[ITensor, ITensor, ITensor], mask: Any) -
     layer.decomposable = True
     if mask is not None and not is_causal:
         layer.mask = facts.make.constant(mask)
-    made = layer.get_output(0)
-    assert made is not None
-    return made
+    result = layer.get_output(0)
+    assert result is not None
+    return result
 
 
 def _mask(scores: Scores, places: Places, missing: Sequence[int]) -> Any:
@@ -302,7 +302,7 @@ def _in_order(facts: Facts, x: ITensor, places: Places, is_first: bool) -> ITens
     """The result with the axes that the sum of products has: those of batches, and the others of each operand."""
     count = len(places.batch)
     rest = sorted([places.query, *places.spare])
-    made = x if is_first else facts.make.transpose(x, [*range(count), count + 1, count])
+    tensor = x if is_first else facts.make.transpose(x, [*range(count), count + 1, count])
     start = count if is_first else count + 1
     ones = [start + place for place, axis in enumerate(rest) if axis != places.query]
-    return facts.make.expand_dims(made, ones) if ones else made
+    return facts.make.expand_dims(tensor, ones) if ones else tensor

@@ -66,9 +66,11 @@ def from_jax(
             leaf_names(called, examples), leaves, traced.jaxpr.invars, strict=True
         )
     ]
-    made = importer.inline(traced, inputs)
+    tensors = importer.inline(traced, inputs)
     before = len(network.layers)
-    whole = [importer.facts.whole(tensor, atom.aval) for tensor, atom in zip(made, traced.jaxpr.outvars, strict=True)]
+    whole = [
+        importer.facts.whole(tensor, atom.aval) for tensor, atom in zip(tensors, traced.jaxpr.outvars, strict=True)
+    ]
     _mark(importer.facts, whole, result_names(result, [tensor.name for tensor in network.inputs]))
     importer.name_layers(before, "output")
     keep_live(network)

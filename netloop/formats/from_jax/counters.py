@@ -21,11 +21,11 @@ def step_of(body: ClosedJaxpr, before: Var, after: Any) -> int | None:
 
 def bounds(condition: ClosedJaxpr) -> list[tuple[Var, Any]]:
     """The pairs of values of which the first is less than the second while a condition is true."""
-    made = {variable: equation for equation in condition.jaxpr.eqns for variable in equation.outvars}
+    values = {variable: equation for equation in condition.jaxpr.eqns for variable in equation.outvars}
     waiting: list[Any] = [condition.jaxpr.outvars[0]]
-    found: list[tuple[Var, Any]] = []
+    results: list[tuple[Var, Any]] = []
     while waiting:
-        equation = _maker(made, waiting.pop())
+        equation = _maker(values, waiting.pop())
         if equation is None:
             continue
         first, second = (*equation.invars, None)[:2]
@@ -35,12 +35,12 @@ def bounds(condition: ClosedJaxpr) -> list[tuple[Var, Any]]:
             case "and":
                 waiting += [first, second]
             case "lt" if isinstance(first, Var):
-                found.append((first, second))
+                results.append((first, second))
             case "gt" if isinstance(second, Var):
-                found.append((second, first))
+                results.append((second, first))
             case _:
                 pass
-    return found
+    return results
 
 
 def _maker(made: dict[Any, JaxprEqn], atom: Any) -> JaxprEqn | None:
@@ -49,8 +49,8 @@ def _maker(made: dict[Any, JaxprEqn], atom: Any) -> JaxprEqn | None:
 
 def only_bound(condition: ClosedJaxpr) -> tuple[Var, Any] | None:
     """The pair of a condition that is one comparison; else None."""
-    found = bounds(condition)
-    return found[0] if len(found) == 1 and len(live_equations(condition.jaxpr)) == 1 else None
+    values = bounds(condition)
+    return values[0] if len(values) == 1 and len(live_equations(condition.jaxpr)) == 1 else None
 
 
 def known_number(atom: Any, values: Mapping[Any, Sequence[int] | None]) -> int | None:

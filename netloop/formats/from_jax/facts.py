@@ -98,8 +98,8 @@ class Facts:
                     waiting.append(other)
                     is_ready = False
             if is_ready:
-                given: list[Any] = [None if tensor is None else values[tensor] for tensor in layer.inputs]
-                values[waiting.pop()] = layer.evaluate(*given)
+                result: list[Any] = [None if tensor is None else values[tensor] for tensor in layer.inputs]
+                values[waiting.pop()] = layer.evaluate(*result)
         return values[tensor]
 
     # ------------------------------------------------------------------ shapes and ranges
@@ -123,12 +123,12 @@ class Facts:
         wide = self.make.expand_dims(x, range(len(lengths) - x.type.rank))
         axes = [axis for axis, length in enumerate(lengths) if wide.type.shape[axis] == 1 and length != 1]
         none = [0] * len(axes)
-        made = self.make.slice(wide, none, [lengths[axis] for axis in axes], none, axes) if axes else wide
+        result = self.make.slice(wide, none, [lengths[axis] for axis in axes], none, axes) if axes else wide
         if x in self.iotas:
-            self.iotas[made] = self.iotas[x]
+            self.iotas[result] = self.iotas[x]
         if x in self.ranges:
-            self.ranges[made] = self.ranges[x]
-        return made
+            self.ranges[result] = self.ranges[x]
+        return result
 
     def range_of(self, tensor: ITensor) -> Range | None:
         """The range of integers; None if it is not known."""
@@ -143,10 +143,10 @@ class Facts:
         if has_parts(aval) or made.type.dtype.kind not in "iu" or made in self.ranges:
             return
         avals = [variable.aval for variable in equation.invars]
-        given = [self.range_of(tensor) for tensor in operands]
-        found = range_of_result(equation.primitive.name, equation.params, given, avals, aval)
-        if found is not None:
-            self.ranges[made] = found
+        ranges = [self.range_of(tensor) for tensor in operands]
+        range_ = range_of_result(equation.primitive.name, equation.params, ranges, avals, aval)
+        if range_ is not None:
+            self.ranges[made] = range_
 
 
 OF_CONSTANTS = (

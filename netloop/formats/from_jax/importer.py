@@ -71,10 +71,10 @@ class JaxprImporter:
         name = equation.primitive.name
         operands = [self._read(variable, values) for variable in equation.invars]
         if name in UNIFORM and operands[0].type.rank == 0 and not has_parts(equation.outvars[0].aval):
-            made: Outputs = [operands[0]] * len(equation.outvars)
+            tensors: Outputs = [operands[0]] * len(equation.outvars)
         else:
-            made = self._outputs(equation, operands, reads)
-        outputs = [made] if isinstance(made, ITensor) else [*made]
+            tensors = self._outputs(equation, operands, reads)
+        outputs = [tensors] if isinstance(tensors, ITensor) else [*tensors]
         assert len(outputs) == len(equation.outvars), f"{name} has {len(outputs)} results"
         for variable, tensor in zip(equation.outvars, outputs, strict=True):
             wanted = element_type(variable.aval)
@@ -151,15 +151,15 @@ def _as_wanted(made: Sequence[ITensor | None], equation: JaxprEqn) -> list[ITens
     Raises:
         LayerError: they are not those of the equation.
     """
-    found = [tensor for tensor in made if tensor is not None]
+    tensors = [tensor for tensor in made if tensor is not None]
     wanted = [
         f"{element_type(variable.aval)}[{','.join(map(str, tensor_shape(variable.aval)))}]"
         for variable in equation.outvars
     ]
-    fits = len(found) == len(wanted) and all(map(_fits, found, equation.outvars))
-    listed = ", ".join(str(tensor.type) for tensor in found) or "nothing"
+    fits = len(tensors) == len(wanted) and all(map(_fits, tensors, equation.outvars))
+    listed = ", ".join(str(tensor.type) for tensor in tensors) or "nothing"
     require(fits, f"the rule returned {listed}", f"the equation has the results {', '.join(wanted)}")
-    return found
+    return tensors
 
 
 def _fits(tensor: ITensor, variable: Var) -> bool:

@@ -74,10 +74,10 @@ class Windows:
     @property
     def indexed(self) -> list[int]:
         """The axes of the operand that a position has a coordinate for."""
-        found = [
+        numbers = [
             axis for axis in range(self.rank) if axis in self.dropped or not _same(self.sizes[axis], self.shape[axis])
         ]
-        return found or ([0] if self.written else [])
+        return numbers or ([0] if self.written else [])
 
     @property
     def partial(self) -> list[int]:
@@ -136,20 +136,20 @@ class Indices:
         """
         make, windows = self._make, self.windows
         partial = windows.partial
-        made: ITensor | None = None
+        result: ITensor | None = None
         if axis in windows.starts and not _same(windows.sizes[axis], windows.shape[axis]):
             number = windows.starts.index(axis)
             one = self.given if len(windows.starts) == 1 else make.slice(self.given, [number], [1], axes=[self.batch])
-            made = without_last_axis(make, one)
-            made = make.expand_dims(made, range(self.batch, self.batch + len(partial)))
+            result = without_last_axis(make, one)
+            result = make.expand_dims(result, range(self.batch, self.batch + len(partial)))
         if axis in windows.batches:
-            made = self._count(windows.batches[axis], make.length(self.given, windows.batches[axis]))
+            result = self._count(windows.batches[axis], make.length(self.given, windows.batches[axis]))
         if axis in partial and windows.sizes[axis] != 1:
             inside = self._count(self.batch + partial.index(axis), self._call.lengths([windows.sizes[axis]])[0])
-            made = inside if made is None else make.add(made, inside)
-        if made is None:
-            made = make.constant(np.zeros((1,) * (self.batch + len(partial)), self.given.type.dtype))
-        return self._broadcast(made) if len(windows.indexed) == 1 or self.element_axis() == axis else made
+            result = inside if result is None else make.add(result, inside)
+        if result is None:
+            result = make.constant(np.zeros((1,) * (self.batch + len(partial)), self.given.type.dtype))
+        return self._broadcast(result) if len(windows.indexed) == 1 or self.element_axis() == axis else result
 
     def _count(self, axis: int, length: Length) -> ITensor:
         """The numbers from 0 along an axis."""

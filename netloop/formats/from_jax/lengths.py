@@ -73,9 +73,11 @@ class Lengths:
         known = [length for length in lengths if isinstance(length, int)]
         if len(known) == len(lengths):
             return numbers(*known)
-        made = formula(*(length if isinstance(length, ITensor) else self._make.constant(length) for length in lengths))
-        value = self._make.ints(made)
-        return made if value is None else value[0]
+        tensor = formula(
+            *(length if isinstance(length, ITensor) else self._make.constant(length) for length in lengths)
+        )
+        value = self._make.ints(tensor)
+        return tensor if value is None else value[0]
 
     def _operations(self) -> dict[Any, tuple[Callable[..., int], Callable[..., ITensor]]]:
         make = self._make

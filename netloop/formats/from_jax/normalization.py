@@ -37,9 +37,9 @@ def normalized_by_product(facts: Facts, a: ITensor, b: ITensor) -> ITensor | Non
             return scaled
         for inverse, scale in ((factor, None), *_both_ways(pair_of(factor, PROD))):
             variance = _operand(_operand(inverse, UnaryOperation.RECIP), UnaryOperation.SQRT)
-            made = _normalized(facts, x, variance, scale)
-            if made is not None:
-                return made
+            result = _normalized(facts, x, variance, scale)
+            if result is not None:
+                return result
     return None
 
 
@@ -83,9 +83,9 @@ def _normalized(facts: Facts, centred: ITensor, below: ITensor | None, scale: IT
 def _added(facts: Facts, layer: INormalizationLayer, scale: Any, bias: Any) -> ITensor:
     """The same normalization with another scale or bias."""
     assert layer.inputs[0] is not None
-    made = facts.make.network.add_normalization(layer.inputs[0], scale, bias, layer.axes)
-    made.epsilon = layer.epsilon
-    return made.outputs[0]
+    result = facts.make.network.add_normalization(layer.inputs[0], scale, bias, layer.axes)
+    result.epsilon = layer.epsilon
+    return result.outputs[0]
 
 
 def _with_factor(facts: Facts, x: ITensor, scale: ITensor) -> ITensor | None:
@@ -129,12 +129,12 @@ def _is_variance(facts: Facts, variance: ITensor, x: ITensor, axes: Sequence[int
     layer = inner.producer
     if isinstance(layer, IActivationLayer) and layer.type is ActivationType.RELU and layer.inputs[0] is not None:
         inner = layer.inputs[0]
-    squares, found = _mean_of(facts, inner) or (None, ())
+    squares, numbers = _mean_of(facts, inner) or (None, ())
     if squares is not None:
         centred, other = pair_of(squares, PROD) or (None, None)
         x_again, mean = pair_of(centred, SUB) or (None, None)
         is_square = centred is other and x_again is x and mean is not None and _is_kept(mean, x, axes)
-        return is_square and tuple(found) == tuple(axes) and _mean_of(facts, mean) == (x, tuple(axes))
+        return is_square and tuple(numbers) == tuple(axes) and _mean_of(facts, mean) == (x, tuple(axes))
     squares, square = pair_of(inner, SUB) or (None, None)
     mean, other = pair_of(square, PROD) or (None, None)
     of_squares, of_x = _mean_of(facts, squares), _mean_of(facts, mean)

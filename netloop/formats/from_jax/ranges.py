@@ -76,8 +76,8 @@ def range_of_result(name: str, params: Any, operands: Sequence[Any], avals: Sequ
     formula = FORMULAS.get(name)
     if formula is None or any(operand is None for operand in operands):
         return None
-    found, limits = formula(params, *operands), np.iinfo(result.dtype)
-    return found if found is not None and limits.min <= found[0] and found[1] <= limits.max else None
+    range_, limits = formula(params, *operands), np.iinfo(result.dtype)
+    return range_ if range_ is not None and limits.min <= range_[0] and range_[1] <= limits.max else None
 
 
 def _places(length: Any) -> Range | None:

@@ -22,13 +22,13 @@ def argument_names(function: Callable[..., Any], count: int, given: Sequence[str
         if len(listed) != count or not all(isinstance(value, str) for value in listed) or len({*listed}) != count:
             raise TypeError(f"names are {count} different strings, one for each argument, not {given!r}")
         return listed
-    found: list[str] = []
+    texts: list[str] = []
     for parameter in _parameters(function):
         if parameter.kind is parameter.VAR_POSITIONAL:
-            found += [f"{parameter.name}{index}" for index in range(count - len(found))]
+            texts += [f"{parameter.name}{index}" for index in range(count - len(texts))]
         elif parameter.kind is not parameter.KEYWORD_ONLY and parameter.kind is not parameter.VAR_KEYWORD:
-            found.append(parameter.name)
-    return [*found, *(f"input{index}" for index in range(len(found), count))][:count]
+            texts.append(parameter.name)
+    return [*texts, *(f"input{index}" for index in range(len(texts), count))][:count]
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -22,8 +22,8 @@ def check_primitives(jaxpr: ClosedJaxpr, given: Collection[str]) -> None:
         ModelError: something is missing; it has a finding for each primitive and each element type.
     """
     findings: dict[tuple[str, str], tuple[Finding, int]] = {}
-    for key, found in _all_of(jaxpr, given):
-        first, count = findings.get(key, (found, 0))
+    for key, result in _all_of(jaxpr, given):
+        first, count = findings.get(key, (result, 0))
         findings[key] = first, count + 1
     if findings:
         raise ModelError(*(_counted(finding, count) for finding, count in findings.values()))
@@ -55,15 +55,15 @@ def _of(equation: JaxprEqn, where: str, given: Collection[str]) -> list[tuple[tu
             what, fix = f"{name!r} takes or returns {_text(numbers[0])}", _other_types(numbers[0])
             return [((name, "complex"), Finding("NL746", what, where, reason("NL746"), fix))]
         why = REFUSED.get(name, reason("NL744"))
-        found = Finding("NL744", f"netloop has no rule for the primitive {name!r}", where, why, OWN_RULE % name)
-        return [((name, ""), found)]
-    made: list[tuple[tuple[str, str], Finding]] = []
+        finding = Finding("NL744", f"netloop has no rule for the primitive {name!r}", where, why, OWN_RULE % name)
+        return [((name, ""), finding)]
+    values: list[tuple[tuple[str, str], Finding]] = []
     for atom in atoms:
         aval: Any = atom.aval
         if not is_tensor(aval) and hasattr(aval, "dtype"):
             what, fix = f"{name!r} takes or returns {_text(aval)}", _other_types(aval)
-            made.append((("", str(aval.dtype)), Finding("NL746", what, where, reason("NL746"), fix)))
-    return made[:1]
+            values.append((("", str(aval.dtype)), Finding("NL746", what, where, reason("NL746"), fix)))
+    return values[:1]
 
 
 def _text(aval: Any) -> str:

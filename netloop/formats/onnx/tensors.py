@@ -43,8 +43,10 @@ def proto_of(type: TensorType) -> onnx.TypeProto:
     if isinstance(type, OptionalType):
         return helper.make_optional_type_proto(proto_of(type.present))
     if isinstance(type, MapType):
-        made = helper.make_map_type_proto(type_code(type.key), helper.make_tensor_type_proto(type_code(type.dtype), []))
-        return helper.make_sequence_type_proto(made) if type.is_sequence else made
+        proto = helper.make_map_type_proto(
+            type_code(type.key), helper.make_tensor_type_proto(type_code(type.dtype), [])
+        )
+        return helper.make_sequence_type_proto(proto) if type.is_sequence else proto
     shape = type.held_shape
     dims = None if shape is None else [None if length == UNKNOWN else length for length in shape]
     tensor = helper.make_tensor_type_proto(type_code(type.dtype), dims)

@@ -24,11 +24,11 @@ def _export_if(exporter: StepExporter, step: IfStep, scope: ValueScope) -> None:
     if not step.outputs:
         return
     branches = [_branch(exporter, step, scope, branch) for branch in (0, 1)]
-    made = [Value(exporter.types[tensor].dtype, tensor.name) for tensor in step.writes]
+    values = [Value(exporter.types[tensor].dtype, tensor.name) for tensor in step.writes]
     condition = exporter.read(step.condition, scope)
     make = exporter.builder(scope, name=step.conditional.name)
-    make.node("If", [condition], made, then_branch=branches[0], else_branch=branches[1])
-    scope.values.update(zip(step.writes, made, strict=True))
+    make.node("If", [condition], values, then_branch=branches[0], else_branch=branches[1])
+    scope.values.update(zip(step.writes, values, strict=True))
 
 
 def _branch(exporter: StepExporter, step: IfStep, scope: ValueScope, branch: int) -> OnnxGraph:

@@ -151,11 +151,11 @@ class NetworkExporter:
             scope.values[layer.outputs[0]] = self.read(unchanged, scope)
             return
         try:
-            made = self._outputs_of(layer, scope)
+            values = self._outputs_of(layer, scope)
         except LayerError as error:
             self._problems.setdefault(layer, layer.finding_of(error, self._code))
-            made = tuple(Value(self.types[tensor].dtype) for tensor in layer.outputs)
-        for tensor, value in zip(layer.outputs, made, strict=True):
+            values = tuple(Value(self.types[tensor].dtype) for tensor in layer.outputs)
+        for tensor, value in zip(layer.outputs, values, strict=True):
             value.name = value.name or tensor.name
             value.shape = self.types[tensor].shape
             scope.values[tensor] = value
@@ -186,8 +186,8 @@ class NetworkExporter:
         if exporter is None:
             what = f"{layer.name!r} cannot be written as {self._format}"
             raise LayerError(what, "there are no operators for its kind")
-        made = exporter(layer, self.builder(scope, layer), *inputs)
-        return made if isinstance(made, tuple) else (made,)
+        result = exporter(layer, self.builder(scope, layer), *inputs)
+        return result if isinstance(result, tuple) else (result,)
 
 
 def _all_blocks(block: Block) -> Iterator[tuple[Block, int]]:

@@ -77,9 +77,9 @@ class _LoopExporter:
         for layer in self.last:
             self.scope.values[layer.outputs[0]] = self._last(layer, states, trip_count)
         for layer, row in zip(self.stacked, rows, strict=True):
-            made = self._arranged(layer, row)
-            made.name = layer.outputs[0].name
-            self.scope.values[layer.outputs[0]] = made
+            value = self._arranged(layer, row)
+            value.name = layer.outputs[0].name
+            self.scope.values[layer.outputs[0]] = value
 
     def _repeat(self, initial: Sequence[Value]) -> tuple[list[Value], Value | None, list[Value]]:
         """Add the Loop; return the last states, the trip count if it is needed, and the rows of stacked outputs."""
@@ -146,9 +146,9 @@ class _LoopExporter:
             return is_below if is_true else make.op("And", is_below, holds)
         then.add_output(holds, FLAG, "next condition")
         other.add_output(self.make.number(False, BOOL), FLAG, "next condition")
-        made = Value(BOOL, "next condition")
-        make.node("If", [is_below], [made], then_branch=then, else_branch=other)
-        return made
+        result = Value(BOOL, "next condition")
+        make.node("If", [is_below], [result], then_branch=then, else_branch=other)
+        return result
 
     def _while_holds(self, scope: ValueScope, states: Sequence[Value], iteration: Value) -> Value:
         assert self.while_limit is not None
@@ -222,9 +222,9 @@ class _LoopExporter:
         """The rows in the right shape even if there are none; Loop itself would make the lengths of a row 0."""
         none, some = OnnxGraph("no iterations"), OnnxGraph("some iterations")
         outside = self.scope.inside(none)
-        found = row_shape(self.exporter, layer.tensor(0), outside)
+        value = row_shape(self.exporter, layer.tensor(0), outside)
         kind = TensorType(INT64, (self.exporter.types[layer.tensor(0)].rank,))
-        none.add_output(found, kind, "lengths of a row")
+        none.add_output(value, kind, "lengths of a row")
         inner = self.exporter.builder(self.scope.inside(some), layer)
         some.add_output(inner.shape(rows, 1), kind, "lengths of the rows")
         lengths = Value(INT64, f"{layer.name} lengths")

@@ -135,8 +135,8 @@ class NodeBuilder:
 
     def node(self, op: str, inputs: Sequence[Value | None], outputs: Sequence[Value], **attributes: Any) -> None:
         """Add a node without casts."""
-        given = {name: value for name, value in attributes.items() if value is not None}
-        self.graph.add(OnnxNode(op, list(inputs), list(outputs), given, f"{self._name}/{op}", self.layer))
+        values = {name: value for name, value in attributes.items() if value is not None}
+        self.graph.add(OnnxNode(op, list(inputs), list(outputs), values, f"{self._name}/{op}", self.layer))
 
     def op(self, op: str, *inputs: Value | None, to: np.dtype[Any] | None = None, **attributes: Any) -> Value:
         """Add an operator with one output, with casts where onnxruntime has no kernel.
@@ -152,9 +152,9 @@ class NodeBuilder:
             value if value is None or position < first else self.cast(value, carrier(op, value.dtype))
             for position, value in enumerate(inputs)
         ]
-        made = Value(carrier(op, wanted) if to is None else wanted)
-        self.node(op, carried, [made], **attributes)
-        return self.cast(made, wanted)
+        result = Value(carrier(op, wanted) if to is None else wanted)
+        self.node(op, carried, [result], **attributes)
+        return self.cast(result, wanted)
 
     def cast(self, x: Value, dtype: Any) -> Value:
         """``x`` in another element type; ``x`` itself if it has that type."""
@@ -163,10 +163,10 @@ class NodeBuilder:
             return x
         if x.array is not None and x.array.size <= 1 and STRING not in (x.dtype, dtype):
             return self.constant(x.array.astype(dtype))
-        made = Value(dtype)
+        result = Value(dtype)
         saturate, round_mode = 0 if dtype in FLOATS_OF_8_BITS else None, "nearest" if dtype == E8M0 else None
-        self.node("Cast", [x], [made], to=dtype, saturate=saturate, round_mode=round_mode)
-        return made
+        self.node("Cast", [x], [result], to=dtype, saturate=saturate, round_mode=round_mode)
+        return result
 
     def wide(self, x: Value) -> Value:
         """``x`` in float32 if it is of a half type."""
@@ -271,8 +271,8 @@ class NodeBuilder:
             return self.op("Expand", self.constant("", STRING), lengths)
         carried = carrier("Concat", dtype)
         number = np.array([value]).astype(dtype) if value else np.zeros(1, dtype)
-        made = self.op("ConstantOfShape", lengths, to=carried, value=number.astype(carried))
-        return self.cast(made, dtype)
+        result = self.op("ConstantOfShape", lengths, to=carried, value=number.astype(carried))
+        return self.cast(result, dtype)
 
     def gather(self, x: Value, indices: Value, axis: int) -> Value:
         """Slices of ``x`` at indices along an axis."""

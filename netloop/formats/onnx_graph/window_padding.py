@@ -38,7 +38,7 @@ def padded(layer: SlidingWindow, make: NodeBuilder, x: Value, value: Any) -> Val
 def _computed_pads(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[Value, Value]:
     """The widths before and after, from the shape of the input at run time."""
     lengths, spans, strides = make.shape(x, 2), make.int64s(*layer.spans), make.int64s(*layer.stride_nd)
-    given = make.int64s(*layer.pre_padding)
+    value = make.int64s(*layer.pre_padding)
     given_pads = [sum(entry) for entry in zip(layer.pre_padding, layer.post_padding, strict=True)]
     slack = make.op("Sub", make.op("Add", lengths, make.int64s(*given_pads)), spans)
     if layer.padding_mode in SAME:
@@ -47,7 +47,7 @@ def _computed_pads(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[V
     reached = make.op("Add", make.op("Mul", make.op("Div", rounded, strides), strides), spans)
     total = make.op("Max", make.op("Sub", reached, lengths), make.int64s(0))
     if layer.padding_mode not in SAME:
-        return given, make.op("Max", make.op("Sub", total, given), make.int64s(0))
+        return value, make.op("Max", make.op("Sub", total, value), make.int64s(0))
     less = make.op("Div", total, make.int64s(2))
     more = make.op("Sub", total, less)
     return (less, more) if layer.padding_mode is PaddingMode.SAME_UPPER else (more, less)

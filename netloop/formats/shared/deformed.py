@@ -85,13 +85,13 @@ class Deformed:
         fits = len(strides) == len(dilations) == axes
         require(fits, f"strides are {strides}, dilations {dilations}, but must have {axes} numbers each")
         taps = np.stack(np.meshgrid(*map(np.arange, self.window), indexing="ij")).reshape(axes, -1, *[1] * axes)
-        found: list[ITensor] = []
+        tensors: list[ITensor] = []
         for axis in range(axes):
             start = make.mul(make.arange(make.length(offset, 4 + axis)), strides[axis])
             start = make.sub(make.expand_dims(start, range(1, axes - axis)), self.sliding.before[axis])
             place = make.add(start, taps[axis] * dilations[axis])
-            found.append(make.add(make.gather(offset, make.constant(axis), 3), make.cast(place, offset.type.dtype)))
-        return found
+            tensors.append(make.add(make.gather(offset, make.constant(axis), 3), make.cast(place, offset.type.dtype)))
+        return tensors
 
     def _interpolated(self, pixels: ITensor, places: Sequence[ITensor], image: Sequence[Length]) -> ITensor:
         """Pixels interpolated linearly, 0 outside of the image.
@@ -113,10 +113,10 @@ class Deformed:
             for (pixel, factor), length in zip(corner[1:], image[1:], strict=True):
                 index, weight = make.add(make.mul(index, length), pixel), make.mul(weight, factor)
             flat = make.expand_dims(make.reshape(index, [*lead, -1]), [3])
-            found = make.gather_nd(pixels, flat, batch_axes=2)
+            tensor = make.gather_nd(pixels, flat, batch_axes=2)
             channel = make.list_tensor([make.length(pixels, 3)])
-            found = make.reshape(found, make.concat([make.shape(index), channel], 0))
-            parts.append(make.mul(found, make.expand_dims(weight, [weight.type.rank])))
+            tensor = make.reshape(tensor, make.concat([make.shape(index), channel], 0))
+            parts.append(make.mul(tensor, make.expand_dims(weight, [weight.type.rank])))
         return reduce(make.add, parts)
 
     def _neighbours(self, place: ITensor, length: Length) -> list[Side]:

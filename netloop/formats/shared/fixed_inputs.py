@@ -40,15 +40,15 @@ class FixedInputs:
             InputError: some are not.
         """
         has = listed(sorted(names)) or "none"
-        found = [
+        findings = [
             Finding(
                 "NL602", f"the model has no input {quoted(value)}; it has {has}", WHERE, fix=did_you_mean(value, names)
             )
             for value in self._values
             if value not in names
         ]
-        if found:
-            raise InputError(*found)
+        if findings:
+            raise InputError(*findings)
 
     def add(self, network: INetworkDefinition, name: str, dtype: np.dtype[Any], shape: Shape | None) -> ITensor:
         """Add the constant that replaces an input of an element type and a shape, None for any shape.
@@ -83,8 +83,8 @@ def _converted(numbers: Array, dtype: np.dtype[Any]) -> Array:
     if numbers.dtype.kind not in "if" or dtype == np.bool_ or (numbers.dtype.kind == "f" and dtype.kind in "iu"):
         return numbers
     with np.errstate(all="ignore"):
-        made = numbers.astype(dtype)
-    return made if numbers.dtype.kind == "f" or np.array_equal(made.astype(numbers.dtype), numbers) else numbers
+        array = numbers.astype(dtype)
+    return array if numbers.dtype.kind == "f" or np.array_equal(array.astype(numbers.dtype), numbers) else numbers
 
 
 def _described(array: Array) -> str:

@@ -90,8 +90,8 @@ class ImportErrors:
         except NetworkError as error:
             # the fixes of layers are for scripts that add them
             advice = [self._advice.get(finding.code, "") for finding in error.findings]
-            found = zip(error.findings, advice, strict=True)
-            self._findings += [replace(finding, where=where, at=at, fix=fix) for finding, fix in found]
+            result = zip(error.findings, advice, strict=True)
+            self._findings += [replace(finding, where=where, at=at, fix=fix) for finding, fix in result]
         except NetloopError:
             raise
         except Exception as error:

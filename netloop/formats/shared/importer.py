@@ -128,8 +128,8 @@ class ModelImporter(ABC):
         takes = str(least) if least == most else f"{least} or more" if len(inputs) < least else f"at most {most}"
         what = f"the {self.NODE} has {len(inputs)} inputs, and {node.operator} takes {takes}"
         require(least <= len(inputs) <= most, what)
-        made = function(call, *inputs)
-        outputs = [made] if isinstance(made, ITensor) else [*made]
+        result = function(call, *inputs)
+        outputs = [result] if isinstance(result, ITensor) else [*result]
         require(len(outputs) >= count, f"the {self.NODE} has {count} outputs, and {node.operator} has {len(outputs)}")
         for tensor in outputs:
             assert not isinstance(tensor, ITensor) or tensor.type  # reading the type checks the layer
@@ -145,8 +145,8 @@ class ModelImporter(ABC):
         If the node is possible in one branch only, the network asserts that this one is taken.
         """
         condition, errors = read.split.condition, {True: self._errors.empty(), False: self._errors.empty()}
-        made = {branch: self._in_branch(node, condition, branch, errors[branch], translate) for branch in errors}
-        possible = {branch: outputs for branch, outputs in made.items() if outputs is not None}
+        values = {branch: self._in_branch(node, condition, branch, errors[branch], translate) for branch in errors}
+        possible = {branch: outputs for branch, outputs in values.items() if outputs is not None}
         if len(possible) == 2:
             return [Alternatives(read.split, pair) for pair in zip(possible[True], possible[False], strict=True)]
         if not possible:
@@ -196,10 +196,10 @@ def name_tensor(tensor: ITensor, name: str) -> ITensor:
 
 def all_imported(values: Sequence[T | Unimported]) -> list[T]:
     """The values, if all of them were imported; else raises InputNotImported."""
-    found = [t for t in values if not isinstance(t, Unimported)]
-    if len(found) < len(values):
+    results = [t for t in values if not isinstance(t, Unimported)]
+    if len(results) < len(values):
         raise InputNotImported
-    return found
+    return results
 
 
 def choose(name: str, word: Any, choices: Mapping[str, T]) -> T:

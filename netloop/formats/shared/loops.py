@@ -102,14 +102,14 @@ def build_loop(
     make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
 ) -> LoopResult:
     """Add a loop to the network, whose carried values start with ``initial``; return its outputs."""
-    made = _LoopBuilder(make, name, initial, limits, body)
-    made.end(limits.trip_count)
-    if made.fits_buffer:
-        return LoopResult(made.last(), made.rows(), made.finals())
+    builder = _LoopBuilder(make, name, initial, limits, body)
+    builder.end(limits.trip_count)
+    if builder.fits_buffer:
+        return LoopResult(builder.last(), builder.rows(), builder.finals())
     # the number of rows is data-dependent: a first loop counts its iterations, a second stacks the rows
-    again = _LoopBuilder(make, name, initial, LoopLimits(made.iterations, None), body)
-    again.end(made.iterations)
-    return LoopResult(made.last(), again.rows(), made.finals())
+    again = _LoopBuilder(make, name, initial, LoopLimits(builder.iterations, None), body)
+    again.end(builder.iterations)
+    return LoopResult(builder.last(), again.rows(), builder.finals())
 
 
 class _LoopBuilder:

@@ -37,7 +37,7 @@ def non_max_suppression(
     layer.topk_box_limit = ALL
     if centers:
         layer.bounding_box_format = BoundingBoxFormat.CENTER_SIZES
-    for index, given in enumerate((overlap, least), 3):
-        layer.set_input(index, make.scalar(given))
+    for index, tensor in enumerate((overlap, least), 3):
+        layer.set_input(index, make.scalar(tensor))
     item, box = (make.gather(layer.outputs[0], make.constant([column]), 1) for column in (0, 2))
     return make.concat([make.floor_div(item, classes), make.modulo(item, classes), box], 1)

@@ -45,8 +45,8 @@ class OperatorTable(Generic[K, F]):
 
     def find(self, key: K, version: int | None = None) -> F | None:
         """The function of that version; None if there is none."""
-        found = self.version_at(key, version)
-        return None if found is None else self.versions(key)[found]
+        number = self.version_at(key, version)
+        return None if number is None else self.versions(key)[number]
 
     def __iter__(self) -> Iterator[K]:
         """The operators, in the order in which they were registered."""

@@ -21,13 +21,13 @@ def checked(operators: Mapping[str, OwnOperator] | None) -> Mapping[str, OwnOper
     Raises:
         TypeError: they are no dict from names to functions.
     """
-    given: Any = {} if operators is None else operators
-    if not isinstance(given, Mapping):
-        raise TypeError(f"operators are a dict from names to functions, not {type(given).__name__}")
-    for name, function in cast(Mapping[Any, Any], given).items():
+    result: Any = {} if operators is None else operators
+    if not isinstance(result, Mapping):
+        raise TypeError(f"operators are a dict from names to functions, not {type(result).__name__}")
+    for name, function in cast(Mapping[Any, Any], result).items():
         if not isinstance(name, str) or not callable(function):
             raise TypeError(f"operators are a dict from names to functions, not from {name!r} to {function!r}")
-    return cast(Mapping[str, OwnOperator], given)
+    return cast(Mapping[str, OwnOperator], result)
 
 
 def outputs_of_own(
@@ -39,8 +39,8 @@ def outputs_of_own(
         LayerError: the function raised an exception, or returned something else than tensors.
     """
     try:
-        made: Any = function(network, [*inputs], dict(attributes))
-        outputs: list[Any] = [made] if isinstance(made, ITensor) else [*made]
+        result: Any = function(network, [*inputs], dict(attributes))
+        outputs: list[Any] = [result] if isinstance(result, ITensor) else [*result]
         for tensor in outputs:
             assert not isinstance(tensor, ITensor) or tensor.type  # reading the type checks the layer
     except NetworkError as error:

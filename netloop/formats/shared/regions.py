@@ -137,10 +137,10 @@ class _Samples:
         result = loop.add_recurrence(self._filled(nothing))
         taps = [self._taps(side, sample) for side, sample in sides]
         neighbours = [self._read(row, column) for row, column in product(*taps)]
-        found = reduce(make.maximum if combine is RoiSamples.HIGHEST_NEIGHBOUR else make.add, neighbours)
+        tensor = reduce(make.maximum if combine is RoiSamples.HIGHEST_NEIGHBOUR else make.add, neighbours)
         counted = make.logical_and(*(make.less(sample, side.count) for side, sample in sides))
-        found = make.where(make.expand_dims(counted, [2, 3]), found, nothing)
-        result.set_input(1, (make.add if mean else make.maximum)(result.outputs[0], found))
+        tensor = make.where(make.expand_dims(counted, [2, 3]), tensor, nothing)
+        result.set_input(1, (make.add if mean else make.maximum)(result.outputs[0], tensor))
         total = make.expand_dims(make.mul(self._rows.count, self._columns.count), [2, 3])
         cells = make.last(loop, result)
         if mean:
@@ -178,5 +178,5 @@ class _Samples:
             [make.expand_dims(tensor, [axis]) for tensor in pair] for axis, pair in ((2, row), (1, column))
         )
         line = make.add(make.mul(self._items, self._rows.length), y)
-        found = make.gather(self._pixels, make.add(make.mul(line, self._columns.length), x))
-        return make.mul(found, make.expand_dims(make.mul(down, across), [3]))
+        result = make.gather(self._pixels, make.add(make.mul(line, self._columns.length), x))
+        return make.mul(result, make.expand_dims(make.mul(down, across), [3]))

@@ -133,16 +133,16 @@ def pooled(
     if not up or sliding.same is not None:
         return make.made(layer)
     layer.padding_mode = PaddingMode.EXPLICIT_ROUND_UP
-    made = make.made(layer)
+    result = make.made(layer)
     if not inside:
-        return made
-    dims, counts = (make.slice(make.shape(tensor), [2], [len(layer.window)]) for tensor in (x, made))
+        return result
+    dims, counts = (make.slice(make.shape(tensor), [2], [len(layer.window)]) for tensor in (x, result))
     before = np.array(layer.pre_padding, np.int64) - 1
     starting = make.add(make.floor_div(make.add(dims, before), np.array(layer.stride_nd, np.int64)), 1)
     kept = make.minimum(counts, starting)
-    if make.ints(kept) == list(made.type.shape[2:]):
-        return made
-    return make.slice(made, [0] * len(layer.window), kept, axes=range(2, made.type.rank))
+    if make.ints(kept) == list(result.type.shape[2:]):
+        return result
+    return make.slice(result, [0] * len(layer.window), kept, axes=range(2, result.type.rank))
 
 
 def among_all(make: FormulaBuilder, x: ITensor, places: ITensor, axis: int = 0) -> ITensor:

@@ -38,19 +38,19 @@ class Escapes:
     def of(self, output: ITensor, loop: ILoop) -> Escape:
         """How an output, or an input of a layer outside of all loops, came to vary in a loop."""
         body, direct = self._body(loop), Escape(output)
-        found: dict[ITensor, Escape] = {output: direct}
+        escapes: dict[ITensor, Escape] = {output: direct}
         iterated: Escape | None = None
         queue = deque([output])
         while queue:
             tensor = queue.popleft()
-            here = found[tensor]
+            here = escapes[tensor]
             if tensor in body or _is_of(tensor, loop, IRecurrenceLayer):
                 return here
             if _is_of(tensor, loop, IIteratorLayer):
                 iterated = iterated or here
             for reader, other in self._before(tensor, loop):
-                if other not in found:
-                    found[other] = Escape(other, reader, here.through or _loop_behind(tensor))
+                if other not in escapes:
+                    escapes[other] = Escape(other, reader, here.through or _loop_behind(tensor))
                     queue.append(other)
         # nothing of the loop is computed from an iterated value: what is computed from it may belong to the body
         return iterated if iterated is not None and self._follows(output, loop) else direct

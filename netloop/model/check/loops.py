@@ -126,8 +126,8 @@ def recurrence_keeps_its_dims(subject: Subject) -> Iterator[Violation]:
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
     """
     for layer in subject.layers(IRecurrenceLayer):
-        first, made = subject.type(layer.get_input(0)), subject.type(layer.outputs[0])
-        if first is not None and made is not None and first.shape != made.shape:
+        first, tensor_type = subject.type(layer.get_input(0)), subject.type(layer.outputs[0])
+        if first is not None and tensor_type is not None and first.shape != tensor_type.shape:
             yield Violation(layer, f"the dims of {layer.name!r} change between iterations: it starts as {first}")
 
 

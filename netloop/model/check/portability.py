@@ -39,8 +39,8 @@ MOST_CONCATENATED = 10_000
 
 def _known(subject: Subject, tensor: ITensor | None) -> int | None:
     """The value of a scalar, if it is known before the network runs."""
-    found = subject.type(tensor)
-    values = found.ints() if found is not None and found.rank == 0 and found.is_index else None
+    tensor_type = subject.type(tensor)
+    values = tensor_type.ints() if tensor_type is not None and tensor_type.rank == 0 and tensor_type.is_index else None
     return values[0] if values else None
 
 
@@ -89,9 +89,9 @@ def _read_before_an_iteration(subject: Subject, loop: ILoop, tensor: ITensor) ->
     """The iterators and loop outputs that a tensor of a loop depends on within one iteration."""
     stack, seen = [tensor], {tensor}
     while stack:
-        made = stack.pop()
-        layer = made.producer
-        if layer is None or isinstance(layer, IRecurrenceLayer) or not subject.scopes.varies_in(made, loop):
+        result = stack.pop()
+        layer = result.producer
+        if layer is None or isinstance(layer, IRecurrenceLayer) or not subject.scopes.varies_in(result, loop):
             continue
         if isinstance(layer, IIteratorLayer | ILoopOutputLayer):
             yield layer
@@ -155,10 +155,10 @@ def axis_has_an_element_for_each_iteration(subject: Subject) -> Iterator[Violati
     Right: 3 iterations
     """
     for layer in subject.live(IIteratorLayer):
-        count, found = _trip_count(subject, layer.loop), subject.type(layer.get_input(0))
-        if count is None or found is None or subject.type(layer.outputs[0]) is None:
+        count, tensor_type = _trip_count(subject, layer.loop), subject.type(layer.get_input(0))
+        if count is None or tensor_type is None or subject.type(layer.outputs[0]) is None:
             continue
-        length = found.shape[normal_axis(layer.axis, found.rank)]
+        length = tensor_type.shape[normal_axis(layer.axis, tensor_type.rank)]
         if length != UNKNOWN and length < count and not subject.fails(layer):
             yield Violation(layer, *past_the_end(count, layer, length))
 
@@ -180,10 +180,10 @@ def axes_of_a_loop_count_from_the_front(subject: Subject) -> Iterator[Violation]
     """
     for layer in subject.live(ILoopBoundaryLayer):
         axis = _axis(layer)
-        found = subject.type(layer.get_input(0))
-        if axis >= 0 or found is None or subject.type(layer.outputs[0]) is None:
+        tensor_type = subject.type(layer.get_input(0))
+        if axis >= 0 or tensor_type is None or subject.type(layer.outputs[0]) is None:
             continue
-        rank = found.rank + isinstance(layer, ILoopOutputLayer)
+        rank = tensor_type.rank + isinstance(layer, ILoopOutputLayer)
         yield Violation(layer, f"the axis {axis} of {layer.name!r} is negative", f"write axis {axis + rank}")
 
 
@@ -256,8 +256,8 @@ def lazy_branches_have_inputs(subject: Subject) -> Iterator[Violation]:
 
 def _decided(subject: Subject, conditional: IIfConditional) -> bool:
     """Whether the branch is known before the network runs, or the condition has no type."""
-    found = subject.type(conditional.condition)
-    return found is None or found.value is not None
+    tensor_type = subject.type(conditional.condition)
+    return tensor_type is None or tensor_type.value is not None
 
 
 _NOTHING_TO_COMPUTE = (IConstantLayer, IRecurrenceLayer, IIteratorLayer)
@@ -366,10 +366,10 @@ def branches_have_one_rank(subject: Subject) -> Iterator[Violation]:
     Right: ``network.add_unsqueeze`` in one of them
     """
     for layer in subject.live(IIfConditionalOutputLayer):
-        found = subject.type(layer.outputs[0])
-        if isinstance(found, UnrankedType):
+        tensor_type = subject.type(layer.outputs[0])
+        if isinstance(tensor_type, UnrankedType):
             fix = "give both branches the same number of axes, or fix the lengths that decide which one is taken"
-            yield Violation(layer, f"the branches of {layer.conditional.name!r} give {found}", fix)
+            yield Violation(layer, f"the branches of {layer.conditional.name!r} give {tensor_type}", fix)
 
 
 # ---------------------------------------------------------------------------- types
@@ -391,12 +391,14 @@ def element_types_exist_in_tensorrt(subject: Subject) -> Iterator[Violation]:
             yield Violation(
                 tensor, f"the input {tensor.name!r} is {tensor.declared}", "declare an input for each tensor"
             )
-        elif (found := _own(subject, tensor)) is not None:
-            yield Violation(tensor, f"the input {tensor.name!r} is {tensor.declared}", _instead("declare it as", found))
+        elif (result := _own(subject, tensor)) is not None:
+            yield Violation(
+                tensor, f"the input {tensor.name!r} is {tensor.declared}", _instead("declare it as", result)
+            )
     for layer in subject.network.layers:
-        made = next(filter(None, (_own(subject, tensor) for tensor in layer.outputs)), None)
-        if made is not None and not any(_own(subject, tensor) for tensor in layer.type_inputs()):
-            yield Violation(layer, f"{layer.name!r} makes {made}", _instead("make it", made))
+        tensor_type = next(filter(None, (_own(subject, tensor) for tensor in layer.outputs)), None)
+        if tensor_type is not None and not any(_own(subject, tensor) for tensor in layer.type_inputs()):
+            yield Violation(layer, f"{layer.name!r} makes {tensor_type}", _instead("make it", tensor_type))
 
 
 # fmt: off
@@ -424,8 +426,8 @@ def _instead(verb: str, found: TensorType) -> str:
 
 def _own(subject: Subject, tensor: ITensor | None) -> TensorType | None:
     """The type of a tensor, if TensorRT lacks it."""
-    found = subject.type(tensor)
-    return found if found is not None and found.dtype in OWN else None
+    tensor_type = subject.type(tensor)
+    return tensor_type if tensor_type is not None and tensor_type.dtype in OWN else None
 
 
 @rule("NL403", Severity.PORTABILITY)

@@ -53,8 +53,8 @@ class Subject:
     @cached_property
     def likely_failures(self) -> dict[ILayer, Failure]:
         """The others that fail unless a branch is not taken or a WHILE ends a loop early."""
-        found = Demand(self.network, self.scopes, is_likely=True).failures if self._may_fail else {}
-        return {layer: failure for layer, failure in found.items() if layer not in self.certain_failures}
+        failures = Demand(self.network, self.scopes, is_likely=True).failures if self._may_fail else {}
+        return {layer: failure for layer, failure in failures.items() if layer not in self.certain_failures}
 
     def fails(self, layer: ILayer) -> bool:
         """Whether a loop output or iterator fails for certain, or is likely to."""
@@ -66,8 +66,8 @@ class Subject:
 
     def type(self, tensor: ITensor | None) -> TensorType | None:
         """The type of a tensor; None if it has none, which another rule reports."""
-        found = None if tensor is None else self.types.of(tensor)
-        return found if isinstance(found, TensorType) else None
+        known = None if tensor is None else self.types.of(tensor)
+        return known if isinstance(known, TensorType) else None
 
 
 class Violation(NamedTuple):
@@ -92,12 +92,20 @@ class Rule:
 
     def apply(self, subject: Subject) -> Iterator[Finding]:
         """The findings of the rule in a network."""
-        for found in self.find(subject):
-            if isinstance(found, Finding):
-                yield found
+        for violation in self.find(subject):
+            if isinstance(violation, Finding):
+                yield violation
             else:
                 code = self.code
-                yield Finding(code.name, found.what, _where(found.at), code.why, found.fix, code.severity, found.at)
+                yield Finding(
+                    code.name,
+                    violation.what,
+                    _where(violation.at),
+                    code.why,
+                    violation.fix,
+                    code.severity,
+                    violation.at,
+                )
 
 
 RULES: dict[str, Rule] = {}

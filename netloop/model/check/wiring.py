@@ -45,6 +45,6 @@ def inputs_fit_their_layers(subject: Subject) -> Iterator[Violation | Finding]:
     Right: ``network.add_elementwise(network.add_cast(int32_tensor, FLOAT).get_output(0), float_tensor, SUM)``
     """
     for layer in subject.network.layers:
-        found = subject.types.finding(layer)
-        if found is not None:
-            yield found
+        finding = subject.types.finding(layer)
+        if finding is not None:
+            yield finding

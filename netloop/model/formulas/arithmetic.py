@@ -112,12 +112,12 @@ class Arithmetic(Arranging):
 
     def is_infinite(self, x: ITensor, negative: bool = True, positive: bool = True) -> ITensor:
         """Whether x is infinite, of the signs that count."""
-        found = self.unary(UnaryOperation.ISINF, x)
+        result = self.unary(UnaryOperation.ISINF, x)
         if not negative:
-            found = self.logical_and(found, self.greater(x, 0))
+            result = self.logical_and(result, self.greater(x, 0))
         if not positive:
-            found = self.logical_and(found, self.less(x, 0))
-        return found
+            result = self.logical_and(result, self.less(x, 0))
+        return result
 
     def parametric_relu(self, x: ITensor, slope: ITensor) -> ITensor:
         """``x``, with negative numbers multiplied by a slope."""

@@ -25,9 +25,11 @@ class Arranging(FormulaBase):
 
     def shape(self, x: ITensor) -> ITensor:
         """The shape of a tensor; 1-D, int64."""
-        found = x.type
+        tensor_type = x.type
         return (
-            self.constant(np.array(found.shape, np.int64)) if found.is_fixed else self.made(self.network.add_shape(x))
+            self.constant(np.array(tensor_type.shape, np.int64))
+            if tensor_type.is_fixed
+            else self.made(self.network.add_shape(x))
         )
 
     def length(self, x: ITensor, axis: int) -> Length:
@@ -40,9 +42,9 @@ class Arranging(FormulaBase):
 
     def size(self, x: ITensor) -> ITensor:
         """The number of elements; 0-D, int64."""
-        found = x.type
-        if found.is_fixed:
-            return self.constant(np.int64(found.volume))
+        tensor_type = x.type
+        if tensor_type.is_fixed:
+            return self.constant(np.int64(tensor_type.volume))
         return self.made(self.network.add_reduce(self.shape(x), ReduceOperation.PROD, 1, False))
 
     def merge_axes(self, x: ITensor, axis: int) -> ITensor:
@@ -195,12 +197,12 @@ class Arranging(FormulaBase):
         """
         along = None if axes is None else self._numbers(axes)
         count = x.type.rank if along is None else axis_count(along.type) if isinstance(along, ITensor) else len(along)
-        given = [self._numbers(numbers) for numbers in (starts, sizes, [1] * count if strides is None else strides)]
-        layer = self.network.add_slice(x, *([] if isinstance(entry, ITensor) else entry for entry in given))
+        values = [self._numbers(numbers) for numbers in (starts, sizes, [1] * count if strides is None else strides)]
+        layer = self.network.add_slice(x, *([] if isinstance(entry, ITensor) else entry for entry in values))
         layer.mode = outside
         if isinstance(along, list):
             layer.axes = Dims(along)
-        for index, entry in zip((1, 2, 3, 5), (*given, along), strict=True):
+        for index, entry in zip((1, 2, 3, 5), (*values, along), strict=True):
             if isinstance(entry, ITensor):
                 layer.set_input(index, entry)
         if fill is not None:

@@ -54,8 +54,8 @@ class Reducing(Arithmetic):
         highest = self.reduce(ReduceOperation.MAX, x, axes, True)
         highest = self.where(self.unary(UnaryOperation.ISINF, highest), 0.0, highest)
         terms = self.unary(UnaryOperation.EXP, self.sub(x, highest))
-        made = self.add(self.unary(UnaryOperation.LOG, self.sum(terms, axes, True)), highest)
-        return made if keep else self.squeeze(made, axes)
+        tensor = self.add(self.unary(UnaryOperation.LOG, self.sum(terms, axes, True)), highest)
+        return tensor if keep else self.squeeze(tensor, axes)
 
     def best(
         self, op: TopKOperation, x: ITensor, count: Length, axis: int, total_order: bool = False
@@ -125,12 +125,12 @@ class Reducing(Arithmetic):
         self, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor, epsilon: float
     ) -> ITensor:
         """(x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, axis 1; half types in float32."""
-        wide, *given = (
+        wide, *tensors = (
             self.cast(tensor, np.float32) if tensor.type.dtype in HALVES else tensor
             for tensor in (x, scale, bias, mean, variance)
         )
         factor, bias, mean, variance = (
-            self.along(self.cast(tensor, wide.type.dtype), wide.type.rank, 1) for tensor in given
+            self.along(self.cast(tensor, wide.type.dtype), wide.type.rank, 1) for tensor in tensors
         )
         factor = self.mul(factor, self.inverse_deviation(variance, epsilon))
         return self.cast(self.add(self.mul(self.sub(wide, mean), factor), bias), x.type.dtype)

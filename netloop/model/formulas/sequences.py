@@ -82,12 +82,12 @@ class Sequencing(Arranging):
         )
 
     def _part_lengths(self, x: ITensor, lengths: ITensor | None, axis: int) -> list[int] | None:
-        given = np.asarray(1) if lengths is None else self.known(lengths)
+        array = np.asarray(1) if lengths is None else self.known(lengths)
         whole = x.type.shape[normal_axis(axis, x.type.rank)] if x.type.is_tensor else UNKNOWN
-        if given is None or whole == UNKNOWN or (given.ndim == 0 and whole > MOST_PARTS * max(1, int(given))):
+        if array is None or whole == UNKNOWN or (array.ndim == 0 and whole > MOST_PARTS * max(1, int(array))):
             return None
-        found = part_lengths(whole, given)
-        return found if len(found) <= MOST_PARTS else None
+        numbers = part_lengths(whole, array)
+        return numbers if len(numbers) <= MOST_PARTS else None
 
     def _place(self, position: ITensor, length: int, most: int) -> int | None:
         """Return a position counted from 0; None if it is unknown or outside of the sequence."""

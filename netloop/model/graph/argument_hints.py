@@ -62,11 +62,11 @@ def _type_hint(value: Any) -> str:
     if isinstance(word, str) and not word.isidentifier():  # numpy reads other words as lists of types
         return other
     try:
-        found = data_type(word)
+        dtype = data_type(word)
     except (TypeError, ValueError):
         return other
-    name = str(numpy_type(found))
-    return f": write netloop.{name}" if name.isidentifier() and "_" not in name else f": write DataType.{found.name}"
+    name = str(numpy_type(dtype))
+    return f": write netloop.{name}" if name.isidentifier() and "_" not in name else f": write DataType.{dtype.name}"
 
 
 def int_hint(name: str, value: Any) -> str:

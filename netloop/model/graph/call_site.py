@@ -50,14 +50,14 @@ def call_site() -> SourceLocation:
 
 def _callers(frame: FrameType) -> tuple[tuple[str, int], ...]:
     """The lines of the script that led to a frame, each once, up to the first of a library."""
-    found = [(frame.f_code.co_filename, frame.f_lineno)]
+    result = [(frame.f_code.co_filename, frame.f_lineno)]
     above = frame.f_back
-    while above is not None and len(found) <= MOST_CALLERS and not _is_of_library(above.f_code.co_filename):
+    while above is not None and len(result) <= MOST_CALLERS and not _is_of_library(above.f_code.co_filename):
         place = above.f_code.co_filename, above.f_lineno
-        if place not in found:
-            found.append(place)
+        if place not in result:
+            result.append(place)
         above = above.f_back
-    return tuple(found[1:])
+    return tuple(result[1:])
 
 
 @lru_cache(maxsize=256)

@@ -69,9 +69,9 @@ class TypeTable:
 
     def __getitem__(self, tensor: ITensor) -> TensorType:
         """The type of a tensor, which must have one."""
-        found = self.of(tensor)
-        assert isinstance(found, TensorType), f"no type for {tensor.name!r}: {found}"
-        return found
+        known = self.of(tensor)
+        assert isinstance(known, TensorType), f"no type for {tensor.name!r}: {known}"
+        return known
 
     def of(self, tensor: ITensor) -> Known:
         """The type of a tensor, or the finding why it has none."""
@@ -88,9 +88,9 @@ class TypeTable:
         """
         self.is_of_call |= other.is_of_call
         for tensor, copy in pairs:
-            found = other._known.get(tensor)
-            if isinstance(found, TensorType) and (with_values or found.value is None):
-                self._known.setdefault(copy, found)
+            known = other._known.get(tensor)
+            if isinstance(known, TensorType) and (with_values or known.value is None):
+                self._known.setdefault(copy, known)
             if tensor in other._widened:
                 self._widened[copy] = other._widened[tensor]
 
@@ -99,8 +99,8 @@ class TypeTable:
         for tensor in layer.type_inputs():
             if tensor is not None:
                 self.of(tensor)
-        found = self.of(layer.outputs[0]) if layer.outputs else self._infer(layer)
-        return found if isinstance(found, Finding) and found.at is layer else None
+        known = self.of(layer.outputs[0]) if layer.outputs else self._infer(layer)
+        return known if isinstance(known, Finding) and known.at is layer else None
 
     def forget(self, tensors: Iterable[ITensor]) -> None:
         """Forget the types of tensors, and of all that depend on them."""
@@ -186,16 +186,16 @@ class TypeTable:
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []
         known = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
-        for position, found in enumerate(layer.possible_types(known) if self.is_of_call else known):
-            if isinstance(found, Finding):
-                return found
-            if found is None and _is_required(layer, position):
+        for position, result in enumerate(layer.possible_types(known) if self.is_of_call else known):
+            if isinstance(result, Finding):
+                return result
+            if result is None and _is_required(layer, position):
                 return missing_input(layer, position)
-            if found is not None and layer.TENSORS_ONLY and not found.is_tensor:
-                return layer.finding_of(_no_tensor(position, found))
-            if found is not None and found.is_string and not layer.TAKES_STRINGS:
-                return layer.finding_of(LayerError(f"input {position} takes no {found}", NO_STRINGS, USE_CAST))
-            types.append(found)
+            if result is not None and layer.TENSORS_ONLY and not result.is_tensor:
+                return layer.finding_of(_no_tensor(position, result))
+            if result is not None and result.is_string and not layer.TAKES_STRINGS:
+                return layer.finding_of(LayerError(f"input {position} takes no {result}", NO_STRINGS, USE_CAST))
+            types.append(result)
         if len(types) < layer.REQUIRED_INPUTS:
             return missing_input(layer, len(types))
         try:
@@ -249,10 +249,10 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
         return outputs
     try:
         with np.errstate(all="ignore"):
-            made = evaluate(*(None if tensor_type is None else tensor_type.value for tensor_type in inputs))
+            result = evaluate(*(None if tensor_type is None else tensor_type.value for tensor_type in inputs))
     except LayerError:
         return outputs
-    values: tuple[Array, ...] = made if isinstance(made, tuple) else (made,)
+    values: tuple[Array, ...] = result if isinstance(result, tuple) else (result,)
     known = tuple(replace(type_, value=value, shape=value.shape) for type_, value in zip(types, values, strict=True))
     return known if isinstance(outputs, tuple) else known[0]
 

@@ -176,13 +176,13 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
     def part_with_output(self, index: int) -> ITensor:
         """Replace an output by a new tensor, which all its readers then read; another layer takes the old one."""
         tensor, own = self.outputs[index], vars(self)
-        made = ITensor(f"{tensor.name} before conversion", self.types, self, index)
-        vars(made)["is_inner"] = True
-        own["outputs"] = (*self.outputs[:index], made, *self.outputs[index + 1 :])
+        result = ITensor(f"{tensor.name} before conversion", self.types, self, index)
+        vars(result)["is_inner"] = True
+        own["outputs"] = (*self.outputs[:index], result, *self.outputs[index + 1 :])
         self.types.forget([tensor])
         for reader, position in list(tensor.uses):
-            reader._rewire(position, made)
-        return made
+            reader._rewire(position, result)
+        return result
 
     def take_output(self, tensor: ITensor) -> None:
         """Make ``tensor``, which another layer has parted with, the output of this layer, a cast."""
@@ -245,8 +245,8 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
     def finding_of(self, error: LayerError, code: str = LayerError.CODE) -> Finding:
         """Return the finding for an error that this layer raised; ``code`` is for errors without one of their own."""
         why = error.why or (TYPED if error.fix.startswith(("convert", "compare")) else "")
-        found = self.finding(code if error.code == LayerError.CODE else error.code, error.what, why, error.fix)
-        return replace(found, cause=error.__cause__)
+        finding = self.finding(code if error.code == LayerError.CODE else error.code, error.what, why, error.fix)
+        return replace(finding, cause=error.__cause__)
 
     @classmethod
     def meaning(cls) -> str:
@@ -288,8 +288,10 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
     def _is_of_tensorrt(self, name: str) -> bool:
         if name in READABLE or name.startswith("__"):
             return True
-        found = getattr(type(self), name, None)
-        return found.fset is not None if isinstance(found, property) else bool(ACCESSOR.match(name)) and callable(found)
+        result = getattr(type(self), name, None)
+        return (
+            result.fset is not None if isinstance(result, property) else bool(ACCESSOR.match(name)) and callable(result)
+        )
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value_text(getattr(self, name))}" for name in self.ATTRIBUTES)
@@ -357,8 +359,8 @@ class Elementary(Operation):
         """Compute the formula in numpy; half-precision inputs are computed in float32, and rounded once."""
         half = next((array.dtype for array in inputs if array.dtype in HALVES), None)
         wide = [array.astype(np.float32) if array.dtype in HALVES else array for array in inputs]
-        made = np.asarray(self.formula(np, *wide))
-        return made.astype(half) if half is not None and made.dtype == np.float32 else made
+        result = np.asarray(self.formula(np, *wide))
+        return result.astype(half) if half is not None and result.dtype == np.float32 else result
 
     def lower(self, *inputs: Any) -> Any:
         """Compute the formula in JAX."""

@@ -34,8 +34,8 @@ def tensor_text(tensor: ITensor | None) -> str:
 
 def type_text(tensor: ITensor) -> str:
     """The type of a tensor, such as ``float32[3,-1]``; ``?`` if it has none."""
-    found = tensor.types.of(tensor)
-    return "?" if isinstance(found, Finding) else str(found)
+    known = tensor.types.of(tensor)
+    return "?" if isinstance(known, Finding) else str(known)
 
 
 def kind_text(layer: ILayer) -> str:

@@ -45,9 +45,9 @@ def as_listed(layer: ILayer) -> ILayer:
     """Return a layer as its network lists it: itself, unless its ``type`` would not be a LayerType."""
     if "type" not in layer.ATTRIBUTES:
         return layer
-    made = object.__new__(_class_of(type(layer)))
-    object.__setattr__(made, "_listed", (layer, False))
-    return made
+    result = object.__new__(_class_of(type(layer)))
+    object.__setattr__(result, "_listed", (layer, False))
+    return result
 
 
 @cache

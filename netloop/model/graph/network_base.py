@@ -161,8 +161,8 @@ class _AsAdded:
             raise _OpenError(name)
         if name in vars(self._layer):
             return vars(self._layer)[name]
-        found = getattr_static(type(self._layer), name)
-        return found.__get__(self, type(self._layer)) if hasattr(found, "__get__") else found
+        result = getattr_static(type(self._layer), name)
+        return result.__get__(self, type(self._layer)) if hasattr(result, "__get__") else result
 
 
 def _stays_invalid(layer: ILayer) -> bool:
@@ -198,5 +198,5 @@ def check_tensors(inputs: Iterable[ITensor], name: str = "inputs") -> list[ITens
 
 def third_from_end(tensor: ITensor) -> int:
     """The axis that TensorRT uses by default."""
-    found = check_tensor(tensor, "input").types.of(tensor)
-    return max(0, found.rank - 3) if isinstance(found, TensorType) else 0
+    known = check_tensor(tensor, "input").types.of(tensor)
+    return max(0, known.rank - 3) if isinstance(known, TensorType) else 0

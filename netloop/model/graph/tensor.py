@@ -101,10 +101,10 @@ class ITensor(Unpicklable, CheckedAttributes):
         Raises:
             NetworkError: it has none; the finding gives the reason.
         """
-        found = self.types.of(self)
-        if isinstance(found, Finding):
-            raise NetworkError(found)
-        return found
+        known = self.types.of(self)
+        if isinstance(known, Finding):
+            raise NetworkError(known)
+        return known
 
     @property
     def shape(self) -> Dims:
@@ -148,8 +148,8 @@ class ITensor(Unpicklable, CheckedAttributes):
         """The output of the cast that ``dtype`` added for this tensor; the tensor itself where there is none."""
         if not self.is_inner:
             return self
-        made = (tensor for reader, _ in self.uses for tensor in reader.outputs)
-        return next((tensor for tensor in made if tensor.is_converted), self)
+        tensors = (tensor for reader, _ in self.uses for tensor in reader.outputs)
+        return next((tensor for tensor in tensors if tensor.is_converted), self)
 
     @property
     def is_network_input(self) -> bool:
@@ -203,6 +203,6 @@ class ITensor(Unpicklable, CheckedAttributes):
         self._range = None
 
     def __repr__(self) -> str:
-        found = self.types.of(self)
-        shown = "type unknown" if isinstance(found, Finding) else str(found)
+        known = self.types.of(self)
+        shown = "type unknown" if isinstance(known, Finding) else str(known)
         return f"<ITensor {self.name!r} {shown}>"

@@ -75,16 +75,16 @@ class IScaleLayer(Elementary):
         return tuple(length if axis <= number < end else 1 for number, length in enumerate(shape))
 
     def formula(self, xp: Any, x: Any) -> Any:
-        made = x.astype(np.float32) if x.dtype in HALVES else x
+        result = x.astype(np.float32) if x.dtype in HALVES else x
         shape = self._weights_shape(x.shape)
         shift, scale, power = (
-            None if array is None or not array.size else xp.asarray(array.reshape(shape)).astype(made.dtype)
+            None if array is None or not array.size else xp.asarray(array.reshape(shape)).astype(result.dtype)
             for array in (self.shift, self.scale, self.power)
         )
-        made = made if scale is None else made * scale
-        made = made if shift is None else made + shift
-        made = made if power is None else made**power
-        return made.astype(x.dtype)
+        result = result if scale is None else result * scale
+        result = result if shift is None else result + shift
+        result = result if power is None else result**power
+        return result.astype(x.dtype)
 
 
 @layer(LayerType.PARAMETRIC_RELU, "Parametric ReLU")
@@ -154,9 +154,9 @@ class AffineMethods(NetworkBase):
     ) -> IScaleLayer:
         """(input * scale + shift) ^ power, with channels on ``channel_axis``."""
         named = {"shift": shift, "scale": scale, "power": power}
-        given = {name: None if array is None else weights_array(array, name) for name, array in named.items()}
-        made = IScaleLayer(mode=mode, channel_axis=channel_axis, **given)
-        return self.add(made, input=input)
+        arrays = {name: None if array is None else weights_array(array, name) for name, array in named.items()}
+        result = IScaleLayer(mode=mode, channel_axis=channel_axis, **arrays)
+        return self.add(result, input=input)
 
     def add_parametric_relu(self, input: ITensor, slopes: ITensor) -> IParametricReLULayer:
         """The elements of ``input``, negative ones multiplied by ``slopes``."""

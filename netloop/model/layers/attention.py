@@ -431,23 +431,23 @@ class AttentionMethods(NetworkBase):
         causal_kind: CausalMaskKind,
     ) -> IAttention:
         """Dot-product attention: for each query, the mean of the values weighted by its products with the keys."""
-        made = IAttentionOutputLayer(norm_op=norm_op, causal_kind=causal_kind)
+        result = IAttentionOutputLayer(norm_op=norm_op, causal_kind=causal_kind)
         tensors = [check_tensor(query, "query"), check_tensor(key, "key"), check_tensor(value, "value")]
         source = self.add(IAttentionInputLayer(), tensors)
-        return IAttention(self.add(made, source.outputs))
+        return IAttention(self.add(result, source.outputs))
 
     def add_rotary_embedding(
         self, input: ITensor, cos_cache: ITensor, sin_cache: ITensor, interleaved: bool, rotary_embedding_dim: int
     ) -> IRotaryEmbeddingLayer:
         """Rotate pairs of elements of each token of ``input`` by the angles of the caches."""
-        made = IRotaryEmbeddingLayer(interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim)
+        result = IRotaryEmbeddingLayer(interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim)
         tensors = [check_tensor(input, "input"), check_tensor(cos_cache, "cos_cache")]
-        return self.add(made, [*tensors, check_tensor(sin_cache, "sin_cache")])
+        return self.add(result, [*tensors, check_tensor(sin_cache, "sin_cache")])
 
     def add_kv_cache_update(
         self, cache: ITensor, update: ITensor, write_indices: ITensor, cache_mode: KVCacheMode
     ) -> IKVCacheUpdateLayer:
         """``cache`` with the tokens of ``update`` written from the positions ``write_indices`` on."""
         tensors = [check_tensor(cache, "cache"), check_tensor(update, "update")]
-        made = IKVCacheUpdateLayer(cache_mode=cache_mode)
-        return self.add(made, [*tensors, check_tensor(write_indices, "write_indices")])
+        result = IKVCacheUpdateLayer(cache_mode=cache_mode)
+        return self.add(result, [*tensors, check_tensor(write_indices, "write_indices")])

@@ -56,35 +56,35 @@ class Attending:
         keys, values = (
             _sequences(wide(array), self.key_value_form, extras.key_value_lengths) for array in (key, value)
         )
-        made = [
+        arrays = [
             self._sequence(q, k, v, extras.quantize_scale, mask)
             for q, k, v, mask in zip(queries, keys, values, _masks(extras.mask, queries), strict=True)
         ]
         if self.query_form is PACKED:
-            made = [token for array in made for token in array.swapaxes(0, 1)]
-        return np.stack(made).astype(query.dtype) if made else query.copy()
+            arrays = [token for array in arrays for token in array.swapaxes(0, 1)]
+        return np.stack(arrays).astype(query.dtype) if arrays else query.copy()
 
     def _sequence(self, query: Array, key: Array, value: Array, scale: Array | None, mask: Array | None) -> Array:
         """The output for one sequence."""
         sharing = len(query) // len(key)
-        made = np.zeros(query.shape, query.dtype)
+        result = np.zeros(query.shape, query.dtype)
         for head in range(len(query)):
             weights = self._weights(query[head], key[head // sharing], None if mask is None else mask[head])
             weights = weights if scale is None else self._quantized(np, weights, wide(scale))
-            made[head] = weights @ value[head // sharing]
-        return made
+            result[head] = weights @ value[head // sharing]
+        return result
 
     def _weights(self, query: Array, key: Array, mask: Array | None) -> Array:
         """The weight of each key for each query, for one head of one sequence."""
-        made = np.zeros((len(query), len(key)), query.dtype)
+        result = np.zeros((len(query), len(key)), query.dtype)
         for i in range(len(query)):
             for j in range(len(key)):
-                made[i, j] = query[i] @ key[j] if self._may_attend(i, j, len(query), len(key)) else -np.inf
+                result[i, j] = query[i] @ key[j] if self._may_attend(i, j, len(query), len(key)) else -np.inf
             if mask is not None:
                 row = mask[i, : len(key)]
-                made[i] = np.where(row, made[i], -np.inf) if row.dtype == np.bool_ else made[i] + wide(row)
-            made[i] = self._normalized(made[i])
-        return made
+                result[i] = np.where(row, result[i], -np.inf) if row.dtype == np.bool_ else result[i] + wide(row)
+            result[i] = self._normalized(result[i])
+        return result
 
     def _may_attend(self, i: int, j: int, queries: int, keys: int) -> bool:
         match self.causal_kind:
@@ -117,10 +117,10 @@ class Attending:
         queries = _tokens(query, self.query_form, extras.query_lengths)
         keys = _tokens(key, self.key_value_form, extras.key_value_lengths)
         flat = (queries.row(query), keys.row(key), keys.row(value))
-        made = self._attend(flat, self._same_sequence(queries, keys), None, scale)
+        result = self._attend(flat, self._same_sequence(queries, keys), None, scale)
         if self.query_form is PACKED:
-            return made[0].swapaxes(0, 1)
-        return made.reshape(query.shape[1], query.shape[0], *query.shape[2:]).swapaxes(0, 1)
+            return result[0].swapaxes(0, 1)
+        return result.reshape(query.shape[1], query.shape[0], *query.shape[2:]).swapaxes(0, 1)
 
     def _lower_masks(self, query: Shape, key: Shape, mask: Any, lengths: Any) -> tuple[Any, Any]:
         """The mask of allowed pairs, and the numbers added to the scores, as [B, Hkv, Hq / Hkv, Sq, Skv]."""
@@ -158,8 +158,8 @@ class Attending:
         weights = self._lower_normalized(jnp.where(allowed, scores, -jnp.inf))
         weights = weights if scale is None else self._quantized(jnp, weights, scale)
         weights = weights.astype(value.dtype) if self.norm_op is SOFTMAX else weights
-        made = jnp.einsum("bhgqk,bhkd->bhgqd", weights, value, **exactly)
-        return made.reshape(query.shape).astype(query.dtype)
+        array = jnp.einsum("bhgqk,bhkd->bhgqd", weights, value, **exactly)
+        return array.reshape(query.shape).astype(query.dtype)
 
     def _lower_normalized(self, scores: Any) -> Any:
         if self.norm_op is not SOFTMAX:

@@ -30,18 +30,18 @@ class IBitCastLayer(Operation):
     to_type: DataType
 
     def infer(self, x: TensorType) -> TensorType:
-        made = numpy_type(self.to_type)
+        result = numpy_type(self.to_type)
         require(
-            not x.is_bool and made != np.bool_, "bool has no bits of its own", fix="convert it to UINT8 with add_cast"
+            not x.is_bool and result != np.bool_, "bool has no bits of its own", fix="convert it to UINT8 with add_cast"
         )
         before, after = (int(8 * dtype.itemsize) for dtype in (data_type(x.dtype), self.to_type))
         require(
             before == after,
-            f"the input is {x}, with {before} bits per element, but {made} has {after}",
+            f"the input is {x}, with {before} bits per element, but {result} has {after}",
             why="the bits of an element become those of one element, and none are added or lost",
             fix="choose a type of the same size, or convert with add_cast",
         )
-        return x.with_dtype(made)
+        return x.with_dtype(result)
 
     def beyond_tensorrt(self, x: TensorType) -> str:
         return "reinterprets bits as another type"
@@ -52,8 +52,8 @@ class IBitCastLayer(Operation):
         codes = np.ascontiguousarray(raw).view(f"u{x.dtype.itemsize}").reshape(x.shape)
         if bits < 8:
             codes = codes & np.uint8((1 << bits) - 1)
-        made = numpy_type(self.to_type)
-        return codes.astype(made) if made in TINY else codes.view(made)
+        result = numpy_type(self.to_type)
+        return codes.astype(result) if result in TINY else codes.view(result)
 
     def lower(self, x: Any) -> Any:
         return jax.lax.bitcast_convert_type(jnp.asarray(x), numpy_type(self.to_type))

@@ -89,10 +89,10 @@ class IKVCacheUpdateLayer(Operation):
 
     def _check_lengths(self, batch: int, lengths: TensorType | None) -> None:
         if self._is_packed:
-            found = batch_of("update_lengths", lengths)
+            number = batch_of("update_lengths", lengths)
             require(
-                UNKNOWN in (batch, found) or batch == found,
-                f"the update_lengths are of {found} sequences, but the cache has {batch}",
+                UNKNOWN in (batch, number) or batch == number,
+                f"the update_lengths are of {number} sequences, but the cache has {batch}",
                 why="each sequence of the cache has a position of its own",
             )
         else:
@@ -104,13 +104,13 @@ class IKVCacheUpdateLayer(Operation):
             )
 
     def evaluate(self, cache: Array, update: Array, places: Array, lengths: Array | None = None) -> Array:
-        made = cache.copy()
+        result = cache.copy()
         tokens = update.swapaxes(1, 2) if lengths is None else sequences_of(update, lengths)
-        for sequence, first, written in zip(made, places, tokens, strict=True):
+        for sequence, first, written in zip(result, places, tokens, strict=True):
             for place, token in enumerate(written, int(first)):
-                if 0 <= place < made.shape[2]:
+                if 0 <= place < result.shape[2]:
                     sequence[:, place] = token
-        return made
+        return result
 
     def lower(self, cache: Any, update: Any, places: Any, lengths: Any = None) -> Any:
         cache, update, places = jnp.asarray(cache), jnp.asarray(update), jnp.asarray(places)

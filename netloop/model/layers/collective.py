@@ -221,11 +221,11 @@ class CollectiveMethods(NetworkBase):
         groups: Sequence[int] | None,
     ) -> IDistCollectiveLayer:
         """An exchange between ranks; set the attribute ``num_ranks`` of the layer to their number."""
-        made = IDistCollectiveLayer(
+        result = IDistCollectiveLayer(
             operation=check_member("dist_collective_op", dist_collective_op, CollectiveOperation),
             root=NO_ROOT if root is None else root,
             groups=() if groups is None else groups,
         )
         if reduce_op is not None:
-            made.reduce_operation = check_member("reduce_op", reduce_op, ReduceOperation)
-        return self.add(made, input=input)
+            result.reduce_operation = check_member("reduce_op", reduce_op, ReduceOperation)
+        return self.add(result, input=input)

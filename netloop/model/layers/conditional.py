@@ -32,9 +32,9 @@ class IIfConditional(ControlFlow):
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
         """Choose by ``condition``, a bool scalar: true takes the first branch, false the second."""
-        made = self._bound(IConditionLayer(conditional=self), condition=condition)
-        made.types.forget(made.dependent_tensors())
-        return made
+        result = self._bound(IConditionLayer(conditional=self), condition=condition)
+        result.types.forget(result.dependent_tensors())
+        return result
 
     def add_input(self, input: ITensor) -> IIfConditionalInputLayer:
         """Pass a tensor into the branches. TensorRT needs inputs for lazy evaluation; netloop does not."""
@@ -138,15 +138,15 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     def infer(self, true: TensorType, false: TensorType, condition: TensorType | None = None) -> TensorType:
         if condition is not None and condition.value is not None and condition.rank == 0:
             return true if condition.value else false
-        made = join(true, false) or join_ranks(true, false)
+        tensor_type = join(true, false) or join_ranks(true, false)
         require(
-            made is not None,
+            tensor_type is not None,
             f"the branches of {self.conditional.name!r} give {true} and {false}",
             "the branch is chosen at run time, so both must have the same element type",
             "convert one of them",
         )
-        assert made is not None
-        return made
+        assert tensor_type is not None
+        return tensor_type
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:
         condition = self.conditional.condition

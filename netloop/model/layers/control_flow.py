@@ -83,6 +83,6 @@ class BoundaryLayer(ILayer):
 
     def tensor(self, index: int) -> ITensor:
         """Input number ``index``, which a validated network has."""
-        found = self.inputs[index]
-        assert found is not None, f"{self.described} has no input {index}"
-        return found
+        result = self.inputs[index]
+        assert result is not None, f"{self.described} has no input {index}"
+        return result

@@ -70,16 +70,16 @@ class WeightedWindow(SlidingWindow):
         return x.with_shape(self._split(shape, (x.shape[0], self.num_output_maps, *lengths)))
 
     def evaluate(self, x: Array, kernel: Array | None = None, bias: Array | None = None) -> Array:
-        made = self.evaluate_batch(x.reshape(self.merged(x.shape)), kernel, bias)
-        return made.reshape(self._split(x.shape, made.shape))
+        array = self.evaluate_batch(x.reshape(self.merged(x.shape)), kernel, bias)
+        return array.reshape(self._split(x.shape, array.shape))
 
     @abstractmethod
     def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
         """``evaluate`` for an input with one batch axis."""
 
     def lower(self, x: Any, kernel: Any = None, bias: Any = None) -> Any:
-        made = self.lower_batch(jnp.reshape(x, self.merged(x.shape)), kernel, bias)
-        return made.reshape(self._split(x.shape, made.shape))
+        result = self.lower_batch(jnp.reshape(x, self.merged(x.shape)), kernel, bias)
+        return result.reshape(self._split(x.shape, result.shape))
 
     @abstractmethod
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
@@ -111,10 +111,10 @@ class WeightedWindow(SlidingWindow):
 
     def arrays(self, xp: Any, x: Any, kernel: Any, bias: Any) -> tuple[Any, Any]:
         """Kernel and bias in their shapes, from the inputs or else the attributes; zeros for a missing bias."""
-        given = self.kernel if kernel is None else kernel
+        array = self.kernel if kernel is None else kernel
         shift = bias if bias is not None else self.bias if is_given(self.bias) else np.zeros(self.num_output_maps)
         wide = np.float32 if x.dtype in HALVES else x.dtype
-        return xp.asarray(given).reshape(self.kernel_shape(x.shape[1])), xp.asarray(shift).reshape(-1).astype(wide)
+        return xp.asarray(array).reshape(self.kernel_shape(x.shape[1])), xp.asarray(shift).reshape(-1).astype(wide)
 
     def groups(self, channels: int) -> Iterator[tuple[slice, slice]]:
         """The input channels and the output maps of each group."""
@@ -153,21 +153,21 @@ class WeightedWindow(SlidingWindow):
         ]
         wide = wide.reshape(x.shape[0], self.num_groups, -1, *wide.shape[2:])
         maps = kernel.reshape(self.num_groups, -1, *kernel.shape[1:])
-        made = jnp.zeros((x.shape[0], self.num_groups, maps.shape[1], *lengths), x.dtype)
+        array = jnp.zeros((x.shape[0], self.num_groups, maps.shape[1], *lengths), x.dtype)
         for tap in np.ndindex(*self.window):
             first = [f * dilation for f, dilation in zip(tap, self.dilation_nd, strict=True)]
             last = [start + (n - 1) * step + 1 for start, n, step in zip(first, lengths, steps, strict=True)]
             read = lax.slice(wide, (0, 0, 0, *first), (*wide.shape[:3], *last), (1, 1, 1, *steps))
-            made += jnp.einsum("ngc...,gkc->ngk...", read, maps[:, :, :, *tap], preferred_element_type=x.dtype)
-        return made.reshape(x.shape[0], -1, *lengths)
+            array += jnp.einsum("ngc...,gkc->ngk...", read, maps[:, :, :, *tap], preferred_element_type=x.dtype)
+        return array.reshape(x.shape[0], -1, *lengths)
 
     def blank(self, x: Array, shift: Array) -> Array:
         """An output that holds only the bias."""
         places = self.places(x.shape[2:])
-        made = np.zeros(
+        array = np.zeros(
             (x.shape[0], self.num_output_maps, *(place.length for place in places)), matrix.reference_type(x.dtype)
         )
-        return made + _along_maps(shift, x.ndim)
+        return array + _along_maps(shift, x.ndim)
 
 
 @layer(LayerType.CONVOLUTION, "Convolution")
@@ -206,15 +206,15 @@ class IConvolutionLayer(WeightedWindow):
 
     def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
         weights, shift = self.arrays(np, x, kernel, bias)
-        made, places = self.blank(x, shift), self.places(x.shape[2:])
+        result, places = self.blank(x, shift), self.places(x.shape[2:])
         wide, taps = (array.astype(matrix.reference_type(x.dtype)) for array in (x, weights))
         for read, written in self.groups(x.shape[1]):
-            for place in np.ndindex(made.shape[2:]):
+            for place in np.ndindex(result.shape[2:]):
                 for tap in np.ndindex(taps.shape[2:]):
                     at = self.position(place, tap, places)
                     if _inside(at, x.shape[2:]):
-                        made[:, written, *place] += wide[:, read, *at] @ taps[written, :, *tap].T
-        return made.astype(x.dtype)
+                        result[:, written, *place] += wide[:, read, *at] @ taps[written, :, *tap].T
+        return result.astype(x.dtype)
 
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
@@ -224,8 +224,8 @@ class IConvolutionLayer(WeightedWindow):
             (places.before, (places.length - 1) * stride + span - length - places.before)
             for length, span, stride, places in steps
         ]
-        made = self.lower_window(jnp.asarray(x), weights, self.stride_nd, padding, (1,) * len(padding))
-        return (made + _along_maps(shift, x.ndim)).astype(x.dtype)
+        result = self.lower_window(jnp.asarray(x), weights, self.stride_nd, padding, (1,) * len(padding))
+        return (result + _along_maps(shift, x.ndim)).astype(x.dtype)
 
 
 @layer(LayerType.DECONVOLUTION, "Deconvolution")
@@ -268,23 +268,23 @@ class IDeconvolutionLayer(WeightedWindow):
 
     def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
         weights, shift = self.arrays(np, x, kernel, bias)
-        made, places = self.blank(x, shift), self.places(x.shape[2:])
+        result, places = self.blank(x, shift), self.places(x.shape[2:])
         wide, taps = (array.astype(matrix.reference_type(x.dtype)) for array in (x, weights))
         for read, written in self.groups(x.shape[1]):
             for place in np.ndindex(x.shape[2:]):
                 for tap in np.ndindex(taps.shape[2:]):
                     at = self.position(place, tap, places)
-                    if _inside(at, made.shape[2:]):
-                        made[:, written, *at] += wide[:, read, *place] @ taps[read, :, *tap]
-        return made.astype(x.dtype)
+                    if _inside(at, result.shape[2:]):
+                        result[:, written, *at] += wide[:, read, *place] @ taps[read, :, *tap]
+        return result.astype(x.dtype)
 
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
         places = zip(self.spans, self.places(x.shape[2:]), strict=True)
         padding = [(span - 1 - other.before, span - 1 - other.after) for span, other in places]
         kernel = self._convolution_kernel(weights)
-        made = self.lower_window(jnp.asarray(x), kernel, (1,) * len(padding), padding, self.stride_nd)
-        return (made + _along_maps(shift, x.ndim)).astype(x.dtype)
+        result = self.lower_window(jnp.asarray(x), kernel, (1,) * len(padding), padding, self.stride_nd)
+        return (result + _along_maps(shift, x.ndim)).astype(x.dtype)
 
     def _convolution_kernel(self, kernel: Any) -> Any:
         """The kernel [K, C / groups, ..] of the equal convolution over the input dilated by the strides."""
@@ -376,10 +376,10 @@ class ConvolutionMethods(NetworkBase):
         kernel: Array | Weights,
         bias: Array | Weights | None,
     ) -> W:
-        made = kind(
+        result = kind(
             num_output_maps=num_output_maps,
             kernel_size_nd=check_dims("kernel_shape", kernel_shape),
             kernel=weights_array(kernel, "kernel"),
             bias=None if bias is None else weights_array(bias, "bias"),
         )
-        return self.add(made, input=input)
+        return self.add(result, input=input)

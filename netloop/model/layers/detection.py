@@ -99,8 +99,8 @@ class IUniqueLayer(Operation):
         if self.axis is None:
             return x.with_shape((UNKNOWN,)), indices, indices.with_shape((x.volume,)), indices
         axis = normal_axis(self.axis, x.rank)
-        made = x.with_shape((*x.shape[:axis], UNKNOWN, *x.shape[axis + 1 :]))
-        return made, indices, indices.with_shape((x.shape[axis],)), indices
+        tensor_type = x.with_shape((*x.shape[:axis], UNKNOWN, *x.shape[axis + 1 :]))
+        return tensor_type, indices, indices.with_shape((x.shape[axis],)), indices
 
     def beyond_tensorrt(self, x: TensorType) -> str:
         return "finds unique elements"
@@ -220,12 +220,12 @@ class INMSLayer(Operation):
         least: Array | None = None,
     ) -> tuple[Array, Array]:
         thresholds = [0.0 if array is None else float(array) for array in (overlap, least)]
-        found = [
+        arrays = [
             self._selected(select, wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
             for item in range(len(boxes))
         ]
-        pairs = np.concatenate([np.zeros((0, 2), int), *found])
-        items = np.repeat(np.arange(len(boxes)), [len(array) for array in found])
+        pairs = np.concatenate([np.zeros((0, 2), int), *arrays])
+        items = np.repeat(np.arange(len(boxes)), [len(array) for array in arrays])
         indices = np.column_stack([items, pairs]).astype(numpy_type(self.indices_type))
         return indices, np.array(len(indices), np.int32)
 
@@ -315,8 +315,8 @@ class DetectionMethods(NetworkBase):
         self, input: ITensor, axis: int | None = None, sorted: bool = True, indices_type: DataType = DataType.INT32
     ) -> IUniqueLayer:
         """The unique elements, or slices along an axis, with their indices and counts; a netloop extension."""
-        made = IUniqueLayer(axis=axis, sorted=sorted, indices_type=indices_type)
-        return self.add(made, input=input)
+        result = IUniqueLayer(axis=axis, sorted=sorted, indices_type=indices_type)
+        return self.add(result, input=input)
 
     def add_nms(
         self,

@@ -233,7 +233,7 @@ class IMoELayer(Operation):
 
     def evaluate(self, hidden: Array, experts: Array, scores: Array, *rest: Array | None) -> Array:
         parts = _Parts(*rest)
-        made = np.zeros(hidden.shape, wide(hidden).dtype)
+        array = np.zeros(hidden.shape, wide(hidden).dtype)
         for b, s, k in np.ndindex(*experts.shape):
             expert, count = int(experts[b, s, k]), len(parts.gate)
             require(
@@ -241,8 +241,8 @@ class IMoELayer(Operation):
                 f"expert {expert} is selected, but there are only {count}",
                 why="a number stands for an expert",
             )
-            made[b, s] += wide(scores[b, s, k]) * self._expert(hidden[b, s], parts.of(expert))
-        return made.astype(hidden.dtype)
+            array[b, s] += wide(scores[b, s, k]) * self._expert(hidden[b, s], parts.of(expert))
+        return array.astype(hidden.dtype)
 
     def _expert(self, x: Array, part: _Parts) -> Array:
         """Apply one expert to one token."""
@@ -265,8 +265,8 @@ class IMoELayer(Operation):
         def run(rows: Any, expert: Any) -> Any:
             return self._lower_expert(rows, parts.of(expert))
 
-        made = _routed(run, tokens[owners], chosen, len(parts.gate))
-        weighted = made * wide(jnp.asarray(scores)).reshape(-1, 1)
+        result = _routed(run, tokens[owners], chosen, len(parts.gate))
+        weighted = result * wide(jnp.asarray(scores)).reshape(-1, 1)
         return weighted.reshape(*experts.shape, hidden.shape[2]).sum(2).astype(hidden.dtype)
 
     def _lower_expert(self, rows: Any, part: _Parts) -> Any:
@@ -303,8 +303,8 @@ def _match_axes(lengths: dict[str, int], name: str, type: TensorType) -> None:
 
 
 def _product(rows: Any, weights: Any, bias: Any) -> Any:
-    made = jnp.matmul(rows, weights, preferred_element_type=wide(rows[:0]).dtype)
-    return made if bias is None else made + wide(bias)
+    array = jnp.matmul(rows, weights, preferred_element_type=wide(rows[:0]).dtype)
+    return array if bias is None else array + wide(bias)
 
 
 def _routed(run: Callable[[Any, Any], Any], rows: Any, chosen: Any, experts: int) -> Any:
@@ -326,8 +326,8 @@ def _routed(run: Callable[[Any, Any], Any], rows: Any, chosen: Any, experts: int
     places = ((ends - filled) * size)[chosen] + within
     laid = jnp.zeros((blocks * size, rows.shape[1]), rows.dtype).at[places].set(rows)
     expert_of = jnp.searchsorted(ends, np.arange(blocks, dtype=np.int32), side="right").clip(0, experts - 1)
-    made = lax.map(lambda block: run(*block), (laid.reshape(blocks, size, rows.shape[1]), expert_of))
-    return made.reshape(blocks * size, rows.shape[1])[places]
+    result = lax.map(lambda block: run(*block), (laid.reshape(blocks, size, rows.shape[1]), expert_of))
+    return result.reshape(blocks * size, rows.shape[1])[places]
 
 
 class ExpertMethods(NetworkBase):

@@ -86,8 +86,8 @@ class IDFTLayer(Operation):
         along = self._axis(x.rank, None if axis is None else axis.value)
         what = f"the axis is {along}, the last, which has the real and the imaginary part"
         require(along != x.rank - 1, what, "both parts make one number")
-        given = None if length is None else UNKNOWN if length.value is None else int(length.value)
-        count = self._count(x.shape[along], given)
+        number = None if length is None else UNKNOWN if length.value is None else int(length.value)
+        count = self._count(x.shape[along], number)
         require(count > 0 or count == UNKNOWN, f"a transform of {count} elements is not defined", "it is a sum")
         is_half = self.onesided and not self.inverse and count != UNKNOWN
         return x.with_shape((*x.shape[:along], count // 2 + 1 if is_half else count, *x.shape[along + 1 : -1], last))
@@ -115,23 +115,23 @@ class IDFTLayer(Operation):
         powers = np.exp((2j if self.inverse else -2j) * np.pi * turns / n)
         if self.onesided and self.inverse:
             twice = (np.arange(values.shape[-1]) % n != 0) & (np.arange(values.shape[-1]) * 2 != n)
-            made = (values * (1 + twice) @ powers).real[..., None, :] / n
+            result = (values * (1 + twice) @ powers).real[..., None, :] / n
         else:
-            found = values @ powers[:, : n // 2 + 1 if self.onesided else n] / (n if self.inverse else 1)
-            made = np.stack([found.real, found.imag], -2)
-        return np.moveaxis(made, -1, along).astype(x.dtype)
+            results = values @ powers[:, : n // 2 + 1 if self.onesided else n] / (n if self.inverse else 1)
+            result = np.stack([results.real, results.imag], -2)
+        return np.moveaxis(result, -1, along).astype(x.dtype)
 
     def lower(self, x: Any, length: Array | None = None, axis: Array | None = None) -> Any:
         values, along = wide(jnp.asarray(x)), self._axis(x.ndim, axis)
         n = self._count(x.shape[along], None if length is None else int(length))
         if x.shape[-1] == 1 and not self.onesided:
-            made = _lower_real(values[..., 0], n, along)
-            made = made.conj() / n if self.inverse else made
+            result = _lower_real(values[..., 0], n, along)
+            result = result.conj() / n if self.inverse else result
         else:
             is_real = x.shape[-1] == 1
             numbers = values[..., 0] if is_real else jax.lax.complex(values[..., 0], values[..., 1])
-            made = FAST[self.inverse, self.onesided](numbers, n, along)
-        parts = [made] if self.onesided and self.inverse else [made.real, made.imag]
+            result = FAST[self.inverse, self.onesided](numbers, n, along)
+        parts = [result] if self.onesided and self.inverse else [result.real, result.imag]
         return jnp.stack(parts, -1).astype(x.dtype)
 
 
@@ -149,5 +149,5 @@ class FourierMethods(NetworkBase):
 
     def add_dft(self, input: ITensor, axis: int = -2, inverse: bool = False, onesided: bool = False) -> IDFTLayer:
         """The discrete Fourier transform along an axis; a netloop extension."""
-        made = IDFTLayer(axis=axis, inverse=inverse, onesided=onesided)
-        return self.add(made, input=input)
+        result = IDFTLayer(axis=axis, inverse=inverse, onesided=onesided)
+        return self.add(result, input=input)

@@ -142,12 +142,12 @@ class IGatherLayer(Operation):
         wrong = (indices < -data.shape[axis]) | (indices >= data.shape[axis])
         safe = np.where(wrong, 0, indices)
         if self.mode is GatherMode.ELEMENT:
-            made, lost = np.take_along_axis(_reached(data, indices, axis), safe, axis), wrong
+            result, lost = np.take_along_axis(_reached(data, indices, axis), safe, axis), wrong
         else:
             # numpy takes a single element as a number, which cannot be written to
-            made, lost = np.asarray(np.take(data, safe, axis)), (*(slice(None),) * axis, wrong)
-        made[lost] = 0
-        return made
+            result, lost = np.asarray(np.take(data, safe, axis)), (*(slice(None),) * axis, wrong)
+        result[lost] = 0
+        return result
 
     def lower(self, data: Any, indices: Any) -> Any:
         if 0 in data.shape:
@@ -233,37 +233,37 @@ def _require_in_range(indices: Array, axis: int, length: int) -> None:
 
 def _take(data: Array, indices: Array, axis: int) -> Array:
     _require_in_range(indices, axis, data.shape[axis])
-    made = np.empty(data.shape[:axis] + indices.shape + data.shape[axis + 1 :], data.dtype)
+    result = np.empty(data.shape[:axis] + indices.shape + data.shape[axis + 1 :], data.dtype)
     before = (slice(None),) * axis
     for position in np.ndindex(indices.shape):
-        made[before + position] = data[(*before, indices[position])]
-    return made
+        result[before + position] = data[(*before, indices[position])]
+    return result
 
 
 def _take_in_batch(data: Array, indices: Array, axis: int) -> Array:
     batch = indices.shape[0] if data.shape[0] == 1 else data.shape[0]
-    made = np.empty((batch, *data.shape[1:axis], *indices.shape[1:], *data.shape[axis + 1 :]), data.dtype)
+    result = np.empty((batch, *data.shape[1:axis], *indices.shape[1:], *data.shape[axis + 1 :]), data.dtype)
     for member in range(batch):
-        made[member] = _take(data[member % data.shape[0]], indices[member % indices.shape[0]], axis - 1)
-    return made
+        result[member] = _take(data[member % data.shape[0]], indices[member % indices.shape[0]], axis - 1)
+    return result
 
 
 def _take_elements(data: Array, indices: Array, axis: int) -> Array:
     _require_in_range(indices, axis, data.shape[axis])
-    made = np.empty(indices.shape, data.dtype)
+    result = np.empty(indices.shape, data.dtype)
     for position in np.ndindex(indices.shape):
-        made[position] = data[(*position[:axis], indices[position], *position[axis + 1 :])]
-    return made
+        result[position] = data[(*position[:axis], indices[position], *position[axis + 1 :])]
+    return result
 
 
 def _take_positions(data: Array, indices: Array, batch: int) -> Array:
     depth = indices.shape[-1]
     for axis in range(depth):
         _require_in_range(indices[..., axis], batch + axis, data.shape[batch + axis])
-    made = np.empty(indices.shape[:-1] + data.shape[batch + depth :], data.dtype)
+    result = np.empty(indices.shape[:-1] + data.shape[batch + depth :], data.dtype)
     for position in np.ndindex(indices.shape[:-1]):
-        made[position] = data[(*position[:batch], *indices[position])]
-    return made
+        result[position] = data[(*position[:batch], *indices[position])]
+    return result
 
 
 def _lower_in_batch(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array:
@@ -365,11 +365,11 @@ class IScatterLayer(Operation):
         return "" if self.reduction is ReduceOperation.NONE else f"combines updates by {self.reduction.name}"
 
     def evaluate(self, data: Array, indices: Array, updates: Array) -> Array:
-        made, news = self._wide(data).copy(), self._wide(updates)
+        result, news = self._wide(data).copy(), self._wide(updates)
         combine, _ = COMBINED[self.reduction]
         for place, update in self._writes(data, indices, news):
-            made[place] = combine(made[place], update)
-        return made.astype(data.dtype)
+            result[place] = combine(result[place], update)
+        return result.astype(data.dtype)
 
     def _writes(self, data: Array, indices: Array, updates: Array) -> Iterator[tuple[Any, Any]]:
         """The positions in the data, each with its update."""
@@ -457,11 +457,11 @@ class IOneHotLayer(Operation):
 
     def evaluate(self, indices: Array, values: Array, depth: Array) -> Array:
         axis = self.axis % (indices.ndim + 1)
-        made = np.full((*indices.shape[:axis], int(depth), *indices.shape[axis:]), values[0], values.dtype)
+        result = np.full((*indices.shape[:axis], int(depth), *indices.shape[axis:]), values[0], values.dtype)
         for position in np.ndindex(indices.shape):
             if 0 <= indices[position] < depth:
-                made[(*position[:axis], indices[position], *position[axis:])] = values[1]
-        return made
+                result[(*position[:axis], indices[position], *position[axis:])] = values[1]
+        return result
 
     def lower(self, indices: Any, values: Any, depth: Array) -> Any:
         indices, values = jnp.expand_dims(indices, self.axis), jnp.asarray(values)

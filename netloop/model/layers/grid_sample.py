@@ -102,14 +102,14 @@ class IGridSampleLayer(Operation):
             why="each point of the grid is a position in an image",
         )
         images, places = wide(x), wide(grid)
-        made = np.zeros((*x.shape[:2], *grid.shape[1:-1]), images.dtype)
+        array = np.zeros((*x.shape[:2], *grid.shape[1:-1]), images.dtype)
         for n, *pixel in np.ndindex(*grid.shape[:-1]):
             place = places[n, *pixel][::-1]
             taps = (self._taps(value, length) for value, length in zip(place, x.shape[2:], strict=True))
             for chosen in product(*taps):
                 weight = math.prod(weight for _, weight in chosen)
-                made[n, :, *pixel] += images[n, :, *(at for at, _ in chosen)] * weight
-        return made.astype(x.dtype)
+                array[n, :, *pixel] += images[n, :, *(at for at, _ in chosen)] * weight
+        return array.astype(x.dtype)
 
     def _taps(self, place: Any, length: int) -> list[tuple[int, Any]]:
         """The pixels that a position is interpolated from, each with its weight; pixels of FILL are left out."""
@@ -181,8 +181,8 @@ class IGridSampleLayer(Operation):
 def _read(image: Any, place: Sequence[Any]) -> Any:
     """The pixels at ``place`` in all channels, 0 outside of the image."""
     inside = math.prod((at >= 0) & (at < length) for at, length in _along(image, place))
-    found = image[:, *(at.clip(0, length - 1).astype(jnp.int32) for at, length in _along(image, place))]
-    return jnp.where(inside != 0, found, 0)
+    result = image[:, *(at.clip(0, length - 1).astype(jnp.int32) for at, length in _along(image, place))]
+    return jnp.where(inside != 0, result, 0)
 
 
 def _along(image: Any, place: Sequence[Any]) -> Iterator[tuple[Any, int]]:

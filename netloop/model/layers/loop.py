@@ -378,8 +378,8 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         fix = "give the output the number of iterations, or an upper bound of it"
         if length < 0:
             return f"the length of {self.name!r} is {length}, but cannot be negative", _ROWS, fix
-        if not (made := row.with_shape((length, *row.shape))).is_possible:
-            return f"{self.name!r} would be {made}", f"a tensor has at most {LARGEST_TENSOR} bytes", fix
+        if not (tensor_type := row.with_shape((length, *row.shape))).is_possible:
+            return f"{self.name!r} would be {tensor_type}", f"a tensor has at most {LARGEST_TENSOR} bytes", fix
         if self.kind is LoopOutput.REVERSE and length > LARGEST_INDEX:
             return f"the length of {self.name!r} is {length}", f"XLA reverses at most {LARGEST_INDEX} elements", fix
         return None

@@ -94,8 +94,8 @@ class IMapLookupLayer(MapOperation):
     def evaluate(self, x: Map, keys: Array | None = None, default: Array | None = None) -> Array:
         if keys is None or default is None:
             return x.values
-        found = x.as_dict()
-        values = [found.get(number, default.item()) for number in keys.reshape(-1).tolist()]
+        result = x.as_dict()
+        values = [result.get(number, default.item()) for number in keys.reshape(-1).tolist()]
         return np.array(values, default.dtype).reshape(keys.shape)
 
 
@@ -112,7 +112,7 @@ class MapMethods(NetworkBase):
         self, input: ITensor, keys: ITensor | None = None, default: ITensor | None = None
     ) -> IMapLookupLayer:
         """Add the values of a map at some keys, or without keys all of them; a netloop extension."""
-        given: list[Any] = [check_tensor(input, "input")]
+        values: list[Any] = [check_tensor(input, "input")]
         for name, tensor in (("keys", keys), ("default", default)):
-            given += [] if tensor is None else [check_tensor(tensor, name)]
-        return self.add(IMapLookupLayer(), given)
+            values += [] if tensor is None else [check_tensor(tensor, name)]
+        return self.add(IMapLookupLayer(), values)

@@ -115,24 +115,24 @@ class IMatrixMultiplyLayer(Operation):
         batch = broadcast(batch_a, batch_b)
         left = a.swapaxes(-1, -2) if self.op0 is MatrixOperation.TRANSPOSE else a
         right = b.swapaxes(-1, -2) if self.op1 is MatrixOperation.TRANSPOSE else b
-        made = np.zeros(batch + rows + columns, reference_type(a.dtype))
+        array = np.zeros(batch + rows + columns, reference_type(a.dtype))
         for position in np.ndindex(batch):
             x, y = _member(left, position), _member(right, position)
             for k in range(inner):
-                made[position] += np.multiply.outer(x[..., k], y[k])
-        return made.astype(a.dtype)
+                array[position] += np.multiply.outer(x[..., k], y[k])
+        return array.astype(a.dtype)
 
     def lower(self, a: Any, b: Any) -> Any:
         a, b = jnp.asarray(a), jnp.asarray(b)
         accumulator = _accumulator(a.dtype)
         if a.ndim == _own_axes(self.op0) and b.ndim == _own_axes(self.op1):
             summed = ((_summed_axis(self.op0, 1),), (_summed_axis(self.op1, 0),)), ((), ())
-            made = jax.lax.dot_general(a, b, summed, PRECISION, accumulator)
-            return made.astype(a.dtype)
+            array = jax.lax.dot_general(a, b, summed, PRECISION, accumulator)
+            return array.astype(a.dtype)
         left, right = _lower_operand(a, self.op0, -2), _lower_operand(b, self.op1, -1)
-        made = jnp.matmul(left, right, precision=PRECISION, preferred_element_type=accumulator)
+        array = jnp.matmul(left, right, precision=PRECISION, preferred_element_type=accumulator)
         vectors = [axis for axis, op in ((-2, self.op0), (-1, self.op1)) if op is MatrixOperation.VECTOR]
-        return jnp.squeeze(made, vectors).astype(a.dtype)
+        return jnp.squeeze(array, vectors).astype(a.dtype)
 
 
 def _own_axes(op: MatrixOperation) -> int:
@@ -244,11 +244,11 @@ class Subscripts:
         Raises:
             LayerError: a label has two different dims.
         """
-        found: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for own, shape in zip(self.operands, shapes, strict=True):
             for label, length in zip(own, shape, strict=True):
-                found[label] = _common_length(label, found.get(label, length), length)
-        return found
+                numbers[label] = _common_length(label, numbers.get(label, length), length)
+        return numbers
 
 
 def _labels(equation: str, term: str, rank: int) -> Labels:
@@ -348,8 +348,8 @@ class IEinsumLayer(Operation):
     def lower(self, *operands: Any) -> Any:
         dtype = operands[0].dtype
         accumulator = _accumulator(dtype)
-        made: Any = jnp.einsum(self.equation, *operands, precision=PRECISION, preferred_element_type=accumulator)
-        return made.astype(dtype)
+        result: Any = jnp.einsum(self.equation, *operands, precision=PRECISION, preferred_element_type=accumulator)
+        return result.astype(dtype)
 
 
 @layer(LayerType.DETERMINANT, "Determinant")

@@ -171,7 +171,7 @@ class IRaggedSoftMaxLayer(Operation):
         return x.without_value()
 
     def evaluate(self, x: Array, bounds: Array) -> Array:
-        made = np.zeros(x.shape, wide(x).dtype)
+        array = np.zeros(x.shape, wide(x).dtype)
         for b, z in np.ndindex(*x.shape[:2]):
             bound = int(bounds[b, z, 0])
             require(
@@ -181,8 +181,8 @@ class IRaggedSoftMaxLayer(Operation):
             )
             row = wide(x)[b, z, :bound]
             terms = np.exp(row - np.max(row, initial=-np.inf))
-            made[b, z, :bound] = terms / np.sum(terms)
-        return made.astype(x.dtype)
+            array[b, z, :bound] = terms / np.sum(terms)
+        return array.astype(x.dtype)
 
     def lower(self, x: Any, bounds: Any) -> Any:
         bounds = jnp.asarray(bounds)
@@ -205,8 +205,8 @@ class NormalizationMethods(NetworkBase):
 
     def add_normalization_v2(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
         """Add a normalization over the axes of a bitmask; with groups, scale and bias have one number per channel."""
-        made = INormalizationLayer(axes=check_int("axesMask", axesMask), is_v2=True)
-        return self._add_normalization(made, input, scale, bias)
+        result = INormalizationLayer(axes=check_int("axesMask", axesMask), is_v2=True)
+        return self._add_normalization(result, input, scale, bias)
 
     def _add_normalization(self, made: INormalizationLayer, *tensors: ITensor) -> INormalizationLayer:
         named = zip(tensors, ("input", "scale", "bias"), strict=True)

@@ -16,10 +16,10 @@ def take(data: Array, indices: Array, axis: int) -> Array:
     if not data.size:
         return np.zeros(data.shape[:axis] + indices.shape + data.shape[axis + 1 :], data.dtype)
     right, wrong = _within(indices, data.shape[axis])
-    made = np.asarray(data.take(right, axis))  # a single element would be no array
+    result = np.asarray(data.take(right, axis))  # a single element would be no array
     if wrong is not None:
-        made[(slice(None),) * axis + (wrong,)] = np.zeros((), data.dtype)
-    return made
+        result[(slice(None),) * axis + (wrong,)] = np.zeros((), data.dtype)
+    return result
 
 
 def take_positions(data: Array, indices: Array) -> Array:
@@ -27,13 +27,13 @@ def take_positions(data: Array, indices: Array) -> Array:
     depth = indices.shape[-1]
     if not data.size:
         return np.zeros(indices.shape[:-1] + data.shape[depth:], data.dtype)
-    found = [_within(indices[..., axis], data.shape[axis]) for axis in range(depth)]
-    places = tuple(right for right, _ in found)
-    made = np.asarray(data[places]) if depth else np.broadcast_to(data, indices.shape[:-1] + data.shape)
-    for _, wrong in found:
+    values = [_within(indices[..., axis], data.shape[axis]) for axis in range(depth)]
+    places = tuple(right for right, _ in values)
+    result = np.asarray(data[places]) if depth else np.broadcast_to(data, indices.shape[:-1] + data.shape)
+    for _, wrong in values:
         if wrong is not None:
-            made[wrong] = np.zeros((), data.dtype)
-    return made
+            result[wrong] = np.zeros((), data.dtype)
+    return result
 
 
 def _within(indices: Array, length: int) -> tuple[Array, Array | None]:

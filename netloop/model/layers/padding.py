@@ -42,39 +42,39 @@ class IPaddingLayer(Operation):
             fix="add axes with add_shuffle and reshape_dims, or use add_slice in FILL mode",
         )
         for name in ("pre_padding_nd", "post_padding_nd"):
-            given: Sequence[int] = getattr(self, name)
+            result: Sequence[int] = getattr(self, name)
             require(
-                len(given) == 2, f"{name} is {given}, but must have 2 numbers", why="they are for the last two axes"
+                len(result) == 2, f"{name} is {result}, but must have 2 numbers", why="they are for the last two axes"
             )
-        made, padded = list(x.shape), list(x.shape)
+        numbers, padded = list(x.shape), list(x.shape)
         for axis, before, after in self._along(x.rank):
-            made[axis] = UNKNOWN if x.shape[axis] == UNKNOWN else before + x.shape[axis] + after
+            numbers[axis] = UNKNOWN if x.shape[axis] == UNKNOWN else before + x.shape[axis] + after
             padded[axis] += max(before, 0) + max(after, 0)
             require(
-                x.shape[axis] == UNKNOWN or made[axis] >= 0,
+                x.shape[axis] == UNKNOWN or numbers[axis] >= 0,
                 f"axis {axis} of the input {x} has {x.shape[axis]} elements, and the padding crops {-before - after}",
                 why="negative padding removes elements, and one must remain",
             )
         # XLA pads before it crops
         require_possible(x.with_shape(padded), "the input with its padding, before it is cropped,")
-        return x.with_shape(made)
+        return x.with_shape(numbers)
 
     def _along(self, rank: int) -> list[tuple[int, int, int]]:
         """The padded axes, each with the padding before and after."""
         return list(zip((rank - 2, rank - 1), self.pre_padding_nd, self.post_padding_nd, strict=True))
 
     def evaluate(self, x: Array) -> Array:
-        made = np.zeros(self.infer(TensorType(x.dtype, x.shape)).shape, x.dtype)
+        result = np.zeros(self.infer(TensorType(x.dtype, x.shape)).shape, x.dtype)
         (top, left), (height, width) = self.pre_padding_nd, x.shape[-2:]
-        for i, j in np.ndindex(made.shape[-2:]):
+        for i, j in np.ndindex(result.shape[-2:]):
             if 0 <= i - top < height and 0 <= j - left < width:
-                made[..., i, j] = x[..., i - top, j - left]
-        return made
+                result[..., i, j] = x[..., i - top, j - left]
+        return result
 
     def lower(self, x: Any) -> Any:
         widths = [(0, 0, 0)] * (x.ndim - 2) + [(before, after, 0) for _, before, after in self._along(x.ndim)]
-        made = self.infer(TensorType(x.dtype, x.shape)).volume
-        return lax.pad(unfolded(jnp.asarray(x), made), np.zeros((), x.dtype), widths)
+        number = self.infer(TensorType(x.dtype, x.shape)).volume
+        return lax.pad(unfolded(jnp.asarray(x), number), np.zeros((), x.dtype), widths)
 
 
 @layer(LayerType.REVERSE_SEQUENCE, "Reverse Sequence")
@@ -121,8 +121,8 @@ class IReverseSequenceLayer(Operation):
     def evaluate(self, x: Array, sequence_lens: Array) -> Array:
         batch, sequence = self._axes(x.ndim)
         longest = x.shape[sequence]
-        made = x.copy()
-        source, target = np.moveaxis(x, (batch, sequence), (0, 1)), np.moveaxis(made, (batch, sequence), (0, 1))
+        result = x.copy()
+        source, target = np.moveaxis(x, (batch, sequence), (0, 1)), np.moveaxis(result, (batch, sequence), (0, 1))
         for position, length in enumerate(sequence_lens.tolist()):
             require(
                 0 <= length <= longest,
@@ -131,7 +131,7 @@ class IReverseSequenceLayer(Operation):
             )
             for t in range(length):
                 target[position, t] = source[position, length - 1 - t]
-        return made
+        return result
 
     def lower(self, x: Any, sequence_lens: Any) -> Any:
         x, (batch, sequence) = jnp.asarray(x), self._axes(x.ndim)
@@ -150,11 +150,11 @@ class PaddingMethods(NetworkBase):
 
     def add_padding_nd(self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]) -> IPaddingLayer:
         """Add zero padding of the last two axes of ``input``; negative padding crops."""
-        made = IPaddingLayer(
+        result = IPaddingLayer(
             pre_padding_nd=check_dims("pre_padding", pre_padding),
             post_padding_nd=check_dims("post_padding", post_padding),
         )
-        return self.add(made, input=input)
+        return self.add(result, input=input)
 
     def add_reverse_sequence(self, input: ITensor, sequence_lens: ITensor) -> IReverseSequenceLayer:
         """Add the reversal of the first ``sequence_lens`` elements of each sequence of ``input``."""

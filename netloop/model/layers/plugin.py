@@ -157,9 +157,9 @@ class PluginMethods(NetworkBase):
         tensors = check_tensors(inputs), check_tensors(shape_inputs, "shape_inputs")
         check_instance("plugin", plugin, IPluginV3)
         try:
-            made = IPluginV3Layer(plugin=cloned(plugin), num_shape_inputs=len(tensors[1]))
-            vars(made)["kernel"] = kernel_of(made.plugin)
+            result = IPluginV3Layer(plugin=cloned(plugin), num_shape_inputs=len(tensors[1]))
+            vars(result)["kernel"] = kernel_of(result.plugin)
         except LayerError as error:
-            found = Finding(error.code, error.what, str(call_site()), error.why, error.fix)
-            raise NetworkError(found) from error.__cause__
-        return self.add(made, [*tensors[0], *tensors[1]])
+            finding = Finding(error.code, error.what, str(call_site()), error.why, error.fix)
+            raise NetworkError(finding) from error.__cause__
+        return self.add(result, [*tensors[0], *tensors[1]])

@@ -93,11 +93,11 @@ class IPoolingLayer(SlidingWindow):
 
     def evaluate(self, x: Array) -> Array:
         places, wide = self.places(x.shape[2:]), x.astype(reference_type(x.dtype))
-        made = np.zeros((*x.shape[:2], *(place.length for place in places)), wide.dtype)
-        for place in np.ndindex(made.shape[2:]):
+        array = np.zeros((*x.shape[:2], *(place.length for place in places)), wide.dtype)
+        for place in np.ndindex(array.shape[2:]):
             start = [p * step - other.before for p, step, other in zip(place, self.stride_nd, places, strict=True)]
-            made[:, :, *place] = self._pooled(wide, start, places)
-        return made.astype(x.dtype)
+            array[:, :, *place] = self._pooled(wide, start, places)
+        return array.astype(x.dtype)
 
     def _pooled(self, x: Array, start: Sequence[int], places: Sequence[Places]) -> Any:
         axes = list(enumerate(zip(start, x.shape[2:], places, strict=True)))
@@ -105,28 +105,28 @@ class IPoolingLayer(SlidingWindow):
             range(self.taps_before(axis, first, 0), self.taps_before(axis, first, length))
             for axis, (first, length, _) in axes
         ]
-        found: list[Array] = []
+        arrays: list[Array] = []
         for tap in product(*inside):
             at = (first + f * step for first, f, step in zip(start, tap, self.dilation_nd, strict=True))
-            found.append(x[:, :, *at])
+            arrays.append(x[:, :, *at])
         padded = (self.taps_before(axis, first, length + places.after) for axis, (first, length, places) in axes)
-        count = len(found) if self.average_count_excludes_padding else math.prod(map(int, padded))
+        count = len(arrays) if self.average_count_excludes_padding else math.prod(map(int, padded))
         blank = np.zeros(x.shape[:2], x.dtype)
         return POOLINGS[self.type](
-            lambda: reduce(np.maximum, found, blank + lowest(x.dtype)),
-            lambda: sum(found, blank) / max(count, 1),
+            lambda: reduce(np.maximum, arrays, blank + lowest(x.dtype)),
+            lambda: sum(arrays, blank) / max(count, 1),
             self.blend_factor,
         )
 
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
         wide = x.astype(np.float32) if x.dtype in HALVES and self.type is not PoolingType.MAX else x
-        made = POOLINGS[self.type](
+        result = POOLINGS[self.type](
             lambda: self._maxima(wide),
             lambda: self._reduced(wide, 0, lax.add) / self._counts(x.shape[2:]).astype(wide.dtype),
             self.blend_factor,
         )
-        return made.astype(x.dtype)
+        return result.astype(x.dtype)
 
     def _maxima(self, x: Any) -> Any:
         windows = partial(self._reduced, start=lowest(x.dtype), combine=lax.max)
@@ -221,8 +221,8 @@ class IPoolingIndicesLayer(SlidingWindow):
 
     def evaluate(self, x: Array) -> Array:
         lengths, places = x.shape[2:], self.places(x.shape[2:])
-        made = np.full((*x.shape[:2], *(place.length for place in places)), -1, numpy_type(self.indices_type))
-        for n, c, *place in np.ndindex(*made.shape):
+        result = np.full((*x.shape[:2], *(place.length for place in places)), -1, numpy_type(self.indices_type))
+        for n, c, *place in np.ndindex(*result.shape):
             best = None
             for tap in product(*self.taps_read(lengths)):
                 steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
@@ -231,15 +231,15 @@ class IPoolingIndicesLayer(SlidingWindow):
                     continue
                 value = x[n, c, *at]
                 if best is None or value > best or (value != value and best == best):
-                    best, made[n, c, *place] = value, np.ravel_multi_index(at, lengths)
-        return made
+                    best, result[n, c, *place] = value, np.ravel_multi_index(at, lengths)
+        return result
 
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
         lengths, places = x.shape[2:], self.places(x.shape[2:])
         dtype, xp = numpy_type(self.indices_type), constant_module(math.prod(place.length for place in places))
         best = jnp.full((*x.shape[:2], *(place.length for place in places)), lowest(x.dtype))
-        made = jnp.full(best.shape, -1, dtype)
+        result = jnp.full(best.shape, -1, dtype)
         for tap in product(*self.taps_read(lengths)):
             steps = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
             at = [
@@ -250,9 +250,9 @@ class IPoolingIndicesLayer(SlidingWindow):
             near = [i.clip(0, n - 1) for i, n in zip(at, lengths, strict=True)]
             value = x[:, :, *xp.ix_(*near)]
             index = xp.ravel_multi_index(xp.ix_(*near), lengths, mode="clip").astype(dtype)
-            is_more = inside & ((made < 0) | (value > best) | ((value != value) & (best == best)))
-            best, made = jnp.where(is_more, value, best), jnp.where(is_more, index, made)
-        return made
+            is_more = inside & ((result < 0) | (value > best) | ((value != value) & (best == best)))
+            best, result = jnp.where(is_more, value, best), jnp.where(is_more, index, result)
+        return result
 
 
 @layer(LayerType.LRN, "LRN")
@@ -297,12 +297,12 @@ class ILRNLayer(Operation):
 
     def evaluate(self, x: Array) -> Array:
         wide, reach = x.astype(np.float64), self.window_size // 2
-        made = np.zeros_like(wide)
+        array = np.zeros_like(wide)
         for channel in range(x.shape[1]):
             around = wide[:, max(0, channel - reach) : channel + reach + 1]
             mean = (around**2).sum(1) / self.window_size
-            made[:, channel] = wide[:, channel] / (self.k + self.alpha * mean) ** self.beta
-        return made.astype(x.dtype)
+            array[:, channel] = wide[:, channel] / (self.k + self.alpha * mean) ** self.beta
+        return array.astype(x.dtype)
 
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
@@ -333,10 +333,10 @@ class PoolingMethods(NetworkBase):
     ) -> IPoolingIndicesLayer:
         """Add the indices of the maxima of a window that slides over ``input``; a netloop extension."""
         size = check_dims("window_size", window_size)
-        made = IPoolingIndicesLayer(window_size_nd=size, indices_type=indices_type)
-        return self.add(made, input=input)
+        result = IPoolingIndicesLayer(window_size_nd=size, indices_type=indices_type)
+        return self.add(result, input=input)
 
     def add_lrn(self, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
         """Add local response normalization over ``window`` channels."""
-        made = ILRNLayer(window_size=check_int("window", window), alpha=alpha, beta=beta, k=k)
-        return self.add(made, input=input)
+        result = ILRNLayer(window_size=check_int("window", window), alpha=alpha, beta=beta, k=k)
+        return self.add(result, input=input)

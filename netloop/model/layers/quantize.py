@@ -284,13 +284,13 @@ class IDequantizeLayer(Operation):
     def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
         _check_zeros(zero)
         each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
-        made = np.asarray(x.astype(self._width) * each.astype(self._width))
-        return made.astype(numpy_type(self.to_type))
+        array = np.asarray(x.astype(self._width) * each.astype(self._width))
+        return array.astype(numpy_type(self.to_type))
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
-        made = jnp.asarray(x).astype(self._width)
-        made, each = _with_scale(made, _with_axes(jnp.asarray(scale), x.ndim, self.axis), 0.5)
-        return (made * each).astype(numpy_type(self.to_type))
+        array = jnp.asarray(x).astype(self._width)
+        array, each = _with_scale(array, _with_axes(jnp.asarray(scale), x.ndim, self.axis), 0.5)
+        return (array * each).astype(numpy_type(self.to_type))
 
 
 @layer(LayerType.DYNAMIC_QUANTIZE, "DynamicQuantize")
@@ -386,15 +386,15 @@ class IDynamicQuantizeLayer(Operation):
 
     def evaluate(self, x: Array, double: Array | None = None) -> tuple[Array, Array]:
         inputs, pairs = wide(x), self._pairs(x.shape)
-        made = np.zeros(x.shape, numpy_type(self.to_type))
+        array = np.zeros(x.shape, numpy_type(self.to_type))
         scales = np.zeros([count for count, _ in pairs], numpy_type(self.scale_type))
         again = 1 if double is None else double.astype(inputs.dtype)
         for index in np.ndindex(*scales.shape):
             box = tuple(slice(i * number, (i + 1) * number) for i, (_, number) in zip(index, pairs, strict=True))
             scales[index] = scale = self._scale(np.abs(inputs[box]).max(), again)
             factor = scale.astype(inputs.dtype) * again
-            made[box] = quantized(inputs[box] / factor, self.to_type) if factor > 0 else 0
-        return made, scales
+            array[box] = quantized(inputs[box] / factor, self.to_type) if factor > 0 else 0
+        return array, scales
 
     def _scale(self, largest: Any, again: Any) -> Any:
         most = FORMATS[self.to_type].most
@@ -477,13 +477,13 @@ class QuantizationMethods(NetworkBase):
     ) -> IDynamicQuantizeLayer:
         """Add dynamic quantization of blocks of ``block_size`` elements along an axis."""
         to_type = check_member("output_type", output_type, DataType)
-        made = IDynamicQuantizeLayer(axis=axis, block_size=block_size, to_type=to_type, scale_type=scale_type)
-        return self.add(made, input=input)
+        result = IDynamicQuantizeLayer(axis=axis, block_size=block_size, to_type=to_type, scale_type=scale_type)
+        return self.add(result, input=input)
 
     def add_dynamic_quantize_v2(
         self, input: ITensor, block_shape: Sequence[int], output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
         """Add dynamic quantization of blocks of a shape."""
         to_type = check_member("output_type", output_type, DataType)
-        made = IDynamicQuantizeLayer(block_shape=block_shape, to_type=to_type, scale_type=scale_type)
-        return self.add(made, input=input)
+        result = IDynamicQuantizeLayer(block_shape=block_shape, to_type=to_type, scale_type=scale_type)
+        return self.add(result, input=input)

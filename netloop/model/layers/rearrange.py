@@ -284,14 +284,14 @@ def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
         LayerError: there is no such axis, or it is listed twice.
     """
     axis_count(axes)
-    given = axes.ints() or []
-    found = tuple(normal_axis(axis, rank) for axis in given)
+    result = axes.ints() or []
+    numbers = tuple(normal_axis(axis, rank) for axis in result)
     require(
-        len(set(found)) == len(found),
-        f"the axes {given} list an axis twice",
+        len(set(numbers)) == len(numbers),
+        f"the axes {result} list an axis twice",
         why="each number is an axis of the output",
     )
-    return found
+    return numbers
 
 
 @layer(LayerType.CONCATENATION, "Concatenation")
@@ -345,8 +345,8 @@ class IConcatenationLayer(Operation):
             why=f"all dims except axis {axis} must be equal",
         )
         length = UNKNOWN if UNKNOWN in (before[axis], shape[axis]) else before[axis] + shape[axis]
-        made = merge(before, others)
-        return (*made[:axis], length, *made[axis + 1 :])
+        result = merge(before, others)
+        return (*result[:axis], length, *result[axis + 1 :])
 
     def evaluate(self, *inputs: Array) -> Array:
         self.infer(*map(TensorType.of, inputs))

@@ -145,14 +145,14 @@ class IReduceLayer(Elementary):
         if axes is not None:
             axis_count(axes)
             return None if axes.value is None else distinct_axes(axes, x.rank)
-        found = axes_of(self.axes, x.rank)
+        numbers = axes_of(self.axes, x.rank)
         require(
-            len(found) > 0,
+            len(numbers) > 0,
             "axes is 0, and names no axis to reduce",
             fix="write 1 << 0 for axis 0, and 1 << 0 | 1 << 1 for axes 0 and 1",
             why="bit i of axes stands for axis i, so that 0 is no axis",
         )
-        return found
+        return numbers
 
     def beyond_tensorrt(self, x: TensorType, axes: TensorType | None = None) -> str:
         if axes is not None:
@@ -213,13 +213,13 @@ class ICumulativeLayer(Operation):
 
     def evaluate(self, x: Array, axis: Array) -> Array:
         along = np.moveaxis(_wide(x), int(axis), 0)
-        made = np.empty_like(along)
+        result = np.empty_like(along)
         total = np.full(along.shape[1:], self._nothing, along.dtype)
         combine = np.multiply if self.op is CumulativeOperation.PROD else np.add
         for i in reversed(range(len(along))) if self.reverse else range(len(along)):
             before, total = total, combine(total, along[i])
-            made[i] = before if self.exclusive else total
-        return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
+            result[i] = before if self.exclusive else total
+        return np.moveaxis(result, 0, int(axis)).astype(x.dtype)
 
     def host_value(self, x: Array, axis: Array) -> Array:
         along = np.moveaxis(_wide(x), int(axis), 0)
@@ -227,9 +227,9 @@ class ICumulativeLayer(Operation):
         if self.exclusive:
             along = np.concatenate([np.full((1, *along.shape[1:]), self._nothing, along.dtype), along])[: len(along)]
         running = np.multiply if self.op is CumulativeOperation.PROD else np.add
-        made = running.accumulate(along, 0, along.dtype)
-        made = made[::-1] if self.reverse else made
-        return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
+        array = running.accumulate(along, 0, along.dtype)
+        array = array[::-1] if self.reverse else array
+        return np.moveaxis(array, 0, int(axis)).astype(x.dtype)
 
     def lower(self, x: Any, axis: Array) -> Any:
         along = int(axis) % x.ndim
@@ -238,12 +238,12 @@ class ICumulativeLayer(Operation):
             terms = self._shifted(terms, along)
         at_once = jax.lax.cumprod if self.op is CumulativeOperation.PROD else jax.lax.cumsum
         # XLA's CPU sums windows, in up to nine times as long, and in another order than the reference
-        made = jax.lax.platform_dependent(
+        array = jax.lax.platform_dependent(
             terms,
             cpu=partial(self._one_by_one, along=along),
             default=partial(at_once, axis=along, reverse=self.reverse),
         )
-        return made.astype(x.dtype)
+        return array.astype(x.dtype)
 
     def _one_by_one(self, terms: jax.Array, along: int) -> jax.Array:
         """The sums or products of the slices of an axis, one after the other."""
@@ -255,8 +255,8 @@ class ICumulativeLayer(Operation):
             return total, total
 
         nothing = jnp.full(slices.shape[1:], self._nothing, slices.dtype)
-        made = scan(step, nothing, slices)[1][:: -1 if self.reverse else 1]
-        return jnp.moveaxis(made, 0, along)
+        result = scan(step, nothing, slices)[1][:: -1 if self.reverse else 1]
+        return jnp.moveaxis(result, 0, along)
 
     def _shifted(self, x: jax.Array, along: int) -> jax.Array:
         """Shift ``x`` by one along an axis: subtracting each element from its inclusive sum would be inexact."""
@@ -365,8 +365,8 @@ class ITopKLayer(Operation):
         count = self._count(k)
         _require_count(count, axis, x.shape[axis])
         require_indexable(x, axis)
-        made = x.with_shape((*x.shape[:axis], count, *x.shape[axis + 1 :]))
-        return made, made.with_dtype(numpy_type(self.indices_type))
+        tensor_type = x.with_shape((*x.shape[:axis], count, *x.shape[axis + 1 :]))
+        return tensor_type, tensor_type.with_dtype(numpy_type(self.indices_type))
 
     def beyond_tensorrt(self, x: TensorType, k: TensorType | None = None) -> str:
         count, axis = self._count(k), _only_axis(self.axes, x.rank)
@@ -410,9 +410,9 @@ class ITopKLayer(Operation):
         axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
         rows = np.moveaxis(x, axis, -1)
         keys = total_order_keys(rows) if self.total_order else rows
-        found = first_indices(keys, count, self.op is TopKOperation.MAX)
-        values = np.take_along_axis(rows, found, -1)
-        return np.moveaxis(values, -1, axis), np.moveaxis(found.astype(numpy_type(self.indices_type)), -1, axis)
+        array = first_indices(keys, count, self.op is TopKOperation.MAX)
+        values = np.take_along_axis(rows, array, -1)
+        return np.moveaxis(values, -1, axis), np.moveaxis(array.astype(numpy_type(self.indices_type)), -1, axis)
 
     def _order(self, row: list[Any]) -> list[int]:
         sign = -1 if self.op is TopKOperation.MAX else 1
@@ -475,8 +475,8 @@ class ReductionMethods(NetworkBase):
         self, input: ITensor, op: TopKOperation, k: int, axes: int, indices_type: DataType = DataType.INT32
     ) -> ITopKLayer:
         """Add the selection of the ``k`` largest or smallest elements along an axis, with their indices."""
-        made = ITopKLayer(op=op, k=k, axes=axes, indices_type=indices_type)
-        return self.add(made, input=input)
+        result = ITopKLayer(op=op, k=k, axes=axes, indices_type=indices_type)
+        return self.add(result, input=input)
 
     def add_cumulative(
         self, input: ITensor, axis: ITensor, op: CumulativeOperation, exclusive: bool, reverse: bool

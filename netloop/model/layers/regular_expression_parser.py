@@ -148,15 +148,15 @@ class _Parser:
 
     def _next(self, text: str) -> bool:
         """Whether the pattern continues with a text, which is then read."""
-        found = self._pattern.startswith(text, self._at)
-        self._at += len(text) * found
-        return found
+        flag = self._pattern.startswith(text, self._at)
+        self._at += len(text) * flag
+        return flag
 
     def _match(self, form: re.Pattern[str]) -> re.Match[str] | None:
         """Read what has a form; None if the pattern does not continue with it."""
-        found = form.match(self._pattern, self._at)
-        self._at = found.end() if found else self._at
-        return found
+        match_ = form.match(self._pattern, self._at)
+        self._at = match_.end() if match_ else self._at
+        return match_
 
     def _character(self) -> str:
         if self._at == len(self._pattern):
@@ -212,12 +212,12 @@ class _Parser:
 
     def _group(self) -> Node:
         flags = self._flags
-        found = self._match(GROUP)
-        if found is None and self._next("?"):
+        match_ = self._match(GROUP)
+        if match_ is None and self._next("?"):
             self._refuse("has a group that RE2 does not have")
-        if found is not None and not found["name"]:
-            self._flags = flags.union(found["on"]) - frozenset(found["off"] or "")
-            if found["end"] == ")":  # until the end of the group around
+        if match_ is not None and not match_["name"]:
+            self._flags = flags.union(match_["on"]) - frozenset(match_["off"] or "")
+            if match_["end"] == ")":  # until the end of the group around
                 return Row(())
         node = self._alternatives()
         self._flags = flags
@@ -239,13 +239,13 @@ class _Parser:
         for text, counts in {"*": (0, None), "+": (1, None), "?": (0, 1)}.items():
             if self._next(text):
                 return counts
-        found = self._match(COUNTS)
-        if found is None:
+        match_ = self._match(COUNTS)
+        if match_ is None:
             return None
-        if max(map(len, found.groups(""))) > len(str(MOST_REPEATED)) + 1:
+        if max(map(len, match_.groups(""))) > len(str(MOST_REPEATED)) + 1:
             self._refuse(f"repeats more than {MOST_REPEATED} times")
-        least = int(found[1])
-        most = least if found[2] is None else int(found[3]) if found[3] else None
+        least = int(match_[1])
+        most = least if match_[2] is None else int(match_[3]) if match_[3] else None
         if max(least, most or 0) > MOST_REPEATED or (most is not None and most < least):
             self._refuse(f"repeats {least} to {most} times; the limits rise, up to {MOST_REPEATED}")
         return least, most
@@ -273,18 +273,22 @@ class _Parser:
 
     def _part_of_class(self) -> Characters | str:
         """A character of a class, or a class in it."""
-        found = self._match(POSIX_CLASS)
-        if found is not None:
-            if found[2] not in POSIX:
-                self._refuse(f"has the class {found[0]}, which RE2 does not have")
-            return Characters(POSIX[found[2]], is_negated=bool(found[1]))
+        match_ = self._match(POSIX_CLASS)
+        if match_ is not None:
+            if match_[2] not in POSIX:
+                self._refuse(f"has the class {match_[0]}, which RE2 does not have")
+            return Characters(POSIX[match_[2]], is_negated=bool(match_[1]))
         character = self._character()
         if character != "\\":
             return character
-        made = self._escaped({})
-        assert isinstance(made, Characters)
-        is_one = len(made.ranges) == 1 and not made.is_negated and made.ranges[0][0] == made.ranges[0][1]
-        return made.ranges[0][0] if is_one else made
+        characters = self._escaped({})
+        assert isinstance(characters, Characters)
+        is_one = (
+            len(characters.ranges) == 1
+            and not characters.is_negated
+            and characters.ranges[0][0] == characters.ranges[0][1]
+        )
+        return characters.ranges[0][0] if is_one else characters
 
     def _escaped(self, assertions: dict[str, str]) -> Characters | Assertion:
         """What follows a backslash."""

@@ -104,8 +104,8 @@ class RegularExpression:
         """The states after a character, which is empty at the end, and whether the text before it is a match."""
         holding = tuple([ASSERTIONS[assertion](before, after) for assertion in self._assertions])
         key = states, after, holding
-        found = self._following.get(key)
-        if found is None:
+        result = self._following.get(key)
+        if result is None:
             if len(self._following) >= MOST_STEPS:
                 self._following.clear()
             here = self._reached(states, before, after)
@@ -113,20 +113,20 @@ class RegularExpression:
             read = (
                 reader.following for reader in readers if after and reader.characters and reader.characters.has(after)
             )
-            found = frozenset(state for following in read for state in following), self._end in here
-            self._following[key] = found
-        return found
+            result = frozenset(state for following in read for state in following), self._end in here
+            self._following[key] = result
+        return result
 
     def _reached(self, states: frozenset[int], before: str, after: str) -> set[int]:
         """The states that are reached without reading a character."""
-        found, stack = set(states), list(states)
+        numbers, stack = set(states), list(states)
         while stack:
             state = self._states[stack.pop()]
             if state.characters is None and (state.assertion is None or ASSERTIONS[state.assertion](before, after)):
-                fresh = [layer for layer in state.following if layer not in found]
-                found.update(fresh)
+                fresh = [layer for layer in state.following if layer not in numbers]
+                numbers.update(fresh)
                 stack += fresh
-        return found
+        return numbers
 
     def _add(self, state: _State) -> int:
         if len(self._states) >= MOST_STATES:

@@ -164,10 +164,10 @@ class IResizeLayer(Operation):
         return x.with_shape(wanted)
 
     def _check_roi(self, rank: int, roi: TensorType | None) -> None:
-        given = len(self.roi) if roi is None else roi.shape[0] if roi.rank == 1 and roi.is_float else None
+        number = len(self.roi) if roi is None else roi.shape[0] if roi.rank == 1 and roi.is_float else None
         is_crop = self.coordinate_transformation is CROP
         require(
-            given in (2 * rank, UNKNOWN) if is_crop else given == 0 or roi is not None,
+            number in (2 * rank, UNKNOWN) if is_crop else number == 0 or roi is not None,
             f"roi is {self.roi if roi is None else roi}, but must be {2 * rank if is_crop else 'no'} numbers",
             why="CROP takes a start and an end for each axis" if is_crop else "only CROP reads a part of the input",
         )
@@ -235,7 +235,7 @@ class IResizeLayer(Operation):
     def _axis_resizes(self, shape: Shape, size: Array | None, roi: Array | None) -> list[_AxisResize]:
         """The axes that change."""
         lengths, scales = self._lengths_or_scales(shape, size)
-        found: list[_AxisResize] = []
+        resizes: list[_AxisResize] = []
         for axis, (length, region) in enumerate(zip(shape, self._regions(len(shape), roi), strict=True)):
             if scales:
                 new, step = _scaled(length, scales[axis]), 1 / simple_fraction(scales[axis])
@@ -244,24 +244,24 @@ class IResizeLayer(Operation):
                 step = Fraction(length, new or 1)
             by_ends = self.coordinate_transformation in (ResizeCoordinateTransformation.ALIGN_CORNERS, CROP)
             if new != length or not (by_ends or step == 1) or region != (0, 1):
-                found.append(_AxisResize(axis, length, new, step, *region))
-        return found
+                resizes.append(_AxisResize(axis, length, new, step, *region))
+        return resizes
 
     def evaluate(self, x: Array, size: Array | None = None, roi: Array | None = None) -> Array:
-        made, resizes = wide(x), self._axis_resizes(x.shape, size, roi)
+        result, resizes = wide(x), self._axis_resizes(x.shape, size, roi)
         for resize in resizes:
-            before, into = made, (slice(None),) * resize.axis
+            before, into = result, (slice(None),) * resize.axis
             # allocated before the first row is computed, so that a size without memory fails at once
             shape = (*before.shape[: resize.axis], resize.size, *before.shape[resize.axis + 1 :])
-            made = np.empty(shape, before.dtype)
+            result = np.empty(shape, before.dtype)
             for o in range(resize.size):
-                made[(*into, o)] = _weighted(before, resize.axis, self._taps(o, resize))
+                result[(*into, o)] = _weighted(before, resize.axis, self._taps(o, resize))
         for resize in resizes:
             places = (self._place(o, resize) for o in range(resize.size))
             outside = [not 0 <= place <= resize.length - 1 for place in places]
             if self.coordinate_transformation is CROP:
-                made[(slice(None),) * resize.axis + (outside,)] = self.extrapolation_value
-        return made.astype(x.dtype)
+                result[(slice(None),) * resize.axis + (outside,)] = self.extrapolation_value
+        return result.astype(x.dtype)
 
     def _taps(self, o: int, resize: _AxisResize) -> Taps:
         """The input elements and weights of element ``o`` of the output."""
@@ -302,15 +302,15 @@ class IResizeLayer(Operation):
                 return (resize.start + part * (resize.end - resize.start)) * (resize.length - 1)
 
     def lower(self, x: Any, size: Array | None = None, roi: Array | None = None) -> Any:
-        made, resizes = wide(jnp.asarray(x)), self._axis_resizes(x.shape, size, roi)
+        result, resizes = wide(jnp.asarray(x)), self._axis_resizes(x.shape, size, roi)
         for resize in resizes:
-            made = self._lower_axis(made, resize)
+            result = self._lower_axis(result, resize)
         for resize in resizes:
             if self.coordinate_transformation is CROP and resize.size:
                 over, under = self._quotients(resize)
                 outside = (over < 0) | (over > (resize.length - 1) * under)
-                made = jnp.where(_column(outside, made, resize.axis), self.extrapolation_value, made)
-        return made.astype(x.dtype)
+                result = jnp.where(_column(outside, result, resize.axis), self.extrapolation_value, result)
+        return result.astype(x.dtype)
 
     def _lower_axis(self, x: Any, resize: _AxisResize) -> Any:
         if resize.size == 0:
@@ -437,10 +437,10 @@ def _weighted(x: Array, axis: int, taps: Taps) -> Array:
     """The weighted sum of elements along an axis; a single element is read without arithmetic."""
     if len(taps) == 1 and taps[0][1] == 1:
         return x.take(taps[0][0], axis)
-    made = np.zeros(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
+    result = np.zeros(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
     for element, weight in taps:
-        made += x.take(element, axis) * x.dtype.type(weight)
-    return made
+        result += x.take(element, axis) * x.dtype.type(weight)
+    return result
 
 
 def _read(x: Any, resize: _AxisResize, elements: Array) -> Any:
@@ -459,8 +459,8 @@ def _lower_sum(x: Any, resize: _AxisResize, taps: tuple[Any, ...]) -> Any:
     """
 
     def term(element: Any, weight: Any, counts: Any = None) -> Any:
-        made = _read(x, resize, element) * _column(weight, x, resize.axis)
-        return made if counts is None else jnp.where(_column(counts, x, resize.axis), made, 0)
+        result = _read(x, resize, element) * _column(weight, x, resize.axis)
+        return result if counts is None else jnp.where(_column(counts, x, resize.axis), result, 0)
 
     if len(taps[0]) <= MOST_UNROLLED:
         return sum(map(term, *taps))

@@ -83,7 +83,7 @@ class IRotaryEmbeddingLayer(Operation):
         )
 
     def evaluate(self, x: Array, cos: Array, sin: Array, ids: Array | None = None) -> Array:
-        made, turned = wide(x).copy(), self._turned(x.shape[3])
+        result, turned = wide(x).copy(), self._turned(x.shape[3])
         for b, s in np.ndindex(x.shape[0], x.shape[2]):
             row = (b, s) if ids is None else int(ids[b, s])
             require(
@@ -95,8 +95,8 @@ class IRotaryEmbeddingLayer(Operation):
                 i, j = (2 * pair, 2 * pair + 1) if self.interleaved else (pair, pair + turned // 2)
                 a, b_ = wide(x)[b, :, s, i], wide(x)[b, :, s, j]
                 c, d = wide(cos)[row][pair], wide(sin)[row][pair]
-                made[b, :, s, i], made[b, :, s, j] = a * c - b_ * d, a * d + b_ * c
-        return made.astype(x.dtype)
+                result[b, :, s, i], result[b, :, s, j] = a * c - b_ * d, a * d + b_ * c
+        return result.astype(x.dtype)
 
     def lower(self, x: Any, cos: Any, sin: Any, ids: Any = None) -> Any:
         tokens, turned = wide(jnp.asarray(x)), self._turned(x.shape[3])

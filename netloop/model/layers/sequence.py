@@ -105,16 +105,16 @@ class ISequenceLayer(HostOperation):
             fix="give add_sequence a dtype",
             why="an element type follows from the tensors, and there are none",
         )
-        made = SequenceType(inputs[0].dtype if self.dtype is None else numpy_type(self.dtype), is_empty=True)
+        type_ = SequenceType(inputs[0].dtype if self.dtype is None else numpy_type(self.dtype), is_empty=True)
         for tensor_type in inputs:
-            fits = tensor_type.is_tensor and tensor_type.dtype == made.dtype
+            fits = tensor_type.is_tensor and tensor_type.dtype == type_.dtype
             require(
                 fits,
-                f"the sequence is of {type_name(made.dtype)}, and an input is {tensor_type}",
+                f"the sequence is of {type_name(type_.dtype)}, and an input is {tensor_type}",
                 fix="convert it with add_cast",
             )
-            made = made.joined(SequenceType(tensor_type.dtype, element=tensor_type.shape))
-        return made
+            type_ = type_.joined(SequenceType(tensor_type.dtype, element=tensor_type.shape))
+        return type_
 
     def evaluate(self, *inputs: Array) -> Tensors:
         return Tensors(inputs)

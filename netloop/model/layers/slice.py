@@ -116,18 +116,16 @@ class ISliceLayer(Operation):
 
     def _axes_of(self, x: TensorType, axes: TensorType | None) -> tuple[Sequence[int] | None, int]:
         """The sliced axes, None if unknown, and their number."""
-        given = self.axes if axes is None else axes.ints()
+        like = self.axes if axes is None else axes.ints()
         if axes is not None:
             what = f"the axes are 1-D, int32 or int64, not {axes}"
             require(axes.rank == 1 and axes.is_index, what, "they have one number for each axis that is sliced")
-            if given is None:
+            if like is None:
                 return None, axes.shape[0]
-        if given is None:
+        if like is None:
             return range(x.rank), x.rank
-        along = [normal_axis(axis, x.rank) for axis in given]
-        require(
-            len(set(along)) == len(along), f"axes {tuple(given)} list an axis twice", why="each axis is sliced once"
-        )
+        along = [normal_axis(axis, x.rank) for axis in like]
+        require(len(set(along)) == len(along), f"axes {tuple(like)} list an axis twice", why="each axis is sliced once")
         return along, len(along)
 
     def _check_places(self, axis: int, length: int, places: _Places) -> None:
@@ -166,9 +164,9 @@ class ISliceLayer(Operation):
         for position, axis in enumerate(along or ()):
             starts[axis] = int((self.start if start is None else start)[position])
             strides[axis] = int((self.stride if stride is None else stride)[position])
-        made = np.full(shape, np.zeros((), x.dtype) if fill is None else fill.reshape(()), x.dtype)
-        if not made.size:
-            return made
+        result = np.full(shape, np.zeros((), x.dtype) if fill is None else fill.reshape(()), x.dtype)
+        if not result.size:
+            return result
         targets: list[list[int]] = []
         sources: list[list[int]] = []
         for first, step, size_along, length in zip(starts, strides, shape, x.shape, strict=True):
@@ -176,8 +174,8 @@ class ISliceLayer(Operation):
             read = {i: place for i, place in enumerate(places) if place is not None}
             targets.append([*read])
             sources.append([*read.values()])
-        made[np.ix_(*targets)] = x[np.ix_(*sources)]
-        return made
+        result[np.ix_(*targets)] = x[np.ix_(*sources)]
+        return result
 
     def host_value(
         self,
@@ -190,8 +188,8 @@ class ISliceLayer(Operation):
     ) -> Array:
         if self.mode is not SampleMode.STRICT_BOUNDS or x.dtype == STRING:
             return self.evaluate(x, start, size, stride, fill, axes)
-        given = zip((self.start, self.shape, self.stride), (start, size, stride), strict=True)
-        numbers = [tuple(own if array is None else array.tolist()) for own, array in given]
+        result = zip((self.start, self.shape, self.stride), (start, size, stride), strict=True)
+        numbers = [tuple(own if array is None else array.tolist()) for own, array in result]
         chosen = self.axes if axes is None else axes.tolist()
         if chosen is not None:
             along = [axis % x.ndim for axis in chosen]
@@ -237,22 +235,22 @@ class ISliceLayer(Operation):
         last = start + (size - 1) * stride
         window = min(start, last), max(start, last) + 1
         if window[0] >= 0 and window[1] <= x.shape[axis]:
-            made = lax.slice_in_dim(x, *window, abs(stride) or 1, axis)
-            made = made if stride else jnp.broadcast_to(made, _replaced(x.shape, [axis], [size]))
+            array = lax.slice_in_dim(x, *window, abs(stride) or 1, axis)
+            array = array if stride else jnp.broadcast_to(array, _replaced(x.shape, [axis], [size]))
         elif self.mode is SampleMode.FILL and abs(stride) == 1:
-            made = _padded(x, axis, window, fill)
+            array = _padded(x, axis, window, fill)
         else:
             return self._gathered(x, axis, start + stride * constant_module(size).arange(size), fill)
-        return lax.rev(made, [axis]) if stride < 0 else made
+        return lax.rev(array, [axis]) if stride < 0 else array
 
     def _gathered(self, x: Any, axis: int, places: Any, fill: Any) -> Any:
         length = x.shape[axis]
         x = x if length else _padded(x, axis, (0, 1), fill)
-        made = jnp.take(x, narrow_indices(ELEMENTS[self.mode](places, length), x.shape[axis] - 1), axis, mode="clip")
+        result = jnp.take(x, narrow_indices(ELEMENTS[self.mode](places, length), x.shape[axis] - 1), axis, mode="clip")
         if self.mode is not SampleMode.FILL:
-            return made
+            return result
         inside = (places >= 0) & (places < length)
-        return jnp.where(inside.reshape((-1,) + (1,) * (x.ndim - axis - 1)), made, fill)
+        return jnp.where(inside.reshape((-1,) + (1,) * (x.ndim - axis - 1)), result, fill)
 
 
 # fmt: off
@@ -313,10 +311,10 @@ def _numbers(name: str, own: Sequence[int], given: TensorType | None, count: int
 
 
 def _replaced(numbers: Iterable[Any], along: Iterable[int], by: Iterable[Any]) -> tuple[Any, ...]:
-    made = list(numbers)
+    values = list(numbers)
     for axis, number in zip(along, by, strict=True):
-        made[axis] = number
-    return tuple(made)
+        values[axis] = number
+    return tuple(values)
 
 
 def _at_best(places: _Places) -> tuple[int, int]:
@@ -335,5 +333,5 @@ class SliceMethods(NetworkBase):
         self, input: ITensor, start: Sequence[int], shape: Sequence[int], stride: Sequence[int]
     ) -> ISliceLayer:
         """Add a strided slice of ``input``; ``shape`` is the shape of the output."""
-        made = ISliceLayer(start=start, shape=shape, stride=stride)
-        return self.add(made, input=input)
+        result = ISliceLayer(start=start, shape=shape, stride=stride)
+        return self.add(result, input=input)

@@ -61,8 +61,8 @@ class IConstantLayer(Operation):
             why="-1 stands for the length that remains, and no other negative number has a meaning",
         )
         require(shape.count(UNKNOWN) <= 1, f"shape {shape} has -1 more than once", why="only one dim can be inferred")
-        given = math.prod(length for length in shape if length != UNKNOWN)
-        fits = given > 0 and size % given == 0 if UNKNOWN in shape else size == given
+        number = math.prod(length for length in shape if length != UNKNOWN)
+        fits = number > 0 and size % number == 0 if UNKNOWN in shape else size == number
         require(
             fits,
             f"weights have {size} elements, which shape {shape} cannot hold",
@@ -149,7 +149,7 @@ class IFillLayer(Operation):
             f"{self.operation.name} makes {integers}floating-point numbers, not {type_name(dtype)}",
             why="the operation makes these types only",
         )
-        made = TensorType(dtype, self._shape_of(shape))
+        tensor_type = TensorType(dtype, self._shape_of(shape))
         require(
             (alpha is None) == (beta is None),
             f"{'alpha' if beta is None else 'beta'} is an input, and {'beta' if beta is None else 'alpha'} is not",
@@ -157,10 +157,10 @@ class IFillLayer(Operation):
             fix=f"call set_input({2 if beta is None else 1}, tensor) too",
         )
         if alpha is not None and beta is not None:
-            self._check_inputs(made, alpha, beta)
+            self._check_inputs(tensor_type, alpha, beta)
         else:
-            self._check_attributes(made)
-        return made
+            self._check_attributes(tensor_type)
+        return tensor_type
 
     def beyond_tensorrt(self, *inputs: TensorType | None) -> str:
         dtype = numpy_type(self.to_type)
@@ -247,12 +247,12 @@ class IFillLayer(Operation):
         return self._linspace(jnp, wide, lengths, alpha, beta).astype(dtype)
 
     def _linspace(self, xp: Any, dtype: np.dtype[Any], shape: Sequence[int], alpha: Any, beta: Any) -> Any:
-        made = xp.full(shape, self.alpha if alpha is None else alpha, dtype)
+        result = xp.full(shape, self.alpha if alpha is None else alpha, dtype)
         steps = xp.asarray([self.beta] if beta is None else beta).astype(dtype)
         for axis, length in enumerate(shape):
             index = xp.arange(length, dtype=dtype).reshape((length,) + (1,) * (len(shape) - axis - 1))
-            made = made + steps[axis] * index
-        return made
+            result = result + steps[axis] * index
+        return result
 
     def _draw(self, shape: Sequence[int], alpha: Any, beta: Any, seed: tuple[Any, ...]) -> Any:
         key = jax.random.key(np.uint32(0), impl="threefry2x32")

@@ -42,11 +42,11 @@ def _float(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    found = WHOLE.fullmatch(text.strip(SPACES))
-    if found is None:
+    match_ = WHOLE.fullmatch(text.strip(SPACES))
+    if match_ is None:
         raise LayerError(f"{quoted(text)} is no integer", "ONNX converts texts such as 1000 and 100.5")
     # Python refuses to read thousands of digits, by an error of its own
-    number = int(found[1] + found[2]) if len(found[2]) <= len(str(2**64)) else 2**64
+    number = int(match_[1] + match_[2]) if len(match_[2]) <= len(str(2**64)) else 2**64
     if not -(2**63) <= number < 2**64:
         raise LayerError(f"{quoted(text)} has more than 64 bits", "a number has at most 64")
     return number

@@ -51,10 +51,10 @@ def _mapped(x: Array, function: Callable[[str], Any]) -> list[Any]:
 
 def _padded(rows: Sequence[Sequence[str]], shape: tuple[int, ...], padding: str = "") -> Array:
     """Rows of strings as the last axis of a tensor, whose other dims are ``shape``."""
-    made = np.full((len(rows), max(map(len, rows), default=0)), padding, STRING)
+    array = np.full((len(rows), max(map(len, rows), default=0)), padding, STRING)
     for position, row in enumerate(rows):
-        made[position, : len(row)] = np.array(row, STRING)
-    return made.reshape(*shape, made.shape[1])
+        array[position, : len(row)] = np.array(row, STRING)
+    return array.reshape(*shape, array.shape[1])
 
 
 @layer(LayerType.STRING_LOOKUP, "StringLookup")
@@ -336,12 +336,12 @@ class IStringNgramsLayer(StringOperation):
         columns, count = self._columns()
         lengths = {len(column) for column in columns}
         rows: list[list[str]] = [x.tolist()] if x.ndim == 1 else x.tolist()
-        made = np.zeros((len(rows), count), INT64)
-        for counts, row in zip(made, rows, strict=True):
+        array = np.zeros((len(rows), count), INT64)
+        for counts, row in zip(array, rows, strict=True):
             for gram in chain.from_iterable(self._occurrences(row, length) for length in lengths):
                 for column in columns.get(gram, ()):
                     counts[column] += 1
-        return made.reshape(*x.shape[:-1], count)
+        return array.reshape(*x.shape[:-1], count)
 
     def _columns(self) -> tuple[dict[tuple[str, ...], list[int]], int]:
         """The columns of each n-gram that is counted, and the number of all n-grams."""
@@ -388,8 +388,8 @@ class StringMethods(NetworkBase):
     ) -> IStringNormalizationLayer:
         """Add the removal of stop words and a change of case; a netloop extension."""
         removed = None if stopwords is None else _strings(stopwords, "stopwords")
-        made = IStringNormalizationLayer(case=case, stopwords=removed, is_case_sensitive=is_case_sensitive)
-        return self.add(made, input=input)
+        result = IStringNormalizationLayer(case=case, stopwords=removed, is_case_sensitive=is_case_sensitive)
+        return self.add(result, input=input)
 
     def add_string_match(self, input: ITensor, pattern: str) -> IStringMatchLayer:
         """Add the test whether a regular expression, in the syntax of RE2, matches strings; a netloop extension."""
@@ -409,8 +409,8 @@ class StringMethods(NetworkBase):
         extension.
         """
         begins = np.array(check_order("starts", starts), INT64)
-        made = IStringNgramsLayer(pool=_strings(pool, "pool"), starts=begins, most=max(1, len(begins)))
-        return self.add(made, input=input)
+        result = IStringNgramsLayer(pool=_strings(pool, "pool"), starts=begins, most=max(1, len(begins)))
+        return self.add(result, input=input)
 
 
 def _strings(given: Any, name: str) -> Array:

@@ -65,9 +65,9 @@ def _split(low: Array, high: Array, groups: Array) -> Array:
     furthest = np.maximum.accumulate(np.searchsorted(ends, high[order]) + base)
     is_new = np.ones(len(low), bool)
     is_new[1:] = (groups[1:] != groups[:-1]) | (low[1:] >= ends[furthest[:-1] - base[:-1]])
-    made = np.empty_like(groups)
-    made[order] = np.cumsum(is_new) - 1
-    return made
+    result = np.empty_like(groups)
+    result[order] = np.cumsum(is_new) - 1
+    return result
 
 
 def _rows(groups: Array) -> tuple[Array, Array]:
@@ -93,9 +93,9 @@ def ranks_in_class(classes: Array) -> Array:
     """How many boxes of the same class precede each."""
     order = np.argsort(classes, kind="stable")
     ordered = classes[order]
-    made = np.empty(len(classes), int)
-    made[order] = np.arange(len(classes)) - np.searchsorted(ordered, ordered)
-    return made
+    ranks = np.empty(len(classes), int)
+    ranks[order] = np.arange(len(classes)) - np.searchsorted(ordered, ordered)
+    return ranks
 
 
 @jax.jit

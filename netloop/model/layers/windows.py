@@ -145,13 +145,13 @@ class SlidingWindow(Operation):
         There is at least one, and one that is past the input at all positions if the window has one.
         """
         # a SAME mode allows windows that are far longer than the input, whose elements take time even outside of it
-        found: list[range] = []
+        results: list[range] = []
         for axis, (length, (count, before, _)) in enumerate(zip(lengths, self.places(lengths), strict=True)):
             first = int(self.taps_before(axis, (count - 1) * self.stride_nd[axis] - before, 0))
             first = min(first, before // self.dilation_nd[axis], self.window[axis] - 1)
             end = int(self.taps_before(axis, -before, length)) + 1
-            found.append(range(first, min(max(first + 1, end), self.window[axis])))
-        return found
+            results.append(range(first, min(max(first + 1, end), self.window[axis])))
+        return results
 
     def infer_lengths(self, x: TensorType) -> Shape:
         """Check the window against the input, and return the dims of the output along the axes of the window.
@@ -161,8 +161,8 @@ class SlidingWindow(Operation):
         """
         self._check_numbers(x)
         lengths, places = x.shape[2:], self.places(x.shape[2:])
-        made = [place.length for place in places]
-        for axis, (length, count) in enumerate(zip(lengths, made, strict=True), 2):
+        numbers = [place.length for place in places]
+        for axis, (length, count) in enumerate(zip(lengths, numbers, strict=True), 2):
             longest = max(count, length + places[axis - 2].before + places[axis - 2].after)
             require(longest <= LONGEST, f"axis {axis} of {x} has {longest} elements with its padding", TOO_LONG)
             require(length != 0, f"axis {axis} of the input {x} has no elements", why="a window needs elements to read")
@@ -173,7 +173,7 @@ class SlidingWindow(Operation):
                 f"and the padding is {self.pre_padding[axis - 2]} before and {self.post_padding[axis - 2]} after",
                 fix="choose a smaller window or dilation, or a larger pre_padding and post_padding",
             )
-        return tuple(UNKNOWN if length == UNKNOWN else count for length, count in zip(lengths, made, strict=True))
+        return tuple(UNKNOWN if length == UNKNOWN else count for length, count in zip(lengths, numbers, strict=True))
 
     def _check_numbers(self, x: TensorType) -> None:
         window, count = next(iter(self.LEAST)), len(self.window)

@@ -41,7 +41,7 @@ class DataFlow:
 
     def _ordered(self, nodes: Iterable[Node]) -> list[Node]:
         entered: set[Node] = set()
-        found: list[Node] = []
+        result: list[Node] = []
         for node in nodes:
             stack = [] if node in entered else [(node, self._before(node))]
             entered.add(node)
@@ -49,12 +49,12 @@ class DataFlow:
                 last, before = stack[-1]
                 following = next((node for node in before if node not in entered), None)
                 if following is None:
-                    found.append(last)
+                    result.append(last)
                     stack.pop()
                 else:
                     entered.add(following)
                     stack.append((following, self._before(following)))
-        return found
+        return result
 
     def _before(self, node: Node) -> Iterator[Node]:
         if isinstance(node, ILoop):

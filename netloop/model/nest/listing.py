@@ -70,19 +70,19 @@ def lines_of(network: NetworkBase, unused: bool = True) -> list[Line]:
     """The lines of the listing of a network, with or without the layers that no output depends on."""
     also = () if network.outputs else tuple(network.layers)
     tree = region_tree(network, also)
-    found = [Line(0, f"input {tensor_text(tensor)}: {type_text(tensor)}") for tensor in network.inputs]
+    lines = [Line(0, f"input {tensor_text(tensor)}: {type_text(tensor)}") for tensor in network.inputs]
     if isinstance(tree, str):
-        found.append(Line(0, f"in the order of the script, because the nesting is undefined: {tree}", opens=True))
-        found += [Line(1, _flat(layer), layer=layer) for layer in network.layers]
+        lines.append(Line(0, f"in the order of the script, because the nesting is undefined: {tree}", opens=True))
+        lines += [Line(1, _flat(layer), layer=layer) for layer in network.layers]
     else:
         body = list(_tree_lines(tree))
         shown = {step.layer for step in body}
         dead = [layer for layer in network.layers if layer not in shown]
-        found += body
+        lines += body
         if dead and unused:
-            found.append(Line(0, "unused, because no output depends on them", opens=True))
-            found += [Line(1, _flat(layer), layer=layer) for layer in dead]
-    return found + [Line(0, f"output {tensor_text(tensor)}: {type_text(tensor)}") for tensor in network.outputs]
+            lines.append(Line(0, "unused, because no output depends on them", opens=True))
+            lines += [Line(1, _flat(layer), layer=layer) for layer in dead]
+    return lines + [Line(0, f"output {tensor_text(tensor)}: {type_text(tensor)}") for tensor in network.outputs]
 
 
 def listing(network: NetworkBase, unused: bool = True) -> str:

@@ -13,15 +13,15 @@ def live_layers(network: NetworkBase, also: Iterable[ILayer] = ()) -> list[ILaye
     """The layers that an output, an assertion or a layer of ``also`` depends on, in the order of the network."""
     stack = [tensor.producer for tensor in network.outputs] + list(also)
     stack += [layer for layer in network.layers if isinstance(layer, IAssertionLayer)]
-    found: set[ILayer] = set()
+    layers: set[ILayer] = set()
     while stack:
         layer = stack.pop()
-        if layer is None or layer in found:
+        if layer is None or layer in layers:
             continue
-        found.add(layer)
+        layers.add(layer)
         stack.extend(tensor.producer for tensor in layer.inputs if tensor is not None)
         if isinstance(layer, ILoopBoundaryLayer):
             stack.extend(layer.loop.boundary(ITripLimitLayer))
         if isinstance(layer, IIfConditionalOutputLayer):
             stack.extend(layer.conditional.layers.of_kind(IConditionLayer))
-    return [layer for layer in network.layers if layer in found]
+    return [layer for layer in network.layers if layer in layers]

@@ -88,20 +88,20 @@ class Scopes:
         return self._chain(self._mask(loop))
 
     def _as_set(self, mask: int) -> Loops:
-        found: list[ILoop] = []
+        loops: list[ILoop] = []
         while mask:
-            found.append(self.loops[mask.bit_length() - 1])
-            mask ^= self._bits[found[-1]]
-        return frozenset(found)
+            loops.append(self.loops[mask.bit_length() - 1])
+            mask ^= self._bits[loops[-1]]
+        return frozenset(loops)
 
     def _chain(self, mask: int) -> tuple[ILoop, ...]:
         if mask not in self._chains:
-            found: list[ILoop] = []
+            loops: list[ILoop] = []
             rest = mask
             while rest:
-                found.append(self._innermost[rest])
-                rest = self._mask(found[-1])
-            self._chains[mask] = tuple(reversed(found))
+                loops.append(self._innermost[rest])
+                rest = self._mask(loops[-1])
+            self._chains[mask] = tuple(reversed(loops))
         return self._chains[mask]
 
     # ------------------------------------------------------------------ without listing loops
@@ -147,9 +147,9 @@ class Scopes:
 
     def _innermost_of_chains(self) -> dict[int, ILoop]:
         """The innermost loop of each scope that is a chain."""
-        found: dict[int, ILoop] = {}
+        loops: dict[int, ILoop] = {}
         for loop in sorted(self.loops, key=self.depth):
             around = self._mask(loop)
-            if not around or around in found:
-                found[around | self._bits[loop]] = loop
-        return found
+            if not around or around in loops:
+                loops[around | self._bits[loop]] = loop
+        return loops

@@ -15,38 +15,38 @@ def sweep(flow: DataFlow, bits: Mapping[ILoop, int], around: Mapping[ITensor | I
 
     One sweep in the order of data flow is enough, unless ``around`` is None: then it is part of the solution.
     """
-    found: Scopes = {}
+    scopes: Scopes = {}
     known: dict[int, int] = {}
-    around = found if around is None else around
+    around = scopes if around is None else around
     is_changed = True
     while is_changed:
         is_changed = False
         for node in flow.order:
             if isinstance(node, ILoop):
                 inputs = (tensor for layer in flow.boundary[node] for tensor in layer.inputs)
-                mask, targets = union(found, inputs) & ~bits[node], [node]
+                mask, targets = union(scopes, inputs) & ~bits[node], [node]
             elif isinstance(node, IRecurrenceLayer | IIteratorLayer):
                 mask, targets = bits[node.loop] | around.get(node.loop, 0), node.outputs
             elif isinstance(node, ILoopBoundaryLayer):
-                mask, targets = found.get(node.loop, 0), node.outputs
+                mask, targets = scopes.get(node.loop, 0), node.outputs
             else:
-                mask, targets = union(found, inputs_of(node)), node.outputs
+                mask, targets = union(scopes, inputs_of(node)), node.outputs
             for target in targets:
-                if found.get(target, 0) != mask:
+                if scopes.get(target, 0) != mask:
                     # equal scopes are one integer, as that of a thousand loops has a thousand bits
-                    found[target] = known.setdefault(mask, mask)
+                    scopes[target] = known.setdefault(mask, mask)
                     is_changed = True
-    return found
+    return scopes
 
 
 def union(scopes: Mapping[ITensor | ILoop, int], tensors: Iterable[ITensor | None]) -> int:
     """The union of the scopes of some tensors."""
-    found = 0
+    literal = 0
     for tensor in tensors:
         mask = 0 if tensor is None else scopes.get(tensor, 0)
-        if mask != found:
-            found = found | mask if found else mask
-    return found
+        if mask != literal:
+            literal = literal | mask if literal else mask
+    return literal
 
 
 def closure(direct: Mapping[ITensor | ILoop, int], loops: Sequence[ILoop]) -> Scopes:
@@ -56,18 +56,18 @@ def closure(direct: Mapping[ITensor | ILoop, int], loops: Sequence[ILoop]) -> Sc
     around themselves.
     """
     kept: dict[ILoop, list[int]] = {loop: [] for loop in loops}
-    found: Scopes = dict.fromkeys(loops, 0)
+    scopes: Scopes = dict.fromkeys(loops, 0)
     is_changed = True
     while is_changed:
         is_changed = False
         for loop in reversed(loops):
             mask = 0
             for number in kept[loop]:
-                mask |= 1 << number | found[loops[number]]
+                mask |= 1 << number | scopes[loops[number]]
             while missing := direct.get(loop, 0) & ~mask:
                 number = (missing & -missing).bit_length() - 1
                 kept[loop].append(number)
-                mask |= 1 << number | found[loops[number]]
-            is_changed |= mask != found[loop]
-            found[loop] = mask
-    return found
+                mask |= 1 << number | scopes[loops[number]]
+            is_changed |= mask != scopes[loop]
+            scopes[loop] = mask
+    return scopes

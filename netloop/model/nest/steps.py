@@ -26,12 +26,12 @@ class Block:
     def needed(self, wanted: Iterable[ITensor], *, assertions: bool = False) -> list[Step]:
         """The steps that some tensors depend on, and with ``assertions`` those that contain an assertion."""
         missing = set(wanted)
-        found: list[Step] = []
+        steps: list[Step] = []
         for step in reversed(self.steps):
             if missing.intersection(step.writes) or (assertions and step.has_assertions):
-                found.append(step)
+                steps.append(step)
                 missing.update(step.reads)
-        return found[::-1]
+        return steps[::-1]
 
     def reads(self, wanted: Iterable[ITensor] = ()) -> dict[ITensor, None]:
         """The tensors from outside that its steps read, and those of ``wanted`` that it does not write."""
@@ -158,9 +158,9 @@ class IfStep(_Nestable):
 
     @property
     def condition(self) -> ITensor:
-        found = self.conditional.condition
-        assert found is not None
-        return found
+        result = self.conditional.condition
+        assert result is not None
+        return result
 
     def results(self, branch: int) -> list[ITensor]:
         """The values of its outputs if a branch is taken: branch 0 if the condition is true, else 1."""
@@ -198,10 +198,10 @@ def walk(block: Block, enters: Callable[[Block], bool] = lambda _: True) -> Iter
 
 def depths_of(block: Block) -> dict[Step, int]:
     """The number of loops and conditionals of a block around each step; a step precedes those inside it."""
-    found: dict[Step, int] = dict.fromkeys(block.steps, 0)
+    numbers: dict[Step, int] = dict.fromkeys(block.steps, 0)
     for step in walk(block):
-        found.update((other, found[step] + 1) for inner in step.blocks for other in inner.steps)
-    return found
+        numbers.update((other, numbers[step] + 1) for inner in step.blocks for other in inner.steps)
+    return numbers
 
 
 def layers_of(step: Step) -> Iterator[ILayer]:
@@ -211,10 +211,10 @@ def layers_of(step: Step) -> Iterator[ILayer]:
 
 def weight_only_tensors(block: Block) -> set[ITensor]:
     """The tensors that are constants, or computed from constants only by layers that always compute the same."""
-    found: set[ITensor] = set()
+    tensors: set[ITensor] = set()
     for step in walk(block):
         if isinstance(step, LayerStep) and isinstance(step.layer, Operation):
             layer = step.layer
-            if layer.is_foldable and not layer.on_host and found.issuperset(step.reads):
-                found.update(step.writes)
-    return found
+            if layer.is_foldable and not layer.on_host and tensors.issuperset(step.reads):
+                tensors.update(step.writes)
+    return tensors

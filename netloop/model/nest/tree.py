@@ -255,10 +255,10 @@ class _Branches:
         self.nesting = Ancestry[Branch]()
         self.homes: dict[Step, Branch | None] = {}
         for step in reversed(order):
-            found = [pinned[step]] if step in pinned else [None] if step in region.roots else []
-            found += [self._inside(*use) for use in region.uses.get(step, ()) if use[0] in self.homes]
-            if found:
-                self.homes[step] = functools.reduce(self.nesting.common, found)
+            branches = [pinned[step]] if step in pinned else [None] if step in region.roots else []
+            branches += [self._inside(*use) for use in region.uses.get(step, ()) if use[0] in self.homes]
+            if branches:
+                self.homes[step] = functools.reduce(self.nesting.common, branches)
                 if isinstance(step, IfStep):
                     for branch in (0, 1):
                         self.nesting.add((step, branch), self.homes[step])
@@ -269,11 +269,11 @@ class _Branches:
 
     def of_unused(self, order: list[Step], unused: list[Step]) -> dict[Step, Branch | None]:
         """The innermost branch that a step which each unused step depends on is in."""
-        found: dict[Step, Branch | None] = {}
+        branches: dict[Step, Branch | None] = {}
         for step in order:
-            makers = (found[other] for other in self.region.before.get(step, ()))
-            found[step] = self.homes[step] if step in self.homes else functools.reduce(self._deeper, makers, None)
-        return {step: found[step] for step in unused}
+            makers = (branches[other] for other in self.region.before.get(step, ()))
+            branches[step] = self.homes[step] if step in self.homes else functools.reduce(self._deeper, makers, None)
+        return {step: branches[step] for step in unused}
 
     def _deeper(self, first: Branch | None, second: Branch | None) -> Branch | None:
         """The branch that is inside the other; if neither is, the one that both are in."""

@@ -64,12 +64,12 @@ def loads(data: bytes | bytearray | memoryview) -> INetworkDefinition:
     Raises:
         FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan.
     """
-    found = read(data)
-    if found.absent:
-        what = f"the plan has no weights for {listed([constant.name for constant in found.absent])}"
+    plan = read(data)
+    if plan.absent:
+        what = f"the plan has no weights for {listed([constant.name for constant in plan.absent])}"
         fix = "load it with Runtime.deserialize_cuda_engine, and set the weights with a Refitter"
         raise FileFormatError(Finding("NL716", what, why=reason("NL716"), fix=fix))
-    return found.network
+    return plan.network
 
 
 def read(data: bytes | bytearray | memoryview) -> Plan:

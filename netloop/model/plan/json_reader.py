@@ -71,10 +71,10 @@ def _no_number(word: str) -> NoReturn:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    results = dict(pairs)
+    if len(results) != len(pairs):
         raise ValueError("an object has a duplicate key")
-    return made
+    return results
 
 
 def _refusal(what: str, where: str, why: str = "") -> FileFormatError:
@@ -119,10 +119,10 @@ class JsonValue:
 
     def text(self) -> str:
         """A string that UTF-8 can encode."""
-        found = self.any_text()
-        if not is_encodable(found):
-            self.refuse(f"the string {quoted(found)} has half of a surrogate pair in it", "UTF-8 cannot encode it")
-        return found
+        result = self.any_text()
+        if not is_encodable(result):
+            self.refuse(f"the string {quoted(result)} has half of a surrogate pair in it", "UTF-8 cannot encode it")
+        return result
 
     def any_text(self) -> str:
         """A string, also one that UTF-8 cannot encode: the name of a file may have any bytes."""

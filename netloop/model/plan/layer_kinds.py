@@ -95,10 +95,10 @@ def instance(value: Any, cls: type[T], what: str) -> T:
 
 def encodable(value: Any) -> str:
     """Return ``value``, which must be a string that UTF-8 can encode."""
-    found = instance(value, str, "a string")
-    if not is_encodable(found):
-        raise ValueError(f"{quoted(found)} has half of a surrogate pair in it")
-    return found
+    text = instance(value, str, "a string")
+    if not is_encodable(text):
+        raise ValueError(f"{quoted(text)} has half of a surrogate pair in it")
+    return text
 
 
 def number(value: float) -> float | str:

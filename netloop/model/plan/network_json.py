@@ -116,33 +116,33 @@ class NetworkWriter:
             NetworkError: a document cannot hold something in the network.
         """
         network = self._network
-        made: dict[str, Any] = dict.fromkeys(FIELDS)
-        made["name"] = self._form(network, "name", form_of(str))
-        made["flags"] = self._form(network, "flags", form_of(int))
-        made["inputs"] = [self._input(tensor) for tensor in network.inputs]
-        made["loops"] = [self._group(loop) for loop in network.loops]
-        made["conditionals"] = [self._group(conditional) for conditional in network.conditionals]
-        made["layers"] = [self._layer(layer) for layer in network.layers]
-        made["outputs"] = [self._reference(tensor, network) for tensor in network.outputs]
-        made["files"] = list(self._files)
-        made["arrays"] = [self._array(number) for number in range(len(self.arrays))]
+        values: dict[str, Any] = dict.fromkeys(FIELDS)
+        values["name"] = self._form(network, "name", form_of(str))
+        values["flags"] = self._form(network, "flags", form_of(int))
+        values["inputs"] = [self._input(tensor) for tensor in network.inputs]
+        values["loops"] = [self._group(loop) for loop in network.loops]
+        values["conditionals"] = [self._group(conditional) for conditional in network.conditionals]
+        values["layers"] = [self._layer(layer) for layer in network.layers]
+        values["outputs"] = [self._reference(tensor, network) for tensor in network.outputs]
+        values["files"] = list(self._files)
+        values["arrays"] = [self._array(number) for number in range(len(self.arrays))]
         marks = self._marks(network.marks)
-        return {**made, MARKS: marks} if marks else made
+        return {**values, MARKS: marks} if marks else values
 
     def _array(self, number: int) -> dict[str, Any]:
         dtype, array = self.arrays[number]
-        made = {"dtype": dtype.name, "shape": list(array.shape)}
-        return {**made, ABSENT: True} if number in self.absent else made
+        result = {"dtype": dtype.name, "shape": list(array.shape)}
+        return {**result, ABSENT: True} if number in self.absent else result
 
     def _marks(self, marks: Marks) -> dict[str, Any]:
-        made: dict[str, Any] = {
+        values: dict[str, Any] = {
             "debug": [self._reference(tensor, tensor) for tensor in marks.debug],
             "unfused": marks.unfused,
             "shapes": [self._reference(shape, shape) for shape in marks.shapes],
             "names": [[key.index, name] for key, name in marks.names.items()],
             "refittable": list(marks.refittable),
         }
-        return {name: value for name, value in made.items() if value}
+        return {name: value for name, value in values.items() if value}
 
     @property
     def present(self) -> list[tuple[DataType, Array]]:
@@ -182,19 +182,19 @@ class NetworkWriter:
         declared = tensor.declared
         assert declared is not None, f"the input {quoted(tensor.name)} has no type"
         shape = self._written(tensor, "shape", form_of(DimsLike | None), declared.held_shape)
-        made = {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
+        result = {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
         if isinstance(declared, MapType):
-            return {**made, KEY: data_type(declared.key).name}
+            return {**result, KEY: data_type(declared.key).name}
         kinds = {SEQUENCE: isinstance(declared.present, SequenceType), OPTIONAL: isinstance(declared, OptionalType)}
-        return {**made, **{name: True for name, holds in kinds.items() if holds}}
+        return {**result, **{name: True for name, holds in kinds.items() if holds}}
 
     def _tensor(self, tensor: ITensor) -> dict[str, Any]:
-        made = {"name": tensor.name, **self._extras(tensor, {**TENSOR_EXTRAS, **OUTPUT_EXTRAS})}
+        result = {"name": tensor.name, **self._extras(tensor, {**TENSOR_EXTRAS, **OUTPUT_EXTRAS})}
         named = [
             [self._written(tensor, NAMES, form_of(int), axis), self._written(tensor, NAMES, form_of(str), name)]
             for axis, name in tensor.dimension_names.items()
         ]
-        return {**made, NAMES: named} if named else made
+        return {**result, NAMES: named} if named else result
 
     def _group(self, group: ILoop | IIfConditional) -> dict[str, Any]:
         return {"name": self._form(group, "name", form_of(str)), "place": self._place(group.source_location)}
@@ -256,20 +256,20 @@ class NetworkReader:
         Raises:
             FileFormatError: the document does not describe a network.
         """
-        made, fields = self._made, self._fields
-        made.inputs.extend(self._input(node, position) for position, node in enumerate(fields["inputs"].items()))
-        made.loops.extend(self._group(node, ILoop) for node in fields["loops"].items())
-        made.conditionals.extend(self._group(node, IIfConditional) for node in fields["conditionals"].items())
-        made.layers.extend(self._layer(node, index) for index, node in enumerate(fields["layers"].items()))
-        for layer, node in zip(made.layers, self._wiring, strict=True):
+        result, fields = self._made, self._fields
+        result.inputs.extend(self._input(node, position) for position, node in enumerate(fields["inputs"].items()))
+        result.loops.extend(self._group(node, ILoop) for node in fields["loops"].items())
+        result.conditionals.extend(self._group(node, IIfConditional) for node in fields["conditionals"].items())
+        result.layers.extend(self._layer(node, index) for index, node in enumerate(fields["layers"].items()))
+        for layer, node in zip(result.layers, self._wiring, strict=True):
             layer.wire(self._inputs(node, kind_of(type(layer))))
         for node in fields["outputs"].items():
             self._mark(node)
-        constants = (layer for layer in made.layers if isinstance(layer, IConstantLayer))
+        constants = (layer for layer in result.layers if isinstance(layer, IConstantLayer))
         self.absent = [constant for constant in constants if id(constant.weights) in self._zeros]
         if MARKS in fields:
-            vars(made)["marks"] = self._marks(fields[MARKS])
-        return made
+            vars(result)["marks"] = self._marks(fields[MARKS])
+        return result
 
     def loop(self, node: JsonValue) -> ILoop:
         """The loop with a number."""
@@ -289,9 +289,9 @@ class NetworkReader:
         if there != len(files):
             self._fields["arrays"].refuse(f"expected {len(files)} arrays, found {there}")
         left = iter(files)
-        made = [_array(node, fields, None if ABSENT in fields else next(left)) for node, fields in nodes]
-        self._zeros = {id(array) for (_, fields), array in zip(nodes, made, strict=True) if ABSENT in fields}
-        return made
+        result = [_array(node, fields, None if ABSENT in fields else next(left)) for node, fields in nodes]
+        self._zeros = {id(array) for (_, fields), array in zip(nodes, result, strict=True) if ABSENT in fields}
+        return result
 
     def _marks(self, node: JsonValue) -> Marks:
         fields = node.fields((), ("debug", "unfused", "shapes", "names", "refittable"))

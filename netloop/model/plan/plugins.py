@@ -61,28 +61,28 @@ def read(node: JsonValue, array: Callable[[JsonValue], Array]) -> IPluginV3:
     fields = PluginFieldCollection_(_read_field(value, array) for value in parts["fields"].items())
     try:
         with calling(f"create_plugin of {type(creator).__name__} {quoted(name)}"):
-            made: Any = creator.create_plugin(name, fields, TensorRTPhase.RUNTIME)
-        if not isinstance(made, IPluginV3):
+            result: Any = creator.create_plugin(name, fields, TensorRTPhase.RUNTIME)
+        if not isinstance(result, IPluginV3):
             raise LayerError(
-                f"create_plugin of {type(creator).__name__} returned {quoted(made)}, which is not an IPluginV3"
+                f"create_plugin of {type(creator).__name__} returned {quoted(result)}, which is not an IPluginV3"
             )
-        kernel_of(made)
+        kernel_of(result)
     except LayerError as error:
         where = f"{node.where}, plugin {quoted(name)}"
         raise FileFormatError(Finding("NL713", error.what, where, error.why, error.fix)) from error.__cause__
-    return made
+    return result
 
 
 def _creator(node: JsonValue, name: str, version: str, namespace: str) -> IPluginCreatorV3One:
     registry = get_plugin_registry()
-    found = registry.get_creator(name, version, namespace)
-    if found is None:
+    one = registry.get_creator(name, version, namespace)
+    if one is None:
         known = f"plugin {quoted(name)} of version {quoted(version)} in namespace {quoted(namespace)}"
         what = f"the plan has the {known}, and no creator is registered for it"
         hint = did_you_mean(name, {creator.name for creator in registry.all_creators} - {name})
         fix = f"register its creator before the plan is read{hint and f'; {hint}'}"
         raise FileFormatError(Finding("NL715", what, node.where, reason("NL715"), fix))
-    return found
+    return one
 
 
 def _read_field(node: JsonValue, array: Callable[[JsonValue], Array]) -> PluginField:

@@ -79,9 +79,11 @@ class HostKernel(Kernel):
 
     def _part(self, plugin: IPluginV3, kind: PluginCapabilityType, cls: type[C]) -> C:
         with self._calling("get_capability_interface"):
-            found = plugin.get_capability_interface(kind)
-        ensure(isinstance(found, cls), f"the {kind.name} capability of {self._name} is {found!r}, not a {cls.__name__}")
-        return found
+            result = plugin.get_capability_interface(kind)
+        ensure(
+            isinstance(result, cls), f"the {kind.name} capability of {self._name} is {result!r}, not a {cls.__name__}"
+        )
+        return result
 
     def _calling(self, method: str) -> Any:
         return calling(f"{method} of {self._name}")
@@ -97,13 +99,13 @@ class HostKernel(Kernel):
         is_packed = any(type_ in PACKED for type_ in types)
         ensure(not is_packed, f"an input of {self._name} has packed elements", "convert with add_cast")
         with self._calling("get_output_data_types"):
-            made = self._build.get_output_data_types(list(types))
-        dtypes = self._counted("get_output_data_types", made, DataType)
+            result = self._build.get_output_data_types(list(types))
+        dtypes = self._counted("get_output_data_types", result, DataType)
         shapes = [DimsExprs(map(_expression, tensor_type.shape)) for tensor_type in inputs]
         with self._calling("get_output_shapes"):
             values = [DimsExprs(map(_expression, _values(tensor_type))) for tensor_type in shape_inputs]
-            made = self._build.get_output_shapes(shapes, values, IExprBuilder())
-        dims = self._counted("get_output_shapes", made, list)
+            result = self._build.get_output_shapes(shapes, values, IExprBuilder())
+        dims = self._counted("get_output_shapes", result, list)
         outputs = [self._output(number, *entry) for number, entry in enumerate(zip(dtypes, dims, strict=True))]
         for output in outputs:
             self._require_scalars(output, outputs)
@@ -133,9 +135,11 @@ class HostKernel(Kernel):
 
     def _require_scalars(self, output: PluginOutput, outputs: Sequence[PluginOutput]) -> None:
         for number in output.sizes.values():
-            found = outputs[number].type if 0 <= number < len(outputs) else None
-            is_size = found is not None and found.is_index and found.rank == 0
-            what = f"{self._name} declares output {number} as a size, which is {found or 'not one of its outputs'}"
+            tensor_type = outputs[number].type if 0 <= number < len(outputs) else None
+            is_size = tensor_type is not None and tensor_type.is_index and tensor_type.rank == 0
+            what = (
+                f"{self._name} declares output {number} as a size, which is {tensor_type or 'not one of its outputs'}"
+            )
             ensure(is_size, what, "a size is an int32 or int64 scalar")
 
     def _require_support(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> None:
@@ -158,13 +162,13 @@ class HostKernel(Kernel):
             plugin = self._prepared_for(
                 [TensorType.of(array) for array in inputs], [TensorType.of(array) for array in shape_inputs]
             )
-            given = [np.array(array, order="C") for array in inputs]
-            made = [self._memory(number, output, given) for number, output in enumerate(plugin.outputs)]
+            result = [np.array(array, order="C") for array in inputs]
+            arrays = [self._memory(number, output, result) for number, output in enumerate(plugin.outputs)]
             described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
             with self._calling("enqueue"):
-                status: Any = plugin.runtime.enqueue(*described, _addresses(given), _addresses(made), workspace, 0)
+                status: Any = plugin.runtime.enqueue(*described, _addresses(result), _addresses(arrays), workspace, 0)
             ensure(not status, f"enqueue of {self._name} returned {status!r}")
-            return tuple(self._cut(number, plugin.outputs, made) for number in range(len(made)))
+            return tuple(self._cut(number, plugin.outputs, arrays) for number in range(len(arrays)))
 
     def _memory(self, number: int, output: PluginOutput, inputs: Sequence[Array]) -> Array:
         """The memory of an output: its own, or that of the input that the plugin changes in place."""
@@ -174,18 +178,18 @@ class HostKernel(Kernel):
             return np.zeros(output.reserved, output.type.dtype)
         known = type(alias) is int and 0 <= alias < len(inputs)
         ensure(known, f"get_aliased_input of {self._name} returned {alias!r}, which is none of {len(inputs)} inputs")
-        found = inputs[alias]
-        what = f"output {number} of {self._name} is {output.type}, and shares the memory of {TensorType.of(found)}"
-        ensure((found.shape, found.dtype) == (output.reserved, output.type.dtype), what, "their types must be equal")
-        return found
+        result = inputs[alias]
+        what = f"output {number} of {self._name} is {output.type}, and shares the memory of {TensorType.of(result)}"
+        ensure((result.shape, result.dtype) == (output.reserved, output.type.dtype), what, "their types must be equal")
+        return result
 
     def _prepared_for(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> _PreparedPlugin:
         key = key_of(inputs, shape_inputs)
         if key not in self._prepared_plugins:
-            made = self._prepare(inputs, self._outputs(inputs, shape_inputs))
+            plugin = self._prepare(inputs, self._outputs(inputs, shape_inputs))
             if len(self._prepared_plugins) >= MOST_REMEMBERED:
                 self._prepared_plugins.clear()
-            self._prepared_plugins[key] = made
+            self._prepared_plugins[key] = plugin
         return self._prepared_plugins[key]
 
     def _prepare(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> _PreparedPlugin:
@@ -208,10 +212,10 @@ class HostKernel(Kernel):
 
     def _attached(self) -> IPluginV3OneRuntime:
         with self._calling("attach_to_context"):
-            found = self._runtime.attach_to_context(IPluginResourceContext())
-        what = f"attach_to_context of {self._name} returned {found!r}, which is not an IPluginV3"
-        ensure(isinstance(found, IPluginV3), what)
-        return self._part(found, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
+            result = self._runtime.attach_to_context(IPluginResourceContext())
+        what = f"attach_to_context of {self._name} returned {result!r}, which is not an IPluginV3"
+        ensure(isinstance(result, IPluginV3), what)
+        return self._part(result, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
 
     def _cut(self, number: int, outputs: Sequence[PluginOutput], made: Sequence[Array]) -> Array:
         """Cut an output to its data-dependent lengths."""

@@ -122,10 +122,10 @@ class JaxPluginCreator(IPluginCreatorV3One):
     def create_plugin(self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase) -> JaxPlugin:
         """Return a plugin with the attributes from a plan."""
         texts = [other.data.tobytes() for other in field_collection if other.name == ATTRIBUTES]
-        found = json.loads(texts[0]) if texts else {}
-        if not isinstance(found, dict):
+        result = json.loads(texts[0]) if texts else {}
+        if not isinstance(result, dict):
             raise ValueError(f"the attributes of {self.name!r} are not a JSON object")
-        return self(**found)
+        return self(**result)
 
 
 def jax_plugin(
@@ -199,8 +199,8 @@ class JaxKernel(Kernel):
                 for shape, tensor_type in zip(shapes, inputs, strict=True)
             ]
             with calling(self._name):
-                made = jax.eval_shape(lambda *arrays: self._call(arrays, values), *structs)
-        return tuple(self._type(value) for value in made)
+                result = jax.eval_shape(lambda *arrays: self._call(arrays, values), *structs)
+        return tuple(self._type(value) for value in result)
 
     def _type(self, made: Any) -> TensorType:
         try:
@@ -213,8 +213,8 @@ class JaxKernel(Kernel):
     def _call(self, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[jax.Array, ...]:
         """Call the function, and return its outputs as JAX arrays."""
         with calling(self._name):
-            made = self._function(*map(jnp.asarray, inputs), *values)
-        outputs = tuple(made) if isinstance(made, list | tuple) else (made,)
+            result = self._function(*map(jnp.asarray, inputs), *values)
+        outputs = tuple(result) if isinstance(result, list | tuple) else (result,)
         count = f"{len(outputs)} outputs, and num_outputs is {self.num_outputs}"
         ensure(len(outputs) == self.num_outputs, f"{self._name} returned {count}")
         for tensor in outputs:
@@ -239,11 +239,11 @@ class JaxKernel(Kernel):
             shapes = [_filled(tensor_type, probe) for tensor_type in inputs]
             values = [np.full(_filled(e, probe), probe, e.dtype) if e.value is None else e.value for e in shape_inputs]
             try:
-                found = self._trace(shapes, inputs, values)
+                types = self._trace(shapes, inputs, values)
             except LayerError as error:
                 first = first or error
             else:
-                return tuple(tensor_type.with_shape([UNKNOWN] * tensor_type.rank) for tensor_type in found)
+                return tuple(tensor_type.with_shape([UNKNOWN] * tensor_type.rank) for tensor_type in types)
         assert first is not None
         first.fix = "pass output_types, since the function accepts only certain lengths"
         raise first
@@ -252,16 +252,18 @@ class JaxKernel(Kernel):
 
     def _promised(self, promise: Function, inputs: Sequence[TensorType]) -> Types:
         with calling(f"output_types of {self._name}"):
-            made = promise(*inputs)
-        types = tuple(made) if isinstance(made, list | tuple) else (made,)
+            result = promise(*inputs)
+        types = tuple(result) if isinstance(result, list | tuple) else (result,)
         right = len(types) == self.num_outputs and all(isinstance(type_, TensorType) for type_ in types)
-        ensure(right, f"output_types of {self._name} returned {made!r}, but must return {self.num_outputs} TensorType")
+        ensure(
+            right, f"output_types of {self._name} returned {result!r}, but must return {self.num_outputs} TensorType"
+        )
         return tuple(type_.without_value() for type_ in types)
 
     def _kept(self, promised: Types, traced: Types) -> Types:
-        for number, (promise, found) in enumerate(zip(promised, traced, strict=True)):
-            holds = promise.dtype == found.dtype and agree(promise.shape, found.shape)
-            ensure(holds, f"output {number} of {self._name} is {found}, and output_types returned {promise}")
+        for number, (promise, tensor_type) in enumerate(zip(promised, traced, strict=True)):
+            holds = promise.dtype == tensor_type.dtype and agree(promise.shape, tensor_type.shape)
+            ensure(holds, f"output {number} of {self._name} is {tensor_type}, and output_types returned {promise}")
         return tuple(b.with_shape(merge(a.shape, b.shape)) for a, b in zip(promised, traced, strict=True))
 
     # ------------------------------------------------------------------ runs

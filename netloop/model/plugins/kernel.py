@@ -39,10 +39,10 @@ class Kernel(ABC):
         """
         key = key_of(inputs, shape_inputs)
         if key not in self._remembered:
-            found = self.find_types(inputs, shape_inputs)
+            result = self.find_types(inputs, shape_inputs)
             if len(self._remembered) >= MOST_REMEMBERED:
                 self._remembered.clear()
-            self._remembered[key] = found
+            self._remembered[key] = result
         return self._remembered[key]
 
     @abstractmethod
@@ -89,8 +89,8 @@ def calling(what: str) -> Generator[None]:
         raise
     except Exception as error:
         first_line = str(error).strip().partition("\n")[0]
-        found = f"{what} raised {type(error).__name__}{first_line and f': {first_line}'}"
-        raise LayerError(found, reason("NL411"), code="NL411") from error
+        text = f"{what} raised {type(error).__name__}{first_line and f': {first_line}'}"
+        raise LayerError(text, reason("NL411"), code="NL411") from error
 
 
 def ensure(holds: bool, what: str, fix: str = "") -> None:

@@ -117,10 +117,10 @@ class Interpreter:
 
     def known(self) -> dict[ITensor | ILoop, list[tuple[int, ...]]]:
         """The iterations in which each tensor, and the trip count of each loop, was computed."""
-        found: dict[ITensor | ILoop, list[tuple[int, ...]]] = {}
+        result: dict[ITensor | ILoop, list[tuple[int, ...]]] = {}
         for what, trips in self._known:
-            found.setdefault(what, []).append(trips)
-        return found
+            result.setdefault(what, []).append(trips)
+        return result
 
     def _run(self, first: Meaning) -> Any:
         stack: list[Meaning] = [first]
@@ -176,12 +176,12 @@ class Interpreter:
         layer = tensor.producer
         assert layer is not None
         try:
-            made = yield from self._meaning(layer, at)
+            result = yield from self._meaning(layer, at)
         except LayerError as error:
             raise ExecutionError(layer.finding_of(error, code="NL601")) from error.__cause__
         except DEVICE_ERRORS as error:
             raise ExecutionError(device_finding(error, layer)) from error
-        arrays = each_output(made)
+        arrays = each_output(result)
         for output, array in zip(layer.outputs, arrays, strict=True):
             self._known[self._key(output, at)] = array
         return arrays[tensor.position]

@@ -205,8 +205,8 @@ class LazySequence:
     def __repr__(self) -> str:
         where = f"in {'loops' if len(self.loops) > 1 else 'loop'} {listed(self.loops)}" if self.loops else "in no loop"
         trips = self._interpreter.known_trips(self._chain[0]) if len(self._chain) == 1 else None
-        made = "" if trips is None else f"{trips} iteration{'s' * (trips != 1)}, "
-        return f"{self.name}: {self._interpreter.types[self._tensor]}, {where}, {made}{_shown(self.computed)}"
+        text = "" if trips is None else f"{trips} iteration{'s' * (trips != 1)}, "
+        return f"{self.name}: {self._interpreter.types[self._tensor]}, {where}, {text}{_shown(self.computed)}"
 
 
 def _shown(computed: Sequence[Any]) -> str:
@@ -228,8 +228,8 @@ def _nested(
     ``trips`` gives an iteration of a loop or a range, which becomes a list, for each loop that is not in ``at``.
     """
     # an explicit stack, as nests may be deeper than Python recurses
-    found: list[Any] = [None]
-    stack: list[tuple[list[Any], int, Trips]] = [(found, 0, at)]
+    values: list[Any] = [None]
+    stack: list[tuple[list[Any], int, Trips]] = [(values, 0, at)]
     while stack:
         answers, position, at = stack.pop()
         if len(at) == len(chain):
@@ -243,7 +243,7 @@ def _nested(
             inner: list[Any] = [None] * len(picked)
             answers[position] = inner
             stack += [(inner, place, {**at, loop: trip}) for place, trip in reversed(list(enumerate(picked)))]
-    return found[0]
+    return values[0]
 
 
 def _tensors(network: INetworkDefinition) -> list[ITensor]:
@@ -256,11 +256,11 @@ def _find(wanted: T | str, known: Collection[T], kind: str) -> T:
         if wanted not in known:
             raise InputError(Finding("NL610", f"{kind} {wanted.name!r} was not in the network when it was traced"))
         return wanted
-    found = [t for t in known if t.name == wanted]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        what = f"{len(found)} {kind}s are called {wanted!r}"
+    values = [t for t in known if t.name == wanted]
+    if len(values) == 1:
+        return values[0]
+    if values:
+        what = f"{len(values)} {kind}s are called {wanted!r}"
         fix = f"pass the {kind} itself, or give each {kind} a name of its own"
         raise InputError(Finding("NL610", what, why=reason("NL610"), fix=fix))
     hint = did_you_mean(wanted, [t.name for t in known])

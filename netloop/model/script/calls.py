@@ -81,17 +81,17 @@ class Method(NamedTuple):
 @cache
 def methods() -> dict[type[ILayer], list[Method]]:
     """The methods that add each kind of layer."""
-    found: dict[type[ILayer], list[Method]] = {}
+    results: dict[type[ILayer], list[Method]] = {}
     for owner in (LayerMethods, ILoop, IIfConditional):
         for name in dir(owner):
             if name.startswith(LayerAdder.PREFIXES):
                 function = inspect.unwrap(getattr(owner, name))
                 hints = get_type_hints(function, include_extras=True)
-                made = hints.pop("return")
-                if made is not IAttention:  # which is two layers
+                result = hints.pop("return")
+                if result is not IAttention:  # which is two layers
                     parameters = (Parameter(name, _tensors(hint)) for name, hint in hints.items())
-                    found.setdefault(made, []).append(Method(owner, name, tuple(parameters)))
-    return found
+                    results.setdefault(result, []).append(Method(owner, name, tuple(parameters)))
+    return results
 
 
 def _tensors(hint: Any) -> int:

@@ -55,12 +55,12 @@ class Names:
         base = words[:LONGEST_NAME].lower() or otherwise
         if base[0].isdigit() or keyword.iskeyword(base):
             base = f"{otherwise}_{base}"
-        found = base
-        while found in self._used:
+        text = base
+        while text in self._used:
             self._numbers[base] = self._numbers.get(base, 1) + 1
-            found = f"{base}_{self._numbers[base]}"
-        self._used.add(found)
-        return found
+            text = f"{base}_{self._numbers[base]}"
+        self._used.add(text)
+        return text
 
 
 class Weights(dict[str, Array]):

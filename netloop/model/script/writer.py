@@ -86,15 +86,15 @@ class ScriptWriter:
             method = "add_sequence_input"
         elif isinstance(declared, MapType):
             method, arguments = "add_map_input", [tensor.name, data_type(declared.key), dtype]
-        made = getattr(self._made, method)(*arguments)
-        self._assign(tensor, made, f"network.{method}({', '.join(map(expression, arguments))})", "input")
+        result = getattr(self._made, method)(*arguments)
+        self._assign(tensor, result, f"network.{method}({', '.join(map(expression, arguments))})", "input")
 
     def _assign(self, tensor: ITensor, made: ITensor, text: str, otherwise: str) -> None:
         """Write the assignment of a tensor to a variable, and its settings."""
         self._parts[tensor] = made
         name = self._texts[tensor] = self._names.of(tensor.name, otherwise)
-        found = tensor.types.of(tensor)
-        comment = f"  # {found}" if isinstance(found, TensorType) else ""
+        known = tensor.types.of(tensor)
+        comment = f"  # {known}" if isinstance(known, TensorType) else ""
         self._lines.append(f"{name} = {self._named(tensor, made, text)}{comment}")
         self._set(tensor, made, TENSOR_EXTRAS)
         for axis, label in tensor.dimension_names.items():
@@ -132,11 +132,11 @@ class ScriptWriter:
     def _plugin(self, plugin: IPluginV3) -> str:
         name, version, namespace, fields = description(plugin)
         weights = self.weights.expression
-        made = ", ".join(
+        text = ", ".join(
             f"trt.PluginField({field.name!r}, {weights(field.data, field.name)}, {expression(field.type)})"
             for field in fields
         )
-        return f"plugin({name!r}, {version!r}, {namespace!r}, [{made}])"
+        return f"plugin({name!r}, {version!r}, {namespace!r}, [{text}])"
 
     # ------------------------------------------------------------------ layers
 
@@ -146,18 +146,18 @@ class ScriptWriter:
         elif isinstance(layer, IAttentionOutputLayer):
             self._finish_attention(layer)
         else:
-            method, made = self._best_call(layer, self._owner_of(layer))
+            method, result = self._best_call(layer, self._owner_of(layer))
             variable = self._variable(layer)
             call = f"{self._texts[self._owner_of(layer)]}.{method.name}({self._arguments(method, layer, variable)})"
-            named = self._named(layer, made, call)
-            settings = self._settings(layer, made, variable)
-            waits = any(made is layer for waiting in self._later.values() for layer, _, _ in waiting)
+            named = self._named(layer, result, call)
+            settings = self._settings(layer, result, variable)
+            waits = any(result is layer for waiting in self._later.values() for layer, _, _ in waiting)
             if settings or waits or layer.num_outputs > 1 or (layer.num_outputs and named != call):
                 self._lines += [f"{variable} = {named}", *settings]
                 named = variable
             elif not layer.num_outputs:
                 self._lines.append(named)
-            self._assign_outputs(layer, made, named)
+            self._assign_outputs(layer, result, named)
 
     def _arguments(self, method: Method, layer: ILayer, variable: str) -> str:
         values = zip(method.parameters, method.arguments(layer), strict=True)
@@ -183,9 +183,9 @@ class ScriptWriter:
     def _group(self, group: Any, groups: list[Any], kind: str) -> Any:
         for value in groups:
             if value not in self._parts:
-                self._parts[value] = made = getattr(self._made, f"add_{kind}")()
+                self._parts[value] = result = getattr(self._made, f"add_{kind}")()
                 variable = self._texts[value] = self._names.of(value.name, kind.removeprefix("if_"))
-                self._lines += ["", f"{variable} = {self._named(value, made, f'network.add_{kind}()')}"]
+                self._lines += ["", f"{variable} = {self._named(value, result, f'network.add_{kind}()')}"]
             if value is group:
                 break
         return group
@@ -258,23 +258,23 @@ class ScriptWriter:
         ((output, _), *_) = layer.outputs[0].uses
         attention = IAttention(output)  # pyright: ignore[reportArgumentType]
         values = [attention.norm_op, attention.causal_kind]
-        made = self._made.add_attention_v2(*map(self._made_part, layer.inputs), *values)
-        self._parts[output] = made
-        self._parts.update(zip(layer.outputs, made.input_layer.outputs, strict=True))
+        result = self._made.add_attention_v2(*map(self._made_part, layer.inputs), *values)
+        self._parts[output] = result
+        self._parts.update(zip(layer.outputs, result.input_layer.outputs, strict=True))
         variable = self._texts[output] = self._variable(output)
         arguments = ", ".join(self._expression(tensor, "") for tensor in [*layer.inputs, *values])
-        call = self._named(attention, made, f"network.add_attention_v2({arguments})")
+        call = self._named(attention, result, f"network.add_attention_v2({arguments})")
         self._lines.append(f"{variable} = {call}")
 
     def _finish_attention(self, layer: IAttentionOutputLayer) -> None:
-        attention, made, variable = IAttention(layer), self._parts[layer], self._texts[layer]
-        self._set(attention, made, ["num_ranks", *OF_ATTENTION], variable)
+        attention, result, variable = IAttention(layer), self._parts[layer], self._texts[layer]
+        self._set(attention, result, ["num_ranks", *OF_ATTENTION], variable)
         for name in INPUTS_OF_ATTENTION:
             tensor = getattr(attention, name)
             if tensor is not None:
                 self._lines.append(f"{variable}.{name} = {self._texts[tensor]}")
-                setattr(made, name, self._parts[tensor])
-        self._assign_outputs(layer, made, variable)
+                setattr(result, name, self._parts[tensor])
+        self._assign_outputs(layer, result, variable)
 
     # ------------------------------------------------------------------ marks
 

@@ -88,9 +88,9 @@ def parser_for(command: str) -> argparse.ArgumentParser:
 
 def _command(words: Sequence[str]) -> str:
     """The command among some arguments; the empty string if there is none."""
-    found = next((word for word in words if not word.startswith("-")), "")
+    text = next((word for word in words if not word.startswith("-")), "")
     # argcomplete passes the line that is typed
-    return os.environ["COMP_LINE"].partition(" ")[2].split(" ")[0] if _is_completing() else found
+    return os.environ["COMP_LINE"].partition(" ")[2].split(" ")[0] if _is_completing() else text
 
 
 def _run(words: Sequence[str]) -> int:
@@ -100,15 +100,15 @@ def _run(words: Sequence[str]) -> int:
     if command and command not in COMMANDS:
         hint = did_you_mean(command, COMMANDS) or f"there are {', '.join(COMMANDS)}"
         raise Misuse(f"netloop has no command {command!r}; {hint}")
-    given = parser.parse_args(words)
-    if not hasattr(given, "run"):
+    namespace = parser.parse_args(words)
+    if not hasattr(namespace, "run"):
         parser.print_help()
         return 0
     with interrupts_deferred():
         dir(netloop)  # imports JAX
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        return given.run(given)
+        return namespace.run(namespace)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:

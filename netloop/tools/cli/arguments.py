@@ -130,9 +130,9 @@ def ranges(text: str) -> list[tuple[str, tuple[float, float]]]:
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:
-    name, *given = text.rsplit(":", 2) if text.count(":") > 1 else ["", *text.split(":")]
+    name, *texts = text.rsplit(":", 2) if text.count(":") > 1 else ["", *text.split(":")]
     try:
-        low, high = map(_number, given)
+        low, high = map(_number, texts)
     except ValueError:
         low, high = 1, 0
     if low > high:

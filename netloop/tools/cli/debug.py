@@ -57,8 +57,8 @@ def _difference(given: argparse.Namespace, network: Any, arrays: Any) -> tuple[A
     tolerances = {"rtol": given.rtol, "atol": given.atol}
     if given.against == "reference":
         engine = models.engine(given.model, network)
-        found = trt.compare(network, arrays, engine, **tolerances)
-        difference, text = found.difference, str(found)
+        comparison = trt.compare(network, arrays, engine, **tolerances)
+        difference, text = comparison.difference, str(comparison)
     else:
         kind = trt.peers.kind_of(given.against)
         difference = trt.peers.difference_from(kind, network, arrays, model=given.model, **tolerances)
@@ -73,13 +73,13 @@ def _outputs_agree(given: argparse.Namespace, network: Any, arrays: Any) -> bool
     """Whether the outputs agree of a run in which no other tensors are outputs."""
     engine = models.engine(given.model, network)
     expected = trt.peers.peer(given.against, network, given.model)(arrays)
-    found = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, given.rtol, given.atol)
-    for agreement in found:
+    agreements = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, given.rtol, given.atol)
+    for agreement in agreements:
         if agreement.caution:
             print(agreement)
         if not agreement.agrees:
             print(f"{agreement}, when no other tensors are outputs: what they fuse makes the difference")
-    return all(agreement.agrees for agreement in found)
+    return all(agreement.agrees for agreement in agreements)
 
 
 def _tell(given: argparse.Namespace, part: Any) -> None:

@@ -44,16 +44,16 @@ def arrays_for(
     for argument, names in (("--shapes", shapes), ("--range", limits)):
         for name in names:
             _input(named, name, argument) if name else None
-    found = _given(named, given, shapes)
-    if any(found.is_whole or name in found.of_files for name in shapes):
+    result = _given(named, given, shapes)
+    if any(result.is_whole or name in result.of_files for name in shapes):
         raise Misuse("--shapes are for random inputs, and --inputs has arrays with shapes")
-    if any(found.is_whole or name in found.arrays for name in limits):
+    if any(result.is_whole or name in result.arrays for name in limits):
         raise Misuse("--range is for random inputs, and --inputs has their numbers")
-    missing = [] if found.is_whole else [tensor for tensor in network.inputs if tensor.name not in found.arrays]
-    if found.arrays and missing:
+    missing = [] if result.is_whole else [tensor for tensor in network.inputs if tensor.name not in result.arrays]
+    if result.arrays and missing:
         says = ", ".join(repr(tensor.name) for tensor in missing)
         print(f"note: random inputs: {says}; --inputs {missing[0].name}=... gives one", file=sys.stderr)
-    return found.arrays | _random(network, missing, shapes, limits, seed)
+    return result.arrays | _random(network, missing, shapes, limits, seed)
 
 
 def _input(named: Mapping[str, trt.ITensor], name: str, argument: str) -> trt.ITensor:
@@ -138,8 +138,8 @@ def _read(file: Path) -> Any:
         # opened here, because numpy leaves a file open that it cannot read
         opened, _ = open_regular(file)
         with opened:
-            found: Any = np.load(opened)
-            return {name: found[name] for name in found.files} if file.suffix == ".npz" else np.asarray(found)
+            result: Any = np.load(opened)
+            return {name: result[name] for name in result.files} if file.suffix == ".npz" else np.asarray(result)
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError):
         raise Misuse(f"{str(file)!r} is not an {file.suffix} file, or holds objects of Python") from None
 
@@ -155,18 +155,18 @@ def _random(
     seed: int,
 ) -> dict[str, Any]:
     """Random arrays for some inputs, and notes about what is chosen for the user."""
-    generator, made, drawn = np.random.default_rng(seed), dict[str, Any](), _shapes(tensors, shapes)
+    generator, results, drawn = np.random.default_rng(seed), dict[str, Any](), _shapes(tensors, shapes)
     for tensor, shape in drawn.items():
         if tensor.name in limits and tensor.type.is_string:
             raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --range has numbers for it")
-        made[tensor.name] = _numbers(tensor, shape, generator, limits.get(tensor.name, limits.get("")))
+        results[tensor.name] = _numbers(tensor, shape, generator, limits.get(tensor.name, limits.get("")))
     for tensor, trips in trip_inputs(network, drawn).items():
         if tensor.name not in limits and "" not in limits:
-            made[tensor.name] = trips
+            results[tensor.name] = trips
             said = f"{tensor.name}={str(trips.flat[0]).lower()}" if trips.size else tensor.name
             how = f"--inputs {tensor.name}=... gives another number"
             print(f"note: {said} decides how often a loop runs; {how}", file=sys.stderr)
-    return made
+    return results
 
 
 def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
@@ -183,15 +183,15 @@ def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[in
 
 def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Sequence[int]]) -> dict[trt.ITensor, tuple[int, ...]]:
     """The shapes of some inputs, with a note about lengths that nobody chose."""
-    found = {tensor: shape_of(tensor, shapes.get(tensor.name)) for tensor in tensors}
+    numbers = {tensor: shape_of(tensor, shapes.get(tensor.name)) for tensor in tensors}
     chosen = [
         f"{tensor.name}:{'x'.join(map(str, shape))}"
-        for tensor, shape in found.items()
+        for tensor, shape in numbers.items()
         if tensor.name not in shapes and -1 in tensor.shape
     ]
     if chosen:
         print(f"note: the model leaves lengths open, and they are {OPEN}: --shapes {','.join(chosen)}", file=sys.stderr)
-    return found
+    return numbers
 
 
 def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ...]:
@@ -209,8 +209,8 @@ def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ..
         length in (-1, given) for length, given in zip(declared, wanted, strict=True)
     )
     if not fits:
-        given = "x".join(map(str, wanted)) or "scalar"
-        raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --shapes has {given} for it")
+        text = "x".join(map(str, wanted)) or "scalar"
+        raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --shapes has {text} for it")
     return tuple(wanted)
 
 

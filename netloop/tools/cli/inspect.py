@@ -36,14 +36,14 @@ def run(given: argparse.Namespace) -> int:
     """Run the command."""
     network = models.load(given.model)
     contents = on_demand.contents
-    found = contents.of_network(network)
+    values = contents.of_network(network)
     if given.passes:
         arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
         on_demand.iterations.made(network, arrays, given.max_trips)
         engine = models.engine(given.model, network)
         engine(arrays)
-        found |= contents.of_engine(engine)
-    print(json.dumps(found, indent=2) if given.json else "\n".join(_lines(str(given.model), found)))
+        values |= contents.of_engine(engine)
+    print(json.dumps(values, indent=2) if given.json else "\n".join(_lines(str(given.model), values)))
     if given.layers and not given.json:
         print("", network, sep="\n")
     return 0

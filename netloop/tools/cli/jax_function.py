@@ -45,18 +45,18 @@ def _arguments(
     unknown = [shape for shape in shapes if shape not in parameters]
     if unknown:
         raise Misuse(f"{function.__name__}() of {file} has no parameter {', '.join(unknown)}")
-    given = list(examples) if isinstance(examples, tuple | list) else [examples]
-    if examples is None or (len(given) != len(parameters) and shapes.keys() >= {*parameters}):
+    results = list(examples) if isinstance(examples, tuple | list) else [examples]
+    if examples is None or (len(results) != len(parameters) and shapes.keys() >= {*parameters}):
         missing = [parameter for parameter in parameters if parameter not in shapes]
         if missing:
             advice = f"write {EXAMPLES} = (...) in the file, or give --shapes {missing[0]}:2x3"
             raise Misuse(f"{file} has no example of {', '.join(missing)}; {advice}")
         return [jax.ShapeDtypeStruct(tuple(shapes[parameter]), np.float32) for parameter in parameters]
-    _require_fitting(file, function, given)
-    for number, (parameter, example) in enumerate(zip(parameters, given, strict=False)):
+    _require_fitting(file, function, results)
+    for number, (parameter, example) in enumerate(zip(parameters, results, strict=False)):
         if parameter in shapes:
-            given[number] = jax.ShapeDtypeStruct(tuple(shapes[parameter]), getattr(example, "dtype", np.float32))
-    return given
+            results[number] = jax.ShapeDtypeStruct(tuple(shapes[parameter]), getattr(example, "dtype", np.float32))
+    return results
 
 
 def _require_fitting(file: Path, function: Callable[..., Any], examples: list[Any]) -> None:

@@ -32,9 +32,9 @@ def array(tensor: trt.ITensor, text: str, shape: Sequence[int]) -> Array:
     if wrong:
         raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --inputs has {wrong[0]!r} for it")
     dtype = object if tensor.type.is_string else tensor.type.dtype
-    made: Array = np.empty(shape, dtype)
-    made.reshape(-1)[:] = np.asarray(values, dtype)
-    return made
+    result: Array = np.empty(shape, dtype)
+    result.reshape(-1)[:] = np.asarray(values, dtype)
+    return result
 
 
 def _value(tensor: trt.ITensor, text: str) -> Any:

@@ -38,7 +38,7 @@ def _kind(array: Any) -> str:
 
 def records_of(outputs: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A record for each array of the outputs, for JSON: with all elements if they are few, else with their extremes."""
-    made = list[dict[str, Any]]()
+    results = list[dict[str, Any]]()
     for name, array in _arrays(outputs):
         record: dict[str, Any] = {"name": name, "type": _kind(array), "shape": [*array.shape]}
         numbers = array.astype(np.float64) if array.dtype.kind not in "OTUb" else np.empty(0)
@@ -48,8 +48,8 @@ def records_of(outputs: Mapping[str, Any]) -> list[dict[str, Any]]:
                                 for number in array.reshape(-1).tolist()]  # fmt: skip
         if finite.size:
             record |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
-        made.append(record | {"not_finite": numbers.size - finite.size})
-    return made
+        results.append(record | {"not_finite": numbers.size - finite.size})
+    return results
 
 
 def in_json(number: Any) -> float | str:
@@ -63,15 +63,15 @@ def save(outputs: Mapping[str, Any], path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:  # not numpy.savez, in which an output cannot have the name file
+    archived = io.BytesIO()
+    with zipfile.ZipFile(archived, "w") as archive:  # not numpy.savez, in which an output cannot have the name file
         for name, array in _arrays(outputs):
             # numpy's files have neither the element types of ml_dtypes nor strings of any length
             plain = array.astype(np.float32) if array.dtype.kind == "V" else array
             plain = plain.astype(str) if plain.dtype.kind in "OT" else plain
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, plain, allow_pickle=False)
-    write_whole(path, [made.getbuffer()])
+    write_whole(path, [archived.getbuffer()])
 
 
 def _arrays(outputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

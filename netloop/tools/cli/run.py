@@ -43,18 +43,18 @@ def run(given: argparse.Namespace) -> int:
     loops = on_demand.iterations.made(network, arrays, given.max_trips)
     engine = models.engine(given.model, network)
     with status(f"running {given.model}"):
-        found = on_demand.outputs.as_numpy(engine(arrays))
+        values = on_demand.outputs.as_numpy(engine(arrays))
     if not given.json:
-        print(*on_demand.outputs.lines_of(found), *on_demand.iterations.lines_of(loops), sep="\n")
+        print(*on_demand.outputs.lines_of(values), *on_demand.iterations.lines_of(loops), sep="\n")
     if given.output is not None:
-        on_demand.outputs.save(found, given.output)
-    comparisons = {value: _compared(value, given, network, arrays, found) for value in given.compare}
+        on_demand.outputs.save(values, given.output)
+    comparisons = {value: _compared(value, given, network, arrays, values) for value in given.compare}
     if given.json:
         records = {
             name: None if comparison is None else [one.as_json() for one in comparison]
             for name, comparison in comparisons.items()
         }
-        outputs, counts = on_demand.outputs.records_of(found), on_demand.iterations.records_of(loops)
+        outputs, counts = on_demand.outputs.records_of(values), on_demand.iterations.records_of(loops)
         print(json.dumps({"outputs": outputs, "loops": counts, "comparisons": records}, indent=2))
     return (
         0

@@ -138,7 +138,7 @@ def sizes(text: str) -> list[int]:
     Raises:
         argparse.ArgumentTypeError: the text has another form.
     """
-    found = [arguments.natural(word) for word in text.split(",")]
-    if 0 in found:
+    numbers = [arguments.natural(word) for word in text.split(",")]
+    if 0 in numbers:
         raise argparse.ArgumentTypeError(f"{text!r} has a size of 0")
-    return found
+    return numbers

@@ -37,7 +37,7 @@ def in_turns(calls: Mapping[str, Callable[[], Any]], iterations: int, duration: 
         call()
         while time.perf_counter() - begin < warm_up:
             call()
-    found: dict[str, list[Call]] = {name: [] for name in calls}
+    result: dict[str, list[Call]] = {name: [] for name in calls}
     turns, spent, names, start = 0, 0.0, list(calls), time.perf_counter()
     while turns < max(iterations, 1) or spent < duration * len(calls):
         turns += 1
@@ -45,11 +45,11 @@ def in_turns(calls: Mapping[str, Callable[[], Any]], iterations: int, duration: 
             begin = time.perf_counter()
             calls[name]()
             took = time.perf_counter() - begin
-            found[name].append(Call(begin - start, took))
+            result[name].append(Call(begin - start, took))
             spent += took
         # the first one after another system may find the caches of the core in another state
         names.append(names.pop(0))
-    return found
+    return result
 
 
 def lines_of(times: Times, percentiles: Sequence[float]) -> Iterator[str]:

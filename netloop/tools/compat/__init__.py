@@ -57,12 +57,12 @@ def stand_ins() -> Generator[None]:
 
 
 def _modules() -> dict[str, ModuleType]:
-    made = {name: importlib.import_module(own) for name, own in STAND_INS.items()}
+    modules = {name: importlib.import_module(own) for name, own in STAND_INS.items()}
     for name in PACKAGES:
-        made[name] = package = ModuleType(name, "A package of CUDA's for Python, as netloop stands in for it.")
+        modules[name] = package = ModuleType(name, "A package of CUDA's for Python, as netloop stands in for it.")
         package.__path__ = []
-    for name, module in made.items():
+    for name, module in modules.items():
         parent, _, last = name.rpartition(".")
         if parent in PACKAGES:
-            setattr(made[parent], last, module)
-    return made
+            setattr(modules[parent], last, module)
+    return modules

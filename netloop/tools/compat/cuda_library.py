@@ -19,10 +19,10 @@ class CudartLibrary:
 
         def call(*arguments: Any) -> int:
             targets = [argument._obj for argument in arguments if hasattr(argument, "_obj")]
-            given = [
+            outcome = [
                 getattr(argument, "value", argument) or 0 for argument in arguments if not hasattr(argument, "_obj")
             ]
-            status, *results = function(*given)
+            status, *results = function(*outcome)
             for target, result in zip(targets, results, strict=True):
                 target.value = result
             return int(status)

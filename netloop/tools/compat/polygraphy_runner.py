@@ -36,11 +36,11 @@ class NetloopRunner(BaseRunner):
     @util.check_called_by("get_input_metadata")
     def get_input_metadata_impl(self) -> TensorMetadata:
         """The names, element types and shapes of the inputs; None for an open length."""
-        found = TensorMetadata()
+        metadata = TensorMetadata()
         for tensor in self.engine.network.inputs:
             shape = [None if length == UNKNOWN else length for length in tensor.shape]
-            found.add(tensor.name, DataType.from_dtype(np.dtype(nptype(tensor.dtype)), "numpy"), shape)
-        return found
+            metadata.add(tensor.name, DataType.from_dtype(np.dtype(nptype(tensor.dtype)), "numpy"), shape)
+        return metadata
 
     @util.check_called_by("infer")
     def infer_impl(self, feed_dict: dict[str, Any]) -> dict[str, Any]:

@@ -157,16 +157,16 @@ def mem_get_info() -> tuple[int, int]:
 
 def to_device(array: Array) -> DeviceAllocation:
     """Copy an array to new device memory."""
-    made = DeviceAllocation(array.nbytes)
-    memcpy_htod(made, array)
-    return made
+    allocation = DeviceAllocation(array.nbytes)
+    memcpy_htod(allocation, array)
+    return allocation
 
 
 def from_device(devptr: Any, shape: Any, dtype: Any, order: Any = "C") -> Array:
     """Copy device memory to a new array."""
-    made = np.empty(shape, dtype, order)
-    memcpy_dtoh(made, devptr)
-    return made
+    array = np.empty(shape, dtype, order)
+    memcpy_dtoh(array, devptr)
+    return array
 
 
 def pagelocked_empty(shape: Any, dtype: Any, order: Any = "C", mem_flags: int = 0) -> Array:

@@ -68,8 +68,8 @@ def returning(kind: type[IntEnum], results: int = 0) -> Callable[[Callable[..., 
                 number = next(number for cls, number in NUMBERS.items() if isinstance(error, cls))
                 _reasons[number] = f"{function.__name__}: {error}"
                 return (kind(number), *[None] * results)
-            made = result if results > 1 else (result,) * results
-            return (kind(0), *made)
+            outcome = result if results > 1 else (result,) * results
+            return (kind(0), *outcome)
 
         return call
 

@@ -73,11 +73,11 @@ class CharRnn:
 
     def __post_init__(self) -> None:
         for name, shape in self._shapes().items():
-            found = self._array(name)
-            if not found.size:
+            array = self._array(name)
+            if not array.size:
                 self._refuse(name, "is empty")
-            if found.shape != shape or found.dtype != np.float32:
-                self._refuse(name, f"is {found.dtype}{list(found.shape)}, and should be float32{list(shape)}")
+            if array.shape != shape or array.dtype != np.float32:
+                self._refuse(name, f"is {array.dtype}{list(array.shape)}, and should be float32{list(shape)}")
 
     @property
     def hidden(self) -> int:
@@ -108,29 +108,29 @@ class CharRnn:
 
     def constants(self) -> dict[str, Array]:
         """The constants of the networks, by the names of their layers."""
-        made: dict[str, Array] = {EMBEDDING: self.arrays[EMBEDDING]}
+        arrays: dict[str, Array] = {EMBEDDING: self.arrays[EMBEDDING]}
         for layer in range(LAYERS):
             kernel, bias = KERNEL.format(layer), self.arrays[BIAS.format(layer)]
             width = len(self.arrays[kernel]) - self.hidden
-            made[f"{kernel}_input"] = _transposed(self.arrays[kernel][:width])
-            made[f"{kernel}_recurrent"] = _transposed(self.arrays[kernel][width:])
-            made[f"{BIAS.format(layer)}_input"] = bias
-            made[f"{BIAS.format(layer)}_recurrent"] = np.zeros_like(bias)
-        made[SOFTMAX_W] = _transposed(self.arrays[SOFTMAX_W])
-        made[SOFTMAX_B] = self.arrays[SOFTMAX_B].reshape(-1, 1)
-        return made
+            arrays[f"{kernel}_input"] = _transposed(self.arrays[kernel][:width])
+            arrays[f"{kernel}_recurrent"] = _transposed(self.arrays[kernel][width:])
+            arrays[f"{BIAS.format(layer)}_input"] = bias
+            arrays[f"{BIAS.format(layer)}_recurrent"] = np.zeros_like(bias)
+        arrays[SOFTMAX_W] = _transposed(self.arrays[SOFTMAX_W])
+        arrays[SOFTMAX_B] = self.arrays[SOFTMAX_B].reshape(-1, 1)
+        return arrays
 
 
 def from_constants(constants: Mapping[str, Any]) -> CharRnn:
     """Return the model whose networks have these constants: the inverse of ``CharRnn.constants``."""
-    given = {name: np.array(array, np.float32) for name, array in constants.items()}
+    result = {name: np.array(array, np.float32) for name, array in constants.items()}
     arrays: dict[str, Array] = {}
     for layer in range(LAYERS):
         kernel, bias = KERNEL.format(layer), BIAS.format(layer)
-        arrays[kernel] = np.vstack([given[f"{kernel}_input"].T, given[f"{kernel}_recurrent"].T])
-        arrays[bias] = given[f"{bias}_input"] + given[f"{bias}_recurrent"]
-    arrays[SOFTMAX_W], arrays[SOFTMAX_B] = _transposed(given[SOFTMAX_W]), given[SOFTMAX_B].reshape(-1)
-    return CharRnn({**arrays, EMBEDDING: given[EMBEDDING]})
+        arrays[kernel] = np.vstack([result[f"{kernel}_input"].T, result[f"{kernel}_recurrent"].T])
+        arrays[bias] = result[f"{bias}_input"] + result[f"{bias}_recurrent"]
+    arrays[SOFTMAX_W], arrays[SOFTMAX_B] = _transposed(result[SOFTMAX_W]), result[SOFTMAX_B].reshape(-1)
+    return CharRnn({**arrays, EMBEDDING: result[EMBEDDING]})
 
 
 def _transposed(array: Array) -> Array:

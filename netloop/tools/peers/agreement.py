@@ -76,21 +76,21 @@ def agreements(
         atol: the absolute tolerance, added to the relative one; None for the same, times the root mean square of the
             expected numbers of an array if that is less than 1. Integers, bools and strings have to be equal.
     """
-    tolerance, found = Tolerance(rtol, atol), list[Agreement]()
+    tolerance, result = Tolerance(rtol, atol), list[Agreement]()
     for name in dict.fromkeys([*expected, *got]):
         if name not in got or name not in expected:
-            found.append(
+            result.append(
                 _different(name, *("an output" if name in entry else "no output" for entry in (expected, got)))
             )
             continue
         mine, theirs = dict(_parts(name, got[name])), dict(_parts(name, expected[name]))
         if mine.keys() != theirs.keys():
-            found.append(_different(name, _described(theirs), _described(mine)))
+            result.append(_different(name, _described(theirs), _described(mine)))
         elif not mine:
-            found.append(Agreement(name, 0, 0, 0.0, 0.0, None, caution="both have no value"))
+            result.append(Agreement(name, 0, 0, 0.0, 0.0, None, caution="both have no value"))
         else:
-            found += [_agreement(part, mine[part], theirs[part], tolerance) for part in theirs]
-    return found
+            result += [_agreement(part, mine[part], theirs[part], tolerance) for part in theirs]
+    return result
 
 
 def _parts(name: str, value: Any) -> Iterable[tuple[str, Array]]:

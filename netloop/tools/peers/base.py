@@ -75,5 +75,5 @@ class Peer(ABC):
         except Exception as error:  # runtimes raise RuntimeError and kinds of their own
             message = " ".join(str(error).split())
             shown = message if len(message) <= LONGEST else message[:LONGEST] + " ..."
-            found = Finding("NL613", f"{self.name} {what}: {shown}", why=reason("NL613"))
-            raise ExecutionError(found) from error
+            finding = Finding("NL613", f"{self.name} {what}: {shown}", why=reason("NL613"))
+            raise ExecutionError(finding) from error

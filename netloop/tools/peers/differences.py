@@ -58,8 +58,8 @@ def difference_from(
     if not expected:
         expected, most_trips = _of_export(kind, network, inputs)
     recorded = record_elements(network, _counts(expected), inputs, most_trips)
-    found = first_difference(network, expected, recorded, Tolerance(rtol, atol))
-    return None if found is None else replace(found, peer=kind.name)
+    difference = first_difference(network, expected, recorded, Tolerance(rtol, atol))
+    return None if difference is None else replace(difference, peer=kind.name)
 
 
 def values_of(kind: type[Peer], network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[ITensor, Array]:
@@ -75,12 +75,12 @@ def _of_export(
     wanted, most_trips = _wanted(network, inputs, outside)
     copy, stacked = probed(network, _counts(wanted))
     outputs = kind(copy)(inputs)
-    found: Elements = {}
+    elements: Elements = {}
     for tensor, output in stacked.items():
         value = outputs[output.name]
         if isinstance(value, np.ndarray | np.generic):
-            found[tensor] = {at: np.asarray(value)[(*at, ...)] for at in wanted[tensor]}
-    return found, most_trips
+            elements[tensor] = {at: np.asarray(value)[(*at, ...)] for at in wanted[tensor]}
+    return elements, most_trips
 
 
 def _wanted(
@@ -92,12 +92,12 @@ def _wanted(
     if outside or not (network.loops or network.conditionals):
         return {loop: [()] for loop in here if loop.type.is_tensor}, None
     trace = Trace(network, inputs)
-    found: dict[ITensor, list[Iterations]] = {}
+    iterations: dict[ITensor, list[Iterations]] = {}
     for layer in network.layers:
         for tensor in () if isinstance(layer, IConstantLayer) else layer.outputs:
             if tensor.type.is_tensor and trace[tensor].computed and (elements := trace[tensor].needed()):
-                found[tensor] = list(elements)
-    return found, trace.most_trips
+                iterations[tensor] = list(elements)
+    return iterations, trace.most_trips
 
 
 def _counts(elements: Mapping[ITensor, Any]) -> dict[ITensor, list[int]]:
@@ -123,5 +123,5 @@ def _of_file(
         copy, stacked = probed(network, {named[name]: [] for name in marked})
         for tensor, output in stacked.items():
             output.name = tensor.name  # by which the peer is asked
-        found = kind(copy, file)(inputs)
-    return {named[name]: {(): np.asarray(found[name])} for name in marked if found[name] is not None}, None
+        values = kind(copy, file)(inputs)
+    return {named[name]: {(): np.asarray(values[name])} for name in marked if values[name] is not None}, None

@@ -20,5 +20,5 @@ class Made(Peer):
         self._network = network
 
     def _run(self, inputs: Mapping[str, Any]) -> list[Any]:
-        found = evaluate(self._network, inputs)
-        return [found[name] for name in self._outputs]
+        result = evaluate(self._network, inputs)
+        return [result[name] for name in self._outputs]

@@ -64,15 +64,15 @@ def smallest_failure(
     """
     parts = _Parts(kind, network, inputs, tensor, rtol, atol)
     last, size, smaller = parts.position + 1, 1, 0
-    while (found := parts.failure(size)) is None:
+    while (failure := parts.failure(size)) is None:
         if size == last:
             return None
         smaller, size = size, min(2 * size, last)
     while size - smaller > 1:
         middle = (size + smaller) // 2
         tried = parts.failure(middle)
-        found, size, smaller = (tried, middle, smaller) if tried else (found, size, middle)
-    return found
+        failure, size, smaller = (tried, middle, smaller) if tried else (failure, size, middle)
+    return failure
 
 
 class _Parts:
@@ -108,8 +108,8 @@ class _Parts:
         steps = Block(self._steps[self.position + 1 - size : self.position + 1]).needed(self._ends)
         part, inputs = self._part([layer for step in steps for layer in layers_of(step)])
         got = {name: _array(value) for name, value in compile(part)(inputs).items()}
-        found = agreements(got, self._kind(part)(inputs), self._rtol, self._atol)
-        return None if all(agreement.agrees for agreement in found) else Failure(part, inputs, found)
+        result = agreements(got, self._kind(part)(inputs), self._rtol, self._atol)
+        return None if all(agreement.agrees for agreement in result) else Failure(part, inputs, result)
 
     def _part(self, layers: Sequence[ILayer]) -> tuple[INetworkDefinition, dict[str, Array]]:
         """Some layers as a network, and arrays for its inputs."""
@@ -145,15 +145,15 @@ def _cut(
         name = tensor.name
         while any(tensor.name == name for tensor in network.inputs):
             name += "'"
-        made = network.add_input(name, data_type(value.dtype), value.shape)
+        result = network.add_input(name, data_type(value.dtype), value.shape)
         arrays[name] = value
     else:
         layer = network.add_constant(value.shape, value)
         kept.add(layer)
-        made = layer.outputs[0]
+        result = layer.outputs[0]
     for layer, position in list(tensor.uses):
         if layer in kept:
-            layer.set_input(position, made)
+            layer.set_input(position, result)
 
 
 def _copied(tensor: ITensor, network: INetworkDefinition) -> ITensor:

@@ -42,8 +42,8 @@ def compared(engine: ICudaEngine, inputs: Mapping[str, Any], peer: Peer, graph: 
 
 def _rows(engine: ICudaEngine, inputs: Mapping[str, Any], peer: Peer) -> tuple[list[dict[str, Any]], Difference | None]:
     if peer == REFERENCE:
-        found = compare(engine.network, inputs, engine)
-        return [_row("every tensor", found.agrees, str(found))], found.difference
+        comparison = compare(engine.network, inputs, engine)
+        return [_row("every tensor", comparison.agrees, str(comparison))], comparison.difference
     if not isinstance(peer, str):
         return _outputs(engine(inputs), peer(inputs)), None
     rows = _outputs(engine(inputs), peers.peer(peer, engine.network)(inputs))

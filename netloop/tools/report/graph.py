@@ -84,14 +84,14 @@ class Graph:
         size = SECTION
         while len(steps) > size * SECTION:
             size *= SECTION
-        found: list[tuple[list[Any], int]] = []
+        results: list[tuple[list[Any], int]] = []
         for start in range(0, len(steps), size):
             part = steps[start : start + size]
             first = self._first_step.get(parent, 0) + start
             box = self._add(parent, "section", f"steps {first}-{first + len(part) - 1}", box=True)
             self._first_step[box] = first
-            found.append((part, box))
-        return found
+            results.append((part, box))
+        return results
 
     def _step(self, step: Step, parent: int) -> list[tuple[list[Any], int]]:
         if isinstance(step, LayerStep):
@@ -122,10 +122,10 @@ class Graph:
 
     def _layer(self, layer: ILayer, parent: int) -> None:
         name = "" if layer.name.startswith("(Unnamed Layer* ") else layer.name
-        made = self._add(parent, kind_text(layer), name)
-        self.of_layer[layer] = made
-        self._of_tensor.update((tensor, made) for tensor in layer.outputs)
-        self.nodes[made].update(
+        number = self._add(parent, kind_text(layer), name)
+        self.of_layer[layer] = number
+        self._of_tensor.update((tensor, number) for tensor in layer.outputs)
+        self.nodes[number].update(
             index=layer.index,
             role=_role(layer),
             source=text(str(layer.source_location or ""), LONGEST_FIELD),
@@ -149,9 +149,9 @@ class Graph:
             self.edges.append([source, node, f"{text(tensor_text(tensor), 60)}: {type_text(tensor)}", int(back)])
 
     def _end(self, tensor: ITensor, kind: str, role: str) -> int:
-        made = self._add(-1, kind, tensor.name)
-        self.nodes[made].update(role=role, outputs=[[text(tensor.name), type_text(tensor)]], inputs=[], attributes=[])
-        return made
+        number = self._add(-1, kind, tensor.name)
+        self.nodes[number].update(role=role, outputs=[[text(tensor.name), type_text(tensor)]], inputs=[], attributes=[])
+        return number
 
     def _add(self, parent: int, kind: str, name: str, box: bool = False) -> int:
         self.nodes.append({"parent": parent, "kind": kind, "name": text(name), "box": int(box)})

@@ -131,13 +131,13 @@ def _add_strategies(
         name = loop_name(loop, network.loops)
         if name not in strategies:
             continue
-        found = strategies[name]
+        strategy = strategies[name]
         layers = [text(layer.name) for layer in batched.get(name, [])]
         for node in graph.of_group.get(loop, ()):
             graph.nodes[node]["strategy"] = {
-                "name": found.name,
-                "why": found.why,
-                "trips": iterations.get(loop, found.trips),
+                "name": strategy.name,
+                "why": strategy.why,
+                "trips": iterations.get(loop, strategy.trips),
             }
             graph.nodes[node]["batched"] = layers
 
@@ -151,8 +151,8 @@ def _add_notes(model: dict[str, Any], graph: Graph) -> None:
     for group, boxes in graph.of_group.items():
         of_name.setdefault(group.name, set()).update(boxes)
     for number, note in enumerate(model["engine"]["notes"]):
-        found = {node for name in QUOTED.findall(note["what"]) for node in of_name.get(name, ())}
-        for node in sorted(found):
+        numbers = {node for name in QUOTED.findall(note["what"]) for node in of_name.get(name, ())}
+        for node in sorted(numbers):
             model["nodes"][node].setdefault("notes", []).append(number)
 
 
@@ -165,8 +165,8 @@ def _before_and_after(engine: ICudaEngine) -> list[list[str]]:
         [NUMBER.sub("%", line) for line in listing(definition, unused=False).splitlines()[1:]]
         for definition in (engine.network, after)
     ]
-    found: list[list[str]] = []
+    texts: list[list[str]] = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, *sides, autojunk=False).get_opcodes():
         left, right = sides[0][a:b], sides[1][c:d]
-        found += [[kind, *entry] for entry in itertools.zip_longest(left, right, fillvalue="")]
-    return found
+        texts += [[kind, *entry] for entry in itertools.zip_longest(left, right, fillvalue="")]
+    return texts

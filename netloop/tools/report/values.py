@@ -27,13 +27,13 @@ MOST_LISTED = 8
 
 def number(value: Any) -> float | str | None:
     """A number as JSON has it; NaN and infinities as text."""
-    found = float(value)
-    return float(f"{found:.6g}") if math.isfinite(found) else str(found)
+    result = float(value)
+    return float(f"{result:.6g}") if math.isfinite(result) else str(result)
 
 
 def run_values(network: INetworkDefinition, trace: Trace, graph: Graph) -> dict[str, Any]:
     """The values of each layer by the index of its node, and the first in running order that is not finite."""
-    found: dict[int, list[dict[str, Any]]] = {}
+    values: dict[int, list[dict[str, Any]]] = {}
     scopes, block = require_valid(network)
     places = dict(slots(block))
     first: tuple[tuple[float, ...], dict[str, Any]] | None = None
@@ -52,9 +52,9 @@ def run_values(network: INetworkDefinition, trace: Trace, graph: Graph) -> dict[
                 place = {"node": graph.of_layer[layer], "tensor": text(tensor.name), "trips": list(at)}
                 first = when, place
         if shown:
-            found[graph.of_layer[layer]] = shown
+            values[graph.of_layer[layer]] = shown
     error = text(str(trace.error), 2000) if trace.error else ""
-    return {"nodes": found, "not_finite": first[1] if first else None, "error": error}
+    return {"nodes": values, "not_finite": first[1] if first else None, "error": error}
 
 
 def _elements(trace: Trace, tensor: ITensor) -> dict[tuple[int, ...], Array]:
@@ -62,11 +62,11 @@ def _elements(trace: Trace, tensor: ITensor) -> dict[tuple[int, ...], Array]:
     sequence = trace[tensor]
     sequence.computed = sequence.computed[:MOST_ITERATIONS]
     try:
-        found = sequence.needed()
+        arrays = sequence.needed()
     except ExecutionError:
         return {}
     return {
-        at: array for at, array in found.items() if isinstance(array, np.ndarray) and array.dtype.kind not in "OUST"
+        at: array for at, array in arrays.items() if isinstance(array, np.ndarray) and array.dtype.kind not in "OUST"
     }
 
 

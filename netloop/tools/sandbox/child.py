@@ -63,12 +63,12 @@ def _described(engine: ICudaEngine) -> Header:
 
 
 def _info(tensor: ITensor) -> Any:
-    found = tensor.type
-    if isinstance(found, MapType):
+    tensor_type = tensor.type
+    if isinstance(tensor_type, MapType):
         why, fix = "a sandbox passes arrays, and a map is a dict", "save the model without ZipMap"
-        raise NetworkError(Finding("NL611", f"{tensor.name!r} is {found}", why=why, fix=fix, at=tensor))
-    kind = KINDS.get(type(found), "tensor")
-    return {"name": tensor.name, "kind": kind, "dtype": type_name(found.dtype), "shape": _dims(found)}
+        raise NetworkError(Finding("NL611", f"{tensor.name!r} is {tensor_type}", why=why, fix=fix, at=tensor))
+    kind = KINDS.get(type(tensor_type), "tensor")
+    return {"name": tensor.name, "kind": kind, "dtype": type_name(tensor_type.dtype), "shape": _dims(tensor_type)}
 
 
 def _dims(type: TensorType) -> list[int] | None:

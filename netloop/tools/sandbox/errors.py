@@ -38,13 +38,13 @@ TEXTS = ("code", "what", "where", "why", "fix")
 
 def error_as_json(error: BaseException) -> dict[str, Any]:
     """An error of the child as JSON."""
-    found: dict[str, Any] = {"class": type(error).__name__, "text": str(error)[:10_000]}
+    results: dict[str, Any] = {"class": type(error).__name__, "text": str(error)[:10_000]}
     if isinstance(error, NetloopError):
-        found["findings"] = [
+        results["findings"] = [
             {**{name: getattr(finding, name) for name in TEXTS}, "severity": finding.severity.value}
             for finding in error.findings[:MOST_FINDINGS]
         ]
-    return found
+    return results
 
 
 def error_from_json(given: Any, others: Mapping[str, type[Exception]]) -> Exception:

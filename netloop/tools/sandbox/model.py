@@ -98,8 +98,8 @@ class SandboxedModel:
             InputError, NetworkError, ExecutionError: as outside of a sandbox.
             SandboxError: a limit was exceeded, the process ended, or the model is closed.
         """
-        given = {name: self._as_arrays(name, value) for name, value in {**(inputs or {}), **named}.items()}
-        _, outputs = self._request({}, given, {})
+        values = {name: self._as_arrays(name, value) for name, value in {**(inputs or {}), **named}.items()}
+        _, outputs = self._request({}, values, {})
         if list(outputs) != list(self.outputs):
             raise self._process.protocol_error(f"with the outputs {listed(list(outputs))}")
         for name, info in self.outputs.items():
@@ -112,17 +112,17 @@ class SandboxedModel:
         is_tensor = name not in self.inputs or self.inputs[name].kind == "tensor"
         try:
             if isinstance(value, list | tuple) and not is_tensor:
-                made: Any = [_array(element) for element in value]
+                result: Any = [_array(element) for element in value]
             else:
-                made = None if value is None else _array(value)
+                result = None if value is None else _array(value)
         except ValueError as error:
             what = f"the value for the input {name!r} is not an array"
             raise InputError(Finding("NL603", what, why=str(error))) from error
-        for array in arrays_of(made):
+        for array in arrays_of(result):
             if type_name(array.dtype) not in DTYPES:
                 what = f"the input {name!r} has the element type {array.dtype}, which no tensor has"
                 raise InputError(Finding("NL603", what, why=reason("NL603")))
-        return made
+        return result
 
     def _request(self, header: Header, values: Values, errors: Mapping[str, type[Exception]]) -> tuple[Header, Values]:
         reply, arrays = self._process.request(header, values, self._most)

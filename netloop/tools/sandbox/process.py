@@ -121,8 +121,8 @@ class ChildProcess:
             self._is_late = time.monotonic() >= deadline
 
     def _unusable(self, what: str) -> SandboxError:
-        found = f"the process of {self.name!r} {what}"
-        return SandboxError(Finding("NL634", found, why=reason("NL634"), fix="load the model again"))
+        text = f"the process of {self.name!r} {what}"
+        return SandboxError(Finding("NL634", text, why=reason("NL634"), fix="load the model again"))
 
     def protocol_error(self, what: str) -> SandboxError:
         """The error for a reply that the protocol does not allow; it ends the process."""
@@ -149,8 +149,8 @@ class ChildProcess:
     def _error(self, code: str, what: str, ended_by: str, fix: str) -> SandboxError:
         lines = self._stderr.lines()
         said = f"; its last line was {lines[-1][:300]!r}" if lines else ""
-        found = Finding(code, what, why=reason(code) + said, fix=fix)
-        return SandboxError(found, ended_by=ended_by, stderr="\n".join(lines))
+        finding = Finding(code, what, why=reason(code) + said, fix=fix)
+        return SandboxError(finding, ended_by=ended_by, stderr="\n".join(lines))
 
 
 class _Request(NamedTuple):

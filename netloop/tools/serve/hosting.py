@@ -55,22 +55,22 @@ class Hosting:
         require_boolean("stream", options.get("stream", False))
         engine = load(path)
         with self._lock:
-            found = self._found.get(key)
-            if found is not None and found.options == options and not found.service.is_closed:
-                found.users += 1
+            hosted = self._found.get(key)
+            if hosted is not None and hosted.options == options and not hosted.service.is_closed:
+                hosted.users += 1
             else:
-                found = None
-        if found is not None:
+                hosted = None
+        if hosted is not None:
             try:
-                with found.changing:
-                    reload(found.service, engine, options)
-                return found.service
+                with hosted.changing:
+                    reload(hosted.service, engine, options)
+                return hosted.service
             except NetworkError:  # another network: its requests and states are of other types
-                self.leave(found.service)
-        made = made_service(engine, options)
+                self.leave(hosted.service)
+        service = made_service(engine, options)
         with self._lock:
-            self._found[key] = Hosted(made, options)
-        return made
+            self._found[key] = Hosted(service, options)
+        return service
 
     def leave(self, service: Service) -> bool:
         """Give a service back; whether no other model uses it, so that it has to be closed."""

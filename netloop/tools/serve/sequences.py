@@ -239,19 +239,19 @@ class Sequences(BatchService[StepRequest]):
             cancelled = (
                 request for request in self._queue if request.sequence is sequence and request.future.cancelled()
             )
-            found = next(cancelled, None)
-            if found is None:
+            result = next(cancelled, None)
+            if result is None:
                 break
-            self._queue.remove(found)
-            errors += self._drop(found, "cancelled")
+            self._queue.remove(result)
+            errors += self._drop(result, "cancelled")
         return errors
 
     def _sequence(self, step: Step, now: float) -> Live:
         """The sequence of a step, or a new one, which has no slot yet."""
         self._expire(now)
-        found = self._live.get(step.key)
-        if found is not None:
-            return found
+        live = self._live.get(step.key)
+        if live is not None:
+            return live
         if not step.start:
             raise unknown_sequence(step.key)
         if not self._free:
@@ -310,8 +310,8 @@ class Sequences(BatchService[StepRequest]):
         """
         require_jax()
         old = self._program
-        made = old if engine is None or engine is old.engine else None
-        if made is not None and made.refitted():
+        program = old if engine is None or engine is old.engine else None
+        if program is not None and program.refitted():
             return
         new = StepProgram(_engine(engine or old.engine), old.states, self._shapes)
         for what in ("inputs", "state_types", "output_types"):

@@ -162,12 +162,12 @@ class Server(BatchService[RowsRequest]):
 
 def _run_together(batches: Batches, batch: list[RowsRequest]) -> list[Outputs]:
     names = batch[0].inputs
-    made = batches({name: np.concatenate([request.inputs[name] for request in batch]) for name in names})
+    arrays = batches({name: np.concatenate([request.inputs[name] for request in batch]) for name in names})
     results: list[Outputs] = []
     begin = 0
     for request in batch:
         # copies: a view would keep the rows of the others alive
-        results.append({name: of[begin : begin + request.rows].copy() for name, of in made.items()})
+        results.append({name: of[begin : begin + request.rows].copy() for name, of in arrays.items()})
         begin += request.rows
     return results
 

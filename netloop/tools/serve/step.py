@@ -69,8 +69,8 @@ class StepProgram:
         require_weights(engine)
         require_names(engine, states, shapes)
         self.engine, self.states = engine, dict(states)
-        given = {tensor: fixed_type(tensor, shapes) for tensor in network.inputs}
-        table = TypeTable(given)
+        tensor_types = {tensor: fixed_type(tensor, shapes) for tensor in network.inputs}
+        table = TypeTable(tensor_types)
         validated = require_valid(network, table)
         require_pairs(network.inputs, network.outputs, self.states, table)
         with pinned_settings():
@@ -82,7 +82,7 @@ class StepProgram:
         self._rewritten = source.notes
         self._tensors = {tensor.name: tensor for tensor in source.network.inputs}
         self._names = [tensor.name for tensor in network.outputs]
-        types = {key.name: type for key, type in given.items()}
+        types = {key.name: type for key, type in tensor_types.items()}
         self.inputs = {name: type for name, type in types.items() if name not in states}
         self.state_types = {name: types[name] for name in states}
         self.output_types = {
@@ -156,8 +156,8 @@ class StepProgram:
         self.compile(len(read), slots)
         with pinned_settings():
             arguments = self._loader(self.weights), states, dict(first), read, write, starts, dict(inputs)
-            made, outputs, flags = self._compiled[len(read)](*arguments)
-            return Made(made, {name: np.asarray(tensor) for name, tensor in outputs.items()}, np.asarray(flags))
+            result, outputs, flags = self._compiled[len(read)](*arguments)
+            return Made(result, {name: np.asarray(tensor) for name, tensor in outputs.items()}, np.asarray(flags))
 
     def finding(self, flag: int) -> Finding:
         """The finding behind an error flag."""

@@ -207,11 +207,11 @@ def _until_done(rows: queues.SimpleQueue[Rows | None], future: Future[dict[str, 
 
 
 def _by_engine(running: list[StreamRequest]) -> dict[SlotEngine, list[StreamRequest]]:
-    found: dict[SlotEngine, list[StreamRequest]] = {}
+    requests: dict[SlotEngine, list[StreamRequest]] = {}
     for request in running:
         assert request.engine is not None
-        found.setdefault(request.engine, []).append(request)
-    return found
+        requests.setdefault(request.engine, []).append(request)
+    return requests
 
 
 def _step(engine: SlotEngine, running: list[StreamRequest]) -> None:

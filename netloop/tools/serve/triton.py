@@ -98,9 +98,9 @@ def write_repository(
     rows = sorted({whole(1)("a batch size", size) for size in sizes})
     if not rows:
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
-    given = {"slots": whole(1)("slots", slots), "idle": seconds()("idle", idle), "delay": seconds()("delay", delay)}
+    values = {"slots": whole(1)("slots", slots), "idle": seconds()("idle", idle), "delay": seconds()("delay", delay)}
     fixed = {key: list(shape) for key, shape in (shapes or {}).items()}
-    options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **given}
+    options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **values}
     inputs, outputs = _steps(engine, states, shapes or {}) if states else _rows(engine, rows)
     text = config(name, inputs, outputs, options)
     folder = Path(path) / name

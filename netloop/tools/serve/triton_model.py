@@ -46,8 +46,8 @@ class TritonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer requests: a response for each, with its outputs or its error."""
-        found = self._model.answer([self._inputs(request) for request in requests], requests, self.utils)
-        return [self._response(*entry) for entry in zip(requests, found, strict=True)]
+        result = self._model.answer([self._inputs(request) for request in requests], requests, self.utils)
+        return [self._response(*entry) for entry in zip(requests, result, strict=True)]
 
     def finalize(self) -> None:
         """End the service."""
@@ -108,8 +108,8 @@ class _Sequences:
             )
             for request, arrays in zip(requests, inputs, strict=True)
         ]
-        found = self.service.step_all(steps)
-        return [outputs if isinstance(outputs, Exception) else self._with_rows(outputs) for outputs in found]
+        result = self.service.step_all(steps)
+        return [outputs if isinstance(outputs, Exception) else self._with_rows(outputs) for outputs in result]
 
     def _step(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Arrays with the axis of rows of a network, where it has one, and without Triton's."""

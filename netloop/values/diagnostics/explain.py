@@ -47,11 +47,11 @@ def explain(code: str) -> str:
     """
     if not isinstance(code, str):
         raise TypeError(f"a code must be a str, not {type(code).__name__}")
-    found = CODES.get(code.upper())
-    if found is None:
+    result = CODES.get(code.upper())
+    if result is None:
         raise ValueError(f"there is no code {code!r}; {_hint(code.upper())}")
-    _, *more = found.paragraphs
-    lines = [f"{found.name} ({found.severity.value}): {found.why}"]
+    _, *more = result.paragraphs
+    lines = [f"{result.name} ({result.severity.value}): {result.why}"]
     for name in more:
         lines += [name] if name.startswith("Right: ") else ["", name if _is_example(name) else textwrap.fill(name, 80)]
     return "\n".join(lines).replace("``", "`")

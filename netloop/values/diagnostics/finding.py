@@ -53,8 +53,8 @@ class Place:
     @classmethod
     def of(cls, at: Any) -> "Place":
         """The place of an object."""
-        found = getattr(at, "source_location", None)
-        return cls(getattr(at, "name", None), found if isinstance(found, SourceLocation) else None)
+        result = getattr(at, "source_location", None)
+        return cls(getattr(at, "name", None), result if isinstance(result, SourceLocation) else None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -41,11 +41,11 @@ CODES: dict[str, Code] = {}
 
 def add_code(name: str, text: str, severity: Severity = Severity.ERROR) -> Code:
     """Add a code to the register."""
-    made = Code(name, severity, inspect.cleandoc(text))
+    code = Code(name, severity, inspect.cleandoc(text))
     # the same code again: Python imports a module twice if Ctrl-C ended the first import
-    assert CODES.get(name, made) == made, f"{name} is in the register already"
-    CODES[name] = made
-    return made
+    assert CODES.get(name, code) == code, f"{name} is in the register already"
+    CODES[name] = code
+    return code
 
 
 for _name, _text in (network_codes.TEXTS | file_codes.TEXTS).items():

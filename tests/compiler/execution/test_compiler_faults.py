@@ -45,7 +45,7 @@ def is_product_by_one_number_wrong():
     x = DRAW.normal(size=(256, 64)).astype(F)
     meant = (x.astype(np.float64) @ np.full((64, 64), 0.01)).sum(0)
     sums = [compiled(lambda x: (x @ jnp.full((64, 64), 0.01, F)).sum(0), x) for _ in range(10)]
-    return any(not np.allclose(each, meant, rtol=0, atol=1e-3) for each in sums)
+    return any(not np.allclose(sum_, meant, rtol=0, atol=1e-3) for sum_ in sums)
 
 
 def is_nan_lost():
@@ -186,7 +186,7 @@ STARTS = [-20, 0, 2, 6, 100]
 
 def the_first_fast(names, number):
     """Names as parameters, of which all but the first few are slow."""
-    return [each if at < number else pytest.param(each, marks=pytest.mark.slow) for at, each in enumerate(names)]
+    return [name if at < number else pytest.param(name, marks=pytest.mark.slow) for at, name in enumerate(names)]
 
 
 def sliced(network, tensor, start, length, mode):
@@ -238,7 +238,7 @@ def starts_of(start, length, size):
 @pytest.mark.parametrize("name", the_first_fast(SLICES_OF_SLICES, 3))
 def test_slices_of_slices_of_jax_may_begin_anywhere(name):
     network = trt.from_jax(SLICES_OF_SLICES[name], TENS, np.int32(1), np.int32(1))
-    engine, names = trt.compile(network), [each.name for each in network.inputs]
+    engine, names = trt.compile(network), [tensor.name for tensor in network.inputs]
     for a in STARTS:
         for b in STARTS:
             inputs = dict(zip(names, (TENS, np.int32(a), np.int32(b)), strict=True))
@@ -489,4 +489,4 @@ def test_nan_of_jax_stays_in_its_channel():
             lambda x, kernel: lax.conv_general_dilated(x, kernel, (1,), "SAME", feature_group_count=4), x, kernel
         )
 
-    agrees(network, dict(zip([each.name for each in network.inputs], (x, kernel), strict=True)))
+    agrees(network, dict(zip([tensor.name for tensor in network.inputs], (x, kernel), strict=True)))

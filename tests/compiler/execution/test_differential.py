@@ -65,7 +65,7 @@ def test_more_outputs_change_no_output(grown):
         for layer in loop.layers:
             if isinstance(layer, trt.ILoopOutputLayer):
                 grown.network.mark_output(layer.get_output(0))
-    if any(each.code == "NL210" for each in trt.check(grown.network)):
+    if any(finding.code == "NL210" for finding in trt.check(grown.network)):
         return
     got = trt.compile(grown.network)(grown.inputs)
     assert_equal({name: got[name] for name in meant}, meant, grown.rough)

@@ -12,8 +12,8 @@ from netloop.values.types import NUMPY_TYPES, TINY
 from tests.support.laws import Case, check_laws
 from tests.support.networks import cast, constant, counted, last, mark, stacked
 
-OWN = [each for each in trt.DataType if int(each) >= int(trt.DataType.DOUBLE) and each is not trt.string]
-TENSORRTS = [each for each in trt.DataType if each not in (*OWN, trt.string)]
+OWN = [dtype for dtype in trt.DataType if int(dtype) >= int(trt.DataType.DOUBLE) and dtype is not trt.string]
+TENSORRTS = [dtype for dtype in trt.DataType if dtype not in (*OWN, trt.string)]
 
 
 def moving(dtype: trt.DataType) -> trt.INetworkDefinition:
@@ -53,8 +53,8 @@ def test_own_type_is_moved_alike_by_engine_and_reference(dtype):
     expected = trt.evaluate(network, inputs)
 
     found = trt.compile(network)(inputs)
-    assert {name: np.asarray(each).tolist() for name, each in found.items()} == {
-        name: each.tolist() for name, each in expected.items()
+    assert {name: np.asarray(value).tolist() for name, value in found.items()} == {
+        name: array.tolist() for name, array in expected.items()
     }
     assert expected["rows"].astype(int).tolist() == [[0, 0], inputs["x"][:, 1].tolist(), expected["rows"][2].tolist()]
     assert expected["rows"][2].tolist() == inputs["x"][::-1, 1].tolist()
@@ -144,8 +144,8 @@ def test_cast_to_an_integer_ends_at_the_ends(dtype, to_type):
 def test_cast_from_integer_to_integer_keeps_the_lowest_bits(to_type):
     x = [-1, 5, 2**33 + 7, -(2**63)]
     bits = (UNSIGNED | SIGNED)[to_type]
-    low = [each % 2**bits for each in x]
-    expected = low if to_type in UNSIGNED else [each - 2**bits * (each >> (bits - 1)) for each in low]
+    low = [number % 2**bits for number in x]
+    expected = low if to_type in UNSIGNED else [value - 2**bits * (value >> (bits - 1)) for value in low]
 
     made = np.array(expected, object).astype(NUMPY_TYPES[to_type])
     check_laws(Case("wraps", ICastLayer(to_type=to_type), (np.array(x),), made))
@@ -178,11 +178,11 @@ def test_input_equals_a_constant(dtype):
     x = network.add_input("x", dtype, (4,))
     ones = [constant(network, values[place : place + 1], values.dtype) for place in range(4)]
     equal = [network.add_elementwise(x, one, trt.ElementWiseOperation.EQUAL).get_output(0) for one in ones]
-    mark(network, **{f"y{place}": each for place, each in enumerate(equal)})
+    mark(network, **{f"y{place}": tensor for place, tensor in enumerate(equal)})
 
     found = trt.compile(network)({"x": values})
-    for each, one in zip(found.values(), values.tolist(), strict=True):
-        assert each.tolist() == [one == other for other in values.tolist()]
+    for value, one in zip(found.values(), values.tolist(), strict=True):
+        assert value.tolist() == [one == other for other in values.tolist()]
 
 
 @pytest.mark.parametrize("way", trt.DataType, ids=str)
@@ -194,8 +194,8 @@ def test_constant_is_cast_alike_by_compiler_and_reference(way):
 
     expected = trt.evaluate(network, {})
     found = trt.compile(network)({})
-    for name, each in expected.items():
-        np.testing.assert_array_equal(np.asarray(found[name]).astype(float), each.astype(float), name)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(np.asarray(found[name]).astype(float), array.astype(float), name)
 
 
 @pytest.mark.parametrize("dtype", [*TENSORRTS, *OWN], ids=str)
@@ -234,21 +234,23 @@ def test_sign_that_is_read_as_a_bit_stays_one(from_type, first, way):
     """LLVM simplifies a conversion to an integer, to one of other signedness, and back, to a truncation."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", from_type, (6,))
-    second = {each: getattr(network, way)(cast(network, x, first), each) for each in WHOLE if fits(way, first, each)}
+    second = {
+        dtype: getattr(network, way)(cast(network, x, first), dtype) for dtype in WHOLE if fits(way, first, dtype)
+    }
     targets = [trt.float32, trt.float64, trt.bfloat16, trt.float16]
     mark(
         network,
         **{
-            f"{each.name}_{to}": cast(network, layer.get_output(0), to)
-            for each, layer in second.items()
+            f"{key.name}_{to}": cast(network, layer.get_output(0), to)
+            for key, layer in second.items()
             for to in targets
         },
     )
     given = {"x": np.array([-2, -7.5, 3e9, 1e19, -1e19, math.nan]).astype(NUMPY_TYPES[from_type])}
 
     found, expected = trt.compile(network)(given), trt.evaluate(network, given)
-    for name, each in expected.items():
-        np.testing.assert_array_equal(np.asarray(found[name]).astype(float), each.astype(float), name)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(np.asarray(found[name]).astype(float), array.astype(float), name)
 
 
 def fits(way, first, second):

@@ -37,7 +37,7 @@ from tests.support.networks import (
 def refused(engine, inputs, code, *whats):
     with pytest.raises(trt.InputError) as caught:
         engine(inputs)
-    assert [(each.code, each.what) for each in caught.value.findings] == [(code, what) for what in whats]
+    assert [(finding.code, finding.what) for finding in caught.value.findings] == [(code, what) for what in whats]
     return caught.value.findings
 
 
@@ -121,7 +121,7 @@ def test_python_numbers_are_arrays_of_numpys_types(network):
     got = trt.compile(network)({"i": 2**40, "f": 0.1, "b": True})
 
     assert_outputs(
-        {name: np.asarray(each) for name, each in got.items()},
+        {name: np.asarray(value) for name, value in got.items()},
         {"i": np.int64(2**40), "f": np.float64(0.1), "b": np.bool_(True)},
     )
 
@@ -150,7 +150,7 @@ def test_outputs_are_jax_arrays_in_the_order_in_which_they_were_marked(network):
     got = trt.compile(network)({"a": F(1), "b": F(2)})
 
     assert list(got) == ["second", "first"]
-    assert all(isinstance(each, jax.Array) for each in got.values())
+    assert all(isinstance(value, jax.Array) for value in got.values())
 
 
 def test_input_may_be_an_output(network):
@@ -162,7 +162,7 @@ def test_input_may_be_an_output(network):
 
 def test_constant_may_be_an_output(network):
     mark(network, i=constant(network, [1, 2], np.int64), f=constant(network, 0.1, np.float64))
-    got = {name: np.asarray(each) for name, each in trt.compile(network)({}).items()}
+    got = {name: np.asarray(value) for name, value in trt.compile(network)({}).items()}
 
     assert_outputs(got, {"i": np.int64([1, 2]), "f": np.float64(0.1)})
 
@@ -230,7 +230,7 @@ def test_edits_of_the_network_do_not_reach_the_engine(network):
     mark(network, z=combine(network, x, 1))
     x.name = "renamed"
 
-    assert {name: each.tolist() for name, each in engine({"x": F([-2])}).items()} == {"y": [-1]}
+    assert {name: value.tolist() for name, value in engine({"x": F([-2])}).items()} == {"y": [-1]}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])

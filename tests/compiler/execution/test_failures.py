@@ -128,7 +128,7 @@ def failing(fail, place, host):
     return mark(network, y=place(network, n, fail))
 
 
-@pytest.mark.parametrize(("place", "host"), [*((each, False) for each in PLACES), *HOST])
+@pytest.mark.parametrize(("place", "host"), [*((place, False) for place in PLACES), *HOST])
 @pytest.mark.parametrize("fail", WAYS_TO_FAIL)
 def test_error_has_the_same_message(fail, place, host):
     network = failing(fail, place, host)
@@ -149,7 +149,7 @@ def test_error_has_the_same_message(fail, place, host):
 @pytest.mark.parametrize(("lengths", "culprit"), [((4, 2), 1), ((2, 4), 0), ((3, 3), 0)])
 def test_of_two_errors_the_first_is_raised(network, lengths, culprit):
     loop = counted(network, network.add_input("n", trt.int32, ()))
-    one, two = iterators = [loop.add_iterator(constant(network, np.arange(each), np.int32)) for each in lengths]
+    one, two = iterators = [loop.add_iterator(constant(network, np.arange(length), np.int32)) for length in lengths]
     iterators[culprit].name = "culprit"
     total = loop.add_recurrence(constant(network, 0, np.int32))
     both = combine(network, one.get_output(0), two.get_output(0))

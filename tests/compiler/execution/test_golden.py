@@ -27,7 +27,7 @@ each_way = pytest.mark.parametrize("way", WAYS)
 
 def filled(values):
     """A stack of arrays, each filled with one value."""
-    return np.stack([np.full((1, 2, 3, 4), each, np.float32) for each in values])
+    return np.stack([np.full((1, 2, 3, 4), value, np.float32) for value in values])
 
 
 def doubling(network):

@@ -17,7 +17,7 @@ WRONG = {
     "too short": (2, "'rows' has room for 2 elements, and"),
     "too large": (1 << 60, f"'rows' would be int32[{1 << 60}]"),
 }
-LENGTHS = [each for each, _ in WRONG.values()]
+LENGTHS = [number for number, _ in WRONG.values()]
 
 
 def rows(network: trt.INetworkDefinition, length: ITensor, kind: trt.LoopOutput = CONCATENATE) -> ITensor:
@@ -80,7 +80,7 @@ def in_a_loop_that_may_not_run(network: trt.INetworkDefinition, flag: ITensor, l
 PLACES = [in_a_branch, in_a_branch_of_a_scan, in_a_branch_of_a_while, in_a_loop_that_may_not_run]
 SOURCES = ["input", "computed", "constant"]
 """``computed`` is known only to host execution."""
-CASES = [(place, "input") for place in PLACES] + [(in_a_branch, each) for each in SOURCES[1:]]
+CASES = [(place, "input") for place in PLACES] + [(in_a_branch, source) for source in SOURCES[1:]]
 CASES += [(in_a_reversed_branch, "input"), (in_a_loop_that_may_not_run, "computed")]
 
 
@@ -178,7 +178,7 @@ class Seen(trt.IDebugListener):
 def test_debug_tensor_of_a_wrong_length_is_not_reported(wrong):
     length, message = WRONG[wrong]
     network, inputs = network_with(in_a_branch, "input", length)
-    debugged = next(each for each in network.layers if each.name == "rows").get_output(0)
+    debugged = next(layer for layer in network.layers if layer.name == "rows").get_output(0)
     debugged.name = "seen"
     network.mark_debug(debugged)
     log, listener, y = Log(), Seen(), np.zeros((), np.int32)

@@ -27,9 +27,9 @@ def platform(request, monkeypatch):
 def program(network, inputs, platform):
     """The program of a network with all passes of a platform; inputs that decide shapes have their values."""
     function, weights = trt.to_jax(network, passes=trt.PASSES)
-    decisive = {each.name for each in network.inputs if each.is_shape_tensor}
-    fixed = {name: each for name, each in inputs.items() if name in decisive}
-    given = {name: each for name, each in inputs.items() if name not in decisive}
+    decisive = {tensor.name for tensor in network.inputs if tensor.is_shape_tensor}
+    fixed = {name: tensor for name, tensor in inputs.items() if name in decisive}
+    given = {name: tensor for name, tensor in inputs.items() if name not in decisive}
     run = jax.jit(lambda weights, given: function(weights, {**fixed, **given}))
     with jax.enable_x64(True):
         return export.export(run, platforms=[platform])(weights, given)
@@ -38,7 +38,7 @@ def program(network, inputs, platform):
 def lstm():
     random = np.random.default_rng(0)
     network = networks.lstm(1, 5)
-    return network, {each.name: random.normal(size=each.shape).astype(np.float32) for each in network.inputs}
+    return network, {tensor.name: random.normal(size=tensor.shape).astype(np.float32) for tensor in network.inputs}
 
 
 def image():

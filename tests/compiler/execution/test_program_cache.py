@@ -114,7 +114,7 @@ def difference(length=2):
 
 
 def arrays(a, b, c, make=np.asarray):
-    return {name: make(np.full(2, each, F)) for name, each in zip("abc", (a, b, c), strict=True)}
+    return {name: make(np.full(2, value, F)) for name, value in zip("abc", (a, b, c), strict=True)}
 
 
 @pytest.mark.parametrize("donated", [["a"], ["b"], ["a", "c"], ["c", "b", "a"]], ids="".join)
@@ -123,7 +123,7 @@ def test_inputs_keep_their_order_whichever_are_donated(donated):
     got = trt.compile(difference(), donate=donated)(given)["y"]
 
     assert got.tolist() == [-5, -5]
-    assert [name for name, each in given.items() if each.is_deleted()] == sorted(donated)
+    assert [name for name, array in given.items() if array.is_deleted()] == sorted(donated)
 
 
 @pytest.fixture
@@ -210,10 +210,10 @@ def in_threads(number, work):
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(index,)) for index in range(number)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert errors == []
     return results
 

@@ -118,10 +118,10 @@ def test_wide_types_are_real_in_each_call(make, dtype, x64):
     big = np.array([2**40, 3], trt.nptype(dtype))
     with jax.enable_x64(x64):
         outputs = [engine({"a": big, "b": big[::-1].copy()})["y"] for _ in range(3)]
-        outputs += [engine({"a": each, "b": each})["y"] for each in outputs]
+        outputs += [engine({"a": tensor, "b": tensor})["y"] for tensor in outputs]
 
-    assert [each.tolist() for each in outputs] == [[2**40 - 3, 3 - 2**40]] * 3 + [[0, 0]] * 3
-    assert {each.dtype for each in outputs} == {big.dtype}
+    assert [tensor.tolist() for tensor in outputs] == [[2**40 - 3, 3 - 2**40]] * 3 + [[0, 0]] * 3
+    assert {tensor.dtype for tensor in outputs} == {big.dtype}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_settings_that_change_between_calls_do_not_reach_engines(engine, make, s
     given = called(engine, make)
     nothing = make(F([np.nan, 1]))
     with setting():
-        outputs = [engine(each)["y"] for each in [given, {"a": nothing, "b": nothing}] * 2]
+        outputs = [engine(entry)["y"] for entry in [given, {"a": nothing, "b": nothing}] * 2]
 
     np.testing.assert_array_equal(np.asarray(outputs), [[4, 5], [np.nan, 0]] * 2)
 
@@ -195,7 +195,7 @@ def test_shapes_and_their_reports_may_take_turns(make):
 def test_results_are_on_the_devices_of_the_inputs():
     engine, devices = trt.compile(difference()), jax.devices()
     for device in (devices[0], devices[1], devices[1], devices[0], devices[2]):
-        a, b = (jax.device_put(F(each), device) for each in ([5, 7], [1, 2]))
+        a, b = (jax.device_put(F(entry), device) for entry in ([5, 7], [1, 2]))
         for _ in range(2):
             y = engine({"a": a, "b": b})["y"]
             assert (y.tolist(), y.devices(), y.committed) == ([4, 5], {device}, True)

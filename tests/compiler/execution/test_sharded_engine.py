@@ -136,7 +136,7 @@ def network_row(network, scalar):
 def test_rows_are_divided_along_all_axes_of_a_mesh():
     engine = trt.shard(count_is_an_input(), mesh("a", "b", shape=(2, 4)))
 
-    assert engine({"n": np.arange(8, dtype=np.int32)})["y"].tolist() == [2**each for each in range(8)]
+    assert engine({"n": np.arange(8, dtype=np.int32)})["y"].tolist() == [2**index for index in range(8)]
     assert "s32[1]" in engine.hlo({"n": np.arange(8, dtype=np.int32)})
 
 
@@ -376,7 +376,7 @@ def test_notes_are_those_of_the_latest_program():
     assert engine.notes == []
 
     engine(ROWS)
-    assert any(each.by == "horizontal_fusion" for each in engine.notes)
+    assert any(note.by == "horizontal_fusion" for note in engine.notes)
 
 
 def test_spec_that_cuts_nothing_keeps_all_passes():
@@ -444,12 +444,12 @@ def test_passes_that_join_cut_weights_stay_out_unless_they_are_chosen():
 def named_decoder():
     """The decoder of the benchmarks, its weights with names."""
     network = Decoder(width=64, heads=8, vocabulary=50, length=12).network()
-    layers = [each for each in network.layers if isinstance(each, trt.IConstantLayer)]
-    squares = [each for each in layers if each.get_output(0).shape == (64, 64)]
+    layers = [layer for layer in network.layers if isinstance(layer, trt.IConstantLayer)]
+    squares = [layer for layer in layers if layer.get_output(0).shape == (64, 64)]
     for number, layer in enumerate(squares):
         layer.name = f"{number // 4}.{('key', 'value', 'query', 'output')[number % 4]}"
     for name, shape in {"up": (64, 256), "down": (256, 64)}.items():
-        for number, layer in enumerate(each for each in layers if each.get_output(0).shape == shape):
+        for number, layer in enumerate(layer for layer in layers if layer.get_output(0).shape == shape):
             layer.name = f"{number}.{name}"
     return network
 
@@ -479,8 +479,8 @@ def test_decoder_cut_by_heads_has_the_collectives_of_the_one_written_by_hand():
     along = jax.make_mesh((8,), ("model",), axis_types=(AxisType.Auto,))
     decoder = Decoder(width=64, heads=8, vocabulary=50, length=12)
     model = decoder.model
-    specs = {each: P("model") if each in ("output", "down") else P(None, "model") for each in Block._fields}
-    blocks = [Block(*(NamedSharding(along, specs[each]) for each in Block._fields)) for _ in model.blocks]
+    specs = {field: P("model") if field in ("output", "down") else P(None, "model") for field in Block._fields}
+    blocks = [Block(*(NamedSharding(along, specs[field]) for field in Block._fields)) for _ in model.blocks]
     whole = NamedSharding(along, P())
     places = model._replace(embedding=whole, positions=whole, blocks=blocks, head=whole)
     inputs = {"token": np.int32([1])}
@@ -599,7 +599,7 @@ def test_while_loop_that_a_sum_over_ranks_ends(network):
     with pytest.raises(trt.InputError, match="it has 0 axes"):
         engine({"x": F(1)})
 
-    assert engine({"x": np.arange(8, dtype=F)})["y"][:, 0].tolist() == [64 * each for each in range(8)]
+    assert engine({"x": np.arange(8, dtype=F)})["y"][:, 0].tolist() == [64 * index for index in range(8)]
 
 
 def ends_by_a_count(network):

@@ -44,8 +44,8 @@ def with_weights(network, weights):
 
 def drawn(network, names):
     draw = np.random.default_rng(5)
-    layers = [each for each in network.layers if isinstance(each, trt.IConstantLayer) and each.name in names]
-    return {each.name: draw.standard_normal(each.get_output(0).shape).astype(F) for each in layers}
+    layers = [layer for layer in network.layers if isinstance(layer, trt.IConstantLayer) and layer.name in names]
+    return {constant.name: draw.standard_normal(constant.get_output(0).shape).astype(F) for constant in layers}
 
 
 def test_new_weights_for_rows_compile_nothing(compiles):
@@ -73,9 +73,9 @@ def test_new_weights_in_parts_compile_nothing_and_stay_in_parts(compiles):
     np.testing.assert_array_equal(
         made, trt.shard(with_weights(gates(), weights), mesh("model"), in_specs=BY_COLUMN)(ROWS)["y"]
     )
-    parts = [each for each in engine._latest.loaded(engine._weights) if each.shape == (32, 32)]
+    parts = [array for array in engine._latest.loaded(engine._weights) if array.shape == (32, 32)]
     assert parts
-    assert all(each.addressable_shards[0].data.shape == (32, 4) for each in parts)
+    assert all(part.addressable_shards[0].data.shape == (32, 4) for part in parts)
 
 
 def test_new_weights_reach_the_programs_of_all_shapes(network):
@@ -83,12 +83,12 @@ def test_new_weights_reach_the_programs_of_all_shapes(network):
     scale.name = "scale"
     x = network.add_input("x", trt.float32, (-1,))
     engine = trt.shard(mark(network, y=combine(network, x, scale.get_output(0), trt.ElementWiseOperation.PROD)), mesh())
-    ones = [np.ones(each, F) for each in (8, 16)]
-    before = [engine(x=each)["y"][0] for each in ones]
+    ones = [np.ones(number, F) for number in (8, 16)]
+    before = [engine(x=one)["y"][0] for one in ones]
     refit(engine, {"scale": F([3])})
 
     assert before == [2, 2]
-    assert [engine(x=each)["y"][0] for each in ones] == [3, 3]
+    assert [engine(x=one)["y"][0] for one in ones] == [3, 3]
     assert engine.program_count == 2
 
 

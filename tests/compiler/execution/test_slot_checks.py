@@ -26,7 +26,7 @@ def two_loops():
 def test_the_loop_that_streams_is_chosen():
     engine = trt.SlotEngine(generator(), slots=2)
 
-    assert [set(each) for each in engine.submit(prompts(1, most=4)[0]).rows()] in (
+    assert [set(row) for row in engine.submit(prompts(1, most=4)[0]).rows()] in (
         [],
         [{"text"}] * 1,
         [{"text"}] * 2,
@@ -106,9 +106,9 @@ def test_a_loop_of_unknown_length_in_another_one_is_refused():
     made = network.add_elementwise(
         states[-1].get_output(0), constant(network, 1, np.int32), trt.ElementWiseOperation.SUM
     ).get_output(0)
-    for each in reversed(states):
-        each.set_input(1, made)
-        made = last(each.loop, each.get_output(0))
+    for recurrence in reversed(states):
+        recurrence.set_input(1, made)
+        made = last(recurrence.loop, recurrence.get_output(0))
     mark(network, y=made)
 
     with pytest.raises(trt.NetworkError, match=r"NL623: .* is inside the loop"):

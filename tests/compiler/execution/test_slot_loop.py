@@ -87,7 +87,7 @@ def test_the_rows_of_a_slot_that_has_ended_stay_as_they_were(kind, wanted):
     engine = trt.SlotEngine(sum_of_rows(kind), slots=3, trips=2)
     requests = {n: engine.submit({"n": np.int32(n)}) for n in (3, 5, 0)}
 
-    found = {n: each.result()["y"].tolist() for n, each in requests.items()}
+    found = {n: request.result()["y"].tolist() for n, request in requests.items()}
 
     assert found[3] == wanted
     assert found[0] == [10] * 5
@@ -191,11 +191,11 @@ def test_random_networks_agree_with_engines(seed):
     grown = random_network(seed, is_risky=seed < 5000, sizes=(2, 8))
     with certain_errors_ignored():
         steps = require_valid(grown.network).block.steps
-        loop = next(each.loop for each in steps if isinstance(each, LoopStep))
+        loop = next(step.loop for step in steps if isinstance(step, LoopStep))
         loop.name = "served"
         alone = trt.compile(grown.network, max_trips=200)
         engine = trt.SlotEngine(grown.network, slots=3, trips=2, loop="served", max_trips=200)
-        requests = [(each, engine.submit(each)) for each in (grown.inputs, *grown.others)]
+        requests = [(other, engine.submit(other)) for other in (grown.inputs, *grown.others)]
 
         found = [(outcome(request.result), outcome(alone, given)) for given, request in requests]
 

@@ -23,9 +23,9 @@ def test_a_failure_of_the_device_ends_the_requests_in_the_slots_and_no_other(mon
         over = engine.step()
 
     assert over == lost
-    for each in lost:
+    for request in lost:
         with pytest.raises(trt.ExecutionError, match="NL608"):
-            each.result()
+            request.result()
     assert waiting.result()["y"] == 4
 
 
@@ -53,12 +53,12 @@ def test_an_error_before_the_loop_is_of_one_request(monkeypatch):
     running = engine.submit({"n": np.int32(4)})
     engine.step()
     lost = [engine.submit({"n": np.int32(1)}) for _ in range(2)]
-    for error, each in zip((RuntimeError("no"), KeyboardInterrupt()), lost, strict=True):
+    for error, request in zip((RuntimeError("no"), KeyboardInterrupt()), lost, strict=True):
         with monkeypatch.context() as patch:
             patch.setattr(Slots, "prefill", raising(error))
             with contextlib.suppress(KeyboardInterrupt):
                 engine.step()
-        assert each.is_over
+        assert request.is_over
 
     assert running.result()["y"] == 16
 
@@ -78,10 +78,10 @@ def test_threads_share_the_iterations():
         found[number] = engine.submit(inputs[number]).result()
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(len(inputs))]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(60)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
 
     for number, given in enumerate(inputs):
         np.testing.assert_array_equal(found[number]["text"], alone(given)["text"])
@@ -92,7 +92,7 @@ def test_jax_arrays_are_inputs_that_stay_usable():
     n = jax.device_put(np.int32(3))
     requests = [engine.submit({"n": n}) for _ in range(3)]
 
-    assert [int(each.result()["y"]) for each in requests] == [8, 8, 8]
+    assert [int(request.result()["y"]) for request in requests] == [8, 8, 8]
     assert int(n) == 3
 
 

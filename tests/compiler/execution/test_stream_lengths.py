@@ -22,7 +22,7 @@ def test_a_length_that_is_an_input_becomes_an_output():
     found = free_lengths(network, 0)
 
     assert found == {"y": "length 0"}
-    assert [each.name for each in network.outputs] == ["y", "length 0"]
+    assert [tensor.name for tensor in network.outputs] == ["y", "length 0"]
     assert not network.shape_tensors().intersection(network.inputs)
 
 

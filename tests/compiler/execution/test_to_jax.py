@@ -84,14 +84,14 @@ def test_weights_are_the_floats_by_the_names_of_their_layers(network):
     _, weights = trt.to_jax(linear(network))
 
     assert set(weights) == {"weights", "start"}
-    assert all(isinstance(each, jax.Array) for each in weights.values())
+    assert all(isinstance(weight, jax.Array) for weight in weights.values())
     np.testing.assert_array_equal(weights["start"], F([0.1, -0.2]))
 
 
 def test_weights_of_one_name_are_numbered(network):
-    layers = [network.add_constant((), np.float32(each)) for each in (1, 2)]
-    for each in layers:
-        each.name = "w"
+    layers = [network.add_constant((), np.float32(number)) for number in (1, 2)]
+    for layer in layers:
+        layer.name = "w"
     mark(network, y=combine(network, layers[0].get_output(0), layers[1].get_output(0), Op.SUB))
     function, weights = trt.to_jax(network)
 
@@ -138,7 +138,7 @@ def test_weight_of_another_shape_is_reported(network):
 
 def test_weight_of_another_float_type_is_converted(network):
     function, weights = trt.to_jax(linear(network))
-    got = function({name: each.astype(jnp.bfloat16) for name, each in weights.items()}, {"x": ROWS})
+    got = function({name: weight.astype(jnp.bfloat16) for name, weight in weights.items()}, {"x": ROWS})
 
     assert got["y"].dtype == np.float32
 
@@ -161,7 +161,7 @@ def test_edits_of_the_network_do_not_reach_the_function(network):
     weights[:] = 7
     mark(network, z=combine(network, x, 1))
 
-    assert {name: each.tolist() for name, each in function(kept, {"x": F([0, 0])}).items()} == {"y": [1, 1]}
+    assert {name: array.tolist() for name, array in function(kept, {"x": F([0, 0])}).items()} == {"y": [1, 1]}
 
 
 # ---------------------------------------------------------------------------- jit and inputs
@@ -233,8 +233,8 @@ def test_branch_that_is_not_possible_for_the_shapes_is_refused_with_a_way_out(ne
     now = states[0].get_output(0) if in_loop else x
     row = network.add_squeeze(now, constant(network, [0], np.int32)).get_output(0)
     both = conditional.add_output(network.add_unsqueeze(row, constant(network, [0], np.int32)).get_output(0), now)
-    for each in states:
-        each.set_input(1, both.get_output(0))
+    for state in states:
+        state.set_input(1, both.get_output(0))
     function, weights = trt.to_jax(
         mark(network, y=last(loop, states[1].get_output(0)) if in_loop else both.get_output(0))
     )
@@ -254,7 +254,7 @@ def test_gradient_through_a_loop(network):
         got = function(both[0], {"x": jnp.asarray(both[1], F)})
         return jnp.sum(got["y"] ** 2) + jnp.sum(got["ys"] * jnp.arange(6).reshape(2, 3))
 
-    check_gradient(loss, ({name: np.asarray(each) for name, each in weights.items()}, ROWS), rtol=1e-2)
+    check_gradient(loss, ({name: np.asarray(weight) for name, weight in weights.items()}, ROWS), rtol=1e-2)
 
 
 @pytest.mark.parametrize("taken", [True, False])
@@ -306,7 +306,7 @@ def test_gradient_of_an_lstm_is_finite():
     gradient = jax.grad(lambda weights: jnp.sum(function(weights, inputs)["y"]))(weights)
 
     assert set(gradient) == set(weights)
-    assert all(np.isfinite(each).all() and np.abs(each).max() > 0 for each in gradient.values())
+    assert all(np.isfinite(value).all() and np.abs(value).max() > 0 for value in gradient.values())
 
 
 @pytest.mark.parametrize("limit", ["count", "while"])
@@ -358,11 +358,11 @@ def test_vmap_over_inputs_is_a_loop_over_examples(network):
 
 def test_vmap_over_weights_is_a_loop_over_examples(network):
     function, weights = trt.to_jax(linear(network))
-    many = {name: np.stack([each, 2 * each]) for name, each in weights.items()}
+    many = {name: np.stack([weight, 2 * weight]) for name, weight in weights.items()}
     got = jax.vmap(function, (0, None))(many, {"x": ROWS})["y"]
 
     for index in range(2):
-        one = function({name: each[index] for name, each in many.items()}, {"x": ROWS})["y"]
+        one = function({name: array[index] for name, array in many.items()}, {"x": ROWS})["y"]
         np.testing.assert_allclose(got[index], one, rtol=1e-6)
 
 
@@ -390,7 +390,7 @@ def test_gradient_of_a_batch_is_that_of_its_examples(network):
         return jnp.sum(function(weights, {"x": x})["y"] ** 2)
 
     whole = jax.grad(lambda weights: jnp.sum(jax.vmap(loss, (None, 0))(weights, batch)))(weights)
-    parts = [jax.grad(loss)(weights, each) for each in batch]
+    parts = [jax.grad(loss)(weights, request) for request in batch]
     for name in weights:
         np.testing.assert_allclose(whole[name], parts[0][name] + parts[1][name], rtol=1e-5)
 
@@ -420,9 +420,9 @@ def operations(function, weights):
     """The operations of the program of a function."""
     found, todo = set(), [jax.make_jaxpr(function)(weights, GIVEN).jaxpr]
     while todo:
-        for each in todo.pop().eqns:
-            found.add(each.primitive.name)
-            todo += [inner.jaxpr for inner in each.params.values() if hasattr(inner, "jaxpr")]
+        for eqn in todo.pop().eqns:
+            found.add(eqn.primitive.name)
+            todo += [inner.jaxpr for inner in eqn.params.values() if hasattr(inner, "jaxpr")]
     return found
 
 
@@ -433,7 +433,7 @@ def test_loaded_weights_need_no_preparation_in_a_call(network):
 
     assert "concatenate" in operations(*plain)
     assert "concatenate" not in operations(*loaded)
-    assert sorted(each.shape for each in loaded[1].values()) == [(64, 128), (4096,)]
+    assert sorted(array.shape for array in loaded[1].values()) == [(64, 128), (4096,)]
     for function, weights in (plain, loaded):
         for name, value in jax.jit(function)(weights, GIVEN).items():
             np.testing.assert_array_equal(value, wanted[name])
@@ -441,7 +441,7 @@ def test_loaded_weights_need_no_preparation_in_a_call(network):
 
 def test_loaded_weights_can_be_changed(network):
     function, weights = trt.to_jax(two_products(network), load=True)
-    doubled = {name: 2 * each for name, each in weights.items()}
+    doubled = {name: 2 * weight for name, weight in weights.items()}
     once, twice = function(weights, GIVEN), function(doubled, GIVEN)
 
     np.testing.assert_array_equal(twice["y"], 2 * once["y"])

@@ -24,7 +24,7 @@ Op = trt.ElementWiseOperation
 
 
 def counts(network, inputs, max_trips=None):
-    return [each.iterations for each in trip_counts(network, inputs, max_trips)]
+    return [count.iterations for count in trip_counts(network, inputs, max_trips)]
 
 
 @pytest.fixture
@@ -41,9 +41,9 @@ def test_counts_are_those_of_the_reference(name):
     network, inputs = EXAMPLES[name].make(), EXAMPLES[name].inputs
     trace = trt.trace(network, inputs)
 
-    for each in trip_counts(network, inputs):
+    for count in trip_counts(network, inputs):
         if "conditional" not in name and "branch" not in name:
-            assert each.iterations == total(trace.trips(each.loop))
+            assert count.iterations == total(trace.trips(count.loop))
 
 
 @pytest.mark.parametrize("n", [0, 1, 7])
@@ -64,8 +64,8 @@ def test_nested_loops_of_known_length_take_no_run(no_run):
     outer, inner = network.loops[0], network.loops[1]
     found = trip_counts(network, {"x": F([1, 2]), "z": F([3, 4, 5])})
 
-    assert sorted((each.iterations, each.inside) for each in found) == [(2, ()), (6, (outer.name,))]
-    assert {each.loop for each in found} == {outer, inner}
+    assert sorted((count.iterations, count.inside) for count in found) == [(2, ()), (6, (outer.name,))]
+    assert {count.loop for count in found} == {outer, inner}
 
 
 @pytest.mark.parametrize(("n", "made"), [(2, 2), (100, 5)])
@@ -89,7 +89,7 @@ def triangle(network):
 def test_iterations_of_an_inner_loop_are_those_of_all_iterations_around_it(network):
     found = trip_counts(triangle(network), {"n": np.int32(5)})
 
-    assert {each.iterations: len(each.inside) for each in found} == {5: 0, 10: 1}
+    assert {count.iterations: len(count.inside) for count in found} == {5: 0, 10: 1}
 
 
 @pytest.mark.parametrize("taken", [True, False])

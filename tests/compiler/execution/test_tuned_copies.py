@@ -63,7 +63,7 @@ def test_lowering_of_steps_has_the_forms_of_their_engine(network):
         sequences.compile()
         notes = [*map(str, sequences.notes)]
 
-    assert [each for each in notes if "2 iterations of " in each]
+    assert [note for note in notes if "2 iterations of " in note]
 
 
 @pytest.mark.parametrize("make", [trt.SlotEngine, lambda engine: made_service(engine, {"stream": True})])
@@ -81,7 +81,7 @@ def test_slots_have_the_passes_and_the_largest_trip_count_of_their_engine():
 
     with pytest.raises(trt.ExecutionError, match="executes more than 2 iterations"):
         slots.submit({"n": np.int32(3)}).result()
-    assert {each.by for each in slots.notes} <= {"loop_fission"}
+    assert {note.by for note in slots.notes} <= {"loop_fission"}
 
 
 def test_slots_take_other_passes_than_those_of_their_engine(forms):
@@ -99,7 +99,7 @@ def test_notes_of_slots_have_those_of_lowering(network):
     slots = trt.SlotEngine(network)
     slots.submit({"s": np.zeros(2, np.float32), "n": np.int32(3)}).result()
 
-    assert [each.what for each in slots.notes if each.by == "loop_unrolling"]
+    assert [note.what for note in slots.notes if note.by == "loop_unrolling"]
 
 
 def test_passes_of_a_mesh_are_those_of_its_devices(network, monkeypatch):
@@ -109,4 +109,4 @@ def test_passes_of_a_mesh_are_those_of_its_devices(network, monkeypatch):
     engine = trt.shard(network, jax.make_mesh((1,), ("rows",), devices=jax.devices("cpu")[:1]), in_specs={})
     engine({"x": np.ones((1, 512), np.float32)})
 
-    assert "weight_prepacking" in {each.by for each in engine.notes}
+    assert "weight_prepacking" in {note.by for note in engine.notes}

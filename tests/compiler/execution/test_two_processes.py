@@ -56,10 +56,10 @@ def test_the_end_of_a_process_ends_the_other_with_a_message(dying):
         for number in range(2)
     ]
     try:
-        ended = [each.communicate(timeout=SECONDS) for each in (processes[dying], processes[1 - dying])]
+        ended = [value.communicate(timeout=SECONDS) for value in (processes[dying], processes[1 - dying])]
     finally:
-        for each in processes:
-            each.kill()
+        for process in processes:
+            process.kill()
     if "no gloo" in ended[0][1]:
         pytest.skip("this jaxlib has no gloo")
 

@@ -47,7 +47,7 @@ def all_long(monkeypatch):
 def test_outputs_are_the_same(example, all_long):
     engine = trt.compile(example.make(), interruptible=True)
 
-    assert_outputs({name: np.asarray(each) for name, each in engine(example.inputs).items()}, example.outputs)
+    assert_outputs({name: np.asarray(value) for name, value in engine(example.inputs).items()}, example.outputs)
 
 
 @pytest.mark.parametrize("fail", [too_many_trips, assertion])

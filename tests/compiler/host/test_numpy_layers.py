@@ -143,7 +143,7 @@ def test_top_k_by_numpy_is_that_of_the_reference(seed, dtype, op, shape, share, 
 )
 def test_slice_by_numpy_is_that_of_the_reference(places):
     x = np.arange(36, dtype=np.int32).reshape(6, 6)
-    starts, sizes, strides = (tuple(each) for each in zip(*places, strict=True))
+    starts, sizes, strides = (tuple(entry) for entry in zip(*places, strict=True))
     layer = ISliceLayer(start=starts, shape=sizes, stride=strides)
     ends = [start + (size - 1) * stride for start, size, stride in places]
 

@@ -157,7 +157,7 @@ def test_infinities_among_the_padding_reach_no_result(network, padded):
     mark(network, y=convolution(network, network.add_unary(size, trt.UnaryOperation.LOG).get_output(0)))
     engine = trt.compile(network)
 
-    for length in (each for each in LENGTHS if each > 0):
+    for length in (length for length in LENGTHS if length > 0):
         wanted = trt.evaluate(network, {"n": np.array([length])})["y"]
         assert np.isfinite(wanted).all()
         np.testing.assert_allclose(engine({"n": np.array([length])})["y"], wanted, rtol=1e-4, atol=1e-4)
@@ -183,13 +183,13 @@ def test_text_of_a_known_length_compiles_nothing(network, compiled):
     mark(network, y=network.add_matrix_multiply(frames, vector, frames, vector).get_output(0))
     engine = trt.compile(network)
 
-    assert engine({"text": np.array([2, 4, 6])})["y"] == sum(each**2 for each in range(6))
+    assert engine({"text": np.array([2, 4, 6])})["y"] == sum(index**2 for index in range(6))
     assert len(compiled) > 0
     del compiled[:]
-    assert engine({"text": np.array([1, 3, 7])})["y"] == sum(each**2 for each in range(6))
+    assert engine({"text": np.array([1, 3, 7])})["y"] == sum(index**2 for index in range(6))
     assert compiled == []
     assert engine.program_count == 1
-    assert engine({"text": np.array([2, 4, 7])})["y"] == sum(each**2 for each in range(7))
+    assert engine({"text": np.array([2, 4, 7])})["y"] == sum(index**2 for index in range(7))
 
 
 def test_network_of_one_length_is_not_padded(network, padded, compiled):
@@ -227,11 +227,22 @@ def test_length_that_is_met_often_gets_a_piece_of_its_own(network, padded, compi
     made += [engine({"n": np.array([6])})["y"] for _ in range(2)]
     assert len(compiled) == 1
     assert len(padded) == 1
-    for each in made[1:]:
-        np.testing.assert_allclose(each, made[0], rtol=1e-6)
+    for value in made[1:]:
+        np.testing.assert_allclose(value, made[0], rtol=1e-6)
 
 
 def test_lengths_are_at_most_a_quarter_longer_and_few():
-    assert [bucket(each) for each in (0, 1, 2, 8, 9, 40, 64, 65, 100, 1000)] == [0, 1, 8, 8, 16, 40, 64, 80, 112, 1024]
-    assert all(each <= bucket(each) <= 1.25 * each for each in range(32, 5000))
-    assert len({bucket(each) for each in range(5000)}) < 50
+    assert [bucket(number) for number in (0, 1, 2, 8, 9, 40, 64, 65, 100, 1000)] == [
+        0,
+        1,
+        8,
+        8,
+        16,
+        40,
+        64,
+        80,
+        112,
+        1024,
+    ]
+    assert all(index <= bucket(index) <= 1.25 * index for index in range(32, 5000))
+    assert len({bucket(index) for index in range(5000)}) < 50

@@ -108,7 +108,7 @@ def test_branches_may_have_different_lengths(network, flag):
 def test_loop_on_the_host_stacks_rows(network, kind, backwards, wanted):
     lengths = network.add_input("lengths", trt.int32, (3,))
     outer, sums = outer_loop(network, lengths)
-    next(each for each in outer.layers if isinstance(each, trt.IIteratorLayer)).reverse = backwards
+    next(layer for layer in outer.layers if isinstance(layer, trt.IIteratorLayer)).reverse = backwards
     mark(network, y=stacked(outer, sums, constant(network, 4), kind))
 
     meant, loop_strategies = agree(network, lengths=np.array([4, 0, 3], np.int32))

@@ -40,7 +40,7 @@ def test_deep_nest_is_refused_at_once(nest, way):
 def test_deep_nest_is_copied_and_shown(nest):
     network = NESTS[nest](400)
 
-    assert [repr(each) for each in network.copy()] == [repr(each) for each in network]
+    assert [repr(layer) for layer in network.copy()] == [repr(layer) for layer in network]
 
 
 def test_loops_and_conditionals_count_alike():
@@ -79,7 +79,7 @@ def test_deepest_nest_compiles(nest, way):
 def test_deepest_pure_function_can_be_transformed(nest):
     network = NESTS[nest](DEEPEST_PURE_NEST)
     function, weights = trt.to_jax(network)
-    inputs = {name: np.stack([each, each]) for name, each in inputs_of(network).items()}
+    inputs = {name: np.stack([array, array]) for name, array in inputs_of(network).items()}
     wanted = trt.evaluate(network, inputs_of(network))["y"]
 
     assert jax.jit(jax.vmap(lambda inputs: function(weights, inputs)))(inputs)["y"].tolist() == [wanted, wanted]

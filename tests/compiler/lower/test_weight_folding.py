@@ -83,7 +83,7 @@ def test_numpy_converts_and_dequantizes_weights(network):
     mark(network, y=large)
 
     assert not folding(network).others
-    assert trt.compile(network)({})["y"].tolist() == [each % 100 / 2 for each in range(LENGTH)]
+    assert trt.compile(network)({})["y"].tolist() == [index % 100 / 2 for index in range(LENGTH)]
 
 
 @pytest.mark.parametrize("row", [-1, 1, 2, -3])
@@ -154,14 +154,14 @@ def test_moves_of_weights_are_computed_anew_in_a_refit(network, weights):
     refitter.set_named_weights("rows", np.arange(LENGTH, dtype=np.float32))
     refitter.refit_cuda_engine()
 
-    assert engine({})["y"].tolist() == [[each, each] for each in range(LENGTH)]
+    assert engine({})["y"].tolist() == [[index, index] for index in range(LENGTH)]
 
 
 def test_steps_after_one_that_numpy_does_not_compute_are_part_of_the_program(network, weights):
     vector = trt.MatrixOperation.VECTOR
     total = network.add_matrix_multiply(weights, vector, put_together(network, weights), trt.MatrixOperation.NONE)
     mark(network, y=network.add_unary(total.get_output(0), trt.UnaryOperation.NEG).get_output(0))
-    others = [type(each.layer) for each in folding(network).others]
+    others = [type(other.layer) for other in folding(network).others]
 
     assert others == [trt.IMatrixMultiplyLayer, trt.IUnaryLayer]
     np.testing.assert_allclose(trt.compile(network)({})["y"], trt.evaluate(network, {})["y"], rtol=1e-6)
@@ -172,4 +172,4 @@ def test_strings_are_no_weights_of_a_device(network):
     mark(network, y=network.add_cast(numbers, trt.string).get_output(0))
 
     assert not folding(network).steps
-    assert trt.compile(network)({})["y"].tolist() == [str(each) for each in range(LENGTH)]
+    assert trt.compile(network)({})["y"].tolist() == [str(index) for index in range(LENGTH)]

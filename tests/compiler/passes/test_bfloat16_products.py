@@ -120,7 +120,7 @@ def test_other_cpus_multiply_float32(monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "has"),
-    [*[(f"flags\t\t: fpu {each} sse", True) for each in sorted(FEATURES)], ("flags\t\t: fpu avx512_bf16x", False),
+    [*[(f"flags\t\t: fpu {feature} sse", True) for feature in sorted(FEATURES)], ("flags\t\t: fpu avx512_bf16x", False),
      ("bugs\t\t: avx512_bf16", False), ("", False)],
 )  # fmt: skip
 def test_features_are_those_that_linux_lists(monkeypatch, tmp_path, text, has):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("low_thresholds")
 
 def carried(network):
     """The shapes of the states."""
-    return [each.outputs[0].shape for each in live_layers(network) if isinstance(each, trt.IRecurrenceLayer)]
+    return [layer.outputs[0].shape for layer in live_layers(network) if isinstance(layer, trt.IRecurrenceLayer)]
 
 
 @pytest.mark.parametrize("by_einsum", [False, True])

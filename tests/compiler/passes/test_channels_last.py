@@ -43,8 +43,8 @@ def test_other_types_keep_their_meaning(network):
 @pytest.mark.parametrize("dtype", TOLERANCES)
 def test_all_layers_between_convolutions_have_their_channels_last(dtype):
     copy = same_as_the_reference(block(dtype), tolerance=TOLERANCES[dtype])
-    moves = [each for each in live_layers(copy) if isinstance(each, trt.IShuffleLayer)]
-    moved = [each for each in moves if not isinstance(each.inputs[0].producer, trt.IConstantLayer)]
+    moves = [layer for layer in live_layers(copy) if isinstance(layer, trt.IShuffleLayer)]
+    moved = [move for move in moves if not isinstance(move.inputs[0].producer, trt.IConstantLayer)]
 
     # the input, both outputs
     assert len(moved) == 3
@@ -63,9 +63,9 @@ def test_convolution_is_that_of_onnxruntime(network):
 
 def test_outputs_keep_their_names_and_order():
     network = block()
-    names = [each.name for each in network.outputs]
+    names = [tensor.name for tensor in network.outputs]
 
-    assert [each.name for each in improved(network, ONLY).network.outputs] == names
+    assert [tensor.name for tensor in improved(network, ONLY).network.outputs] == names
     assert list(trt.compile(network, passes=ONLY)(inputs_of(network))) == names
 
 
@@ -121,7 +121,7 @@ def test_derivatives_and_batches_are_those_without_the_pass(monkeypatch):
     x = inputs_of(network)["x"]
 
     def loss(weights, x):
-        return sum((each**2).sum() for each in function(weights, {"x": x}).values())
+        return sum((array**2).sum() for array in function(weights, {"x": x}).values())
 
     found = jax.grad(loss, (0, 1))(weights, x)
     batch = jax.vmap(lambda x: function(weights, {"x": x}))(np.stack([x, -x]))
@@ -129,13 +129,13 @@ def test_derivatives_and_batches_are_those_without_the_pass(monkeypatch):
     function, _ = trt.to_jax(network)
 
     wanted = jax.grad(loss, (0, 1))(weights, x)
-    assert_near({**found[0], "x": found[1]}, {name: np.asarray(each) for name, each in wanted[0].items()})
+    assert_near({**found[0], "x": found[1]}, {name: np.asarray(value) for name, value in wanted[0].items()})
     np.testing.assert_allclose(found[1], wanted[1], atol=1e-5 * np.abs(wanted[1]).max())
     assert_near(
         batch,
         {
-            name: np.asarray(each)
-            for name, each in jax.vmap(lambda x: function(weights, {"x": x}))(np.stack([x, -x])).items()
+            name: np.asarray(array)
+            for name, array in jax.vmap(lambda x: function(weights, {"x": x}))(np.stack([x, -x])).items()
         },
     )
 
@@ -170,7 +170,7 @@ def test_refit_changes_kernels_of_both_kinds():
         if as_tensors:
             (name,) = refitter.get_all_weights()
             assert refitter.set_named_weights(name, kernel.reshape(-1))
-            next(each for each in other.layers if isinstance(each, trt.IConstantLayer)).weights = kernel
+            next(layer for layer in other.layers if isinstance(layer, trt.IConstantLayer)).weights = kernel
         else:
             (layer,) = other.layers
             assert refitter.set_weights(layer.name, trt.WeightsRole.KERNEL, kernel.reshape(-1))
@@ -195,7 +195,7 @@ LIMITS = ("MAX_COLUMN_POSITIONS", "MAX_COLUMN_LENGTH", "MAX_COPIED_BYTES", "MAX_
 @given(network=singles())
 def test_all_forms_of_a_convolution_agree(name, limit, network):
     with pytest.MonkeyPatch.context() as patch:
-        for each in LIMITS[:2]:
-            patch.setattr(f"netloop.compiler.passes.channels_last_layers.{each}", 0)
+        for other in LIMITS[:2]:
+            patch.setattr(f"netloop.compiler.passes.channels_last_layers.{other}", 0)
         patch.setattr(f"netloop.compiler.passes.channels_last_layers.{name}", limit)
         same_as_the_reference(network)

@@ -13,6 +13,6 @@ pytestmark = pytest.mark.usefixtures("low_thresholds")
 def test_embedding_table_is_multiplied_in_advance():
     network = embedded()
     tabled = improved(network, ["horizontal_fusion", "embedding_folding"])
-    (gather,) = [each for each in live_layers(tabled.network) if isinstance(each, trt.IGatherLayer)]
+    (gather,) = [layer for layer in live_layers(tabled.network) if isinstance(layer, trt.IGatherLayer)]
 
     assert gather.inputs[0].shape == (6, 6)

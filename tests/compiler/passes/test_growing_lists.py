@@ -46,23 +46,23 @@ def sequences(network):
 
 def tensors(network, axis=0, rows=1):
     """y: the first rows of ones, then the states of a loop with a COUNT n, along an axis."""
-    shape = tuple(rows if each == axis % 2 else length for each, length in enumerate((2, 3)))
+    shape = tuple(rows if number == axis % 2 else length for number, length in enumerate((2, 3)))
     loop = counted(network, network.add_input("n", trt.int32, ()))
     first = constant(network, np.ones(shape, np.float32))
     return mark(network, y=last(loop, concatenating(network, loop, doubled(network, loop), first, axis)))
 
 
 def notes(engine):
-    return [each for each in engine.notes if each.by == "growing_lists"]
+    return [note for note in engine.notes if note.by == "growing_lists"]
 
 
 def same_as_the_reference(network, inputs, is_stacked=True):
     """Compare an engine with the reference; return the engine."""
     engine = trt.compile(network)
     found, wanted = engine(inputs), trt.evaluate(network, inputs)
-    for name, each in wanted.items():
-        assert type(found[name]) is type(each) or not isinstance(each, list)
-        pairs = zip(found[name], each, strict=True) if isinstance(each, list) else [(found[name], each)]
+    for name, array in wanted.items():
+        assert type(found[name]) is type(array) or not isinstance(array, list)
+        pairs = zip(found[name], array, strict=True) if isinstance(array, list) else [(found[name], array)]
         for got, expected in pairs:
             np.testing.assert_array_equal(np.asarray(got), expected)
     assert bool(notes(engine)) == is_stacked
@@ -90,7 +90,7 @@ def test_loop_is_compiled_once_for_all_counts_up_to_a_power_of_two(network, monk
     engine({"x": X, "n": np.int32(9)})
 
     assert few == len(made) - 1
-    assert {each.kind.value for each in engine.loop_strategies.values()} == {"while"}
+    assert {strategy.kind.value for strategy in engine.loop_strategies.values()} == {"while"}
 
 
 @pytest.mark.parametrize("least", [0, 3, 100])
@@ -208,4 +208,4 @@ def test_pass_can_be_left_out(network):
     engine({"x": X, "n": np.int32(2)})
 
     assert not notes(engine)
-    assert {each.kind.value for each in engine.loop_strategies.values()} == {"host"}
+    assert {strategy.kind.value for strategy in engine.loop_strategies.values()} == {"host"}

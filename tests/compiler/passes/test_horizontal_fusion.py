@@ -16,9 +16,9 @@ def test_gates_become_one_product_of_the_input_one_of_the_state_and_one_sum():
     shared = improved(network, ["horizontal_fusion"])
 
     assert len(shared.notes) == 2
-    assert [count(each, trt.IMatrixMultiplyLayer) for each in (network, shared.network)] == [8, 2]
+    assert [count(definition, trt.IMatrixMultiplyLayer) for definition in (network, shared.network)] == [8, 2]
     # four are in the cell itself
-    assert [count(each, trt.IElementWiseLayer) for each in (network, shared.network)] == [12, 6]
+    assert [count(definition, trt.IElementWiseLayer) for definition in (network, shared.network)] == [12, 6]
 
 
 def test_network_without_products_is_left_alone():
@@ -39,7 +39,7 @@ def test_large_products_outside_of_loops_stay_apart(rows: int, is_inside: bool):
         x = state.get_output(0)
     weights = [network.add_constant((250, 256), np.ones((250, 256), np.float32)).get_output(0) for _ in range(2)]
     none = trt.MatrixOperation.NONE
-    made = [network.add_matrix_multiply(x, none, each, none).get_output(0) for each in weights]
+    made = [network.add_matrix_multiply(x, none, weight, none).get_output(0) for weight in weights]
     total = network.add_elementwise(*made, trt.ElementWiseOperation.SUM).get_output(0)
     if is_inside:
         part = network.add_slice(total, (0, 0), (rows, 250), (1, 1)).get_output(0)

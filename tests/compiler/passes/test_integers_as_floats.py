@@ -32,11 +32,11 @@ def images(shape=(1, 6, 7, 8), seed=0):
 
 
 def integer_casts(network):
-    return sum(isinstance(each, ICastLayer) and each.outputs[0].type.is_integer for each in live_layers(network))
+    return sum(isinstance(layer, ICastLayer) and layer.outputs[0].type.is_integer for layer in live_layers(network))
 
 
 def gives(network, passes, inputs):
-    return {name: np.asarray(each) for name, each in trt.compile(network, passes=passes)(inputs).items()}
+    return {name: np.asarray(value) for name, value in trt.compile(network, passes=passes)(inputs).items()}
 
 
 @examples(20)
@@ -127,7 +127,7 @@ def product_of(length, low=0, high=255, dtype=np.int8, columns=3):
 def is_float(network):
     made = improved(network, ONLY).network
     kinds = (IMatrixMultiplyLayer, IConvolutionLayer)
-    return [each.outputs[0].type.is_float for each in live_layers(made) if isinstance(each, kinds)] == [True]
+    return [layer.outputs[0].type.is_float for layer in live_layers(made) if isinstance(layer, kinds)] == [True]
 
 
 def test_product_whose_sums_stay_below_the_limit_is_one_of_floats():

@@ -26,14 +26,14 @@ RULES = {
 
 
 def test_every_form_has_a_pass_of_its_name():
-    forms = {name: each for name, each in PASSES.items() if isinstance(each, LoweringPass)}
+    forms = {name: pass_ for name, pass_ in PASSES.items() if isinstance(pass_, LoweringPass)}
 
     assert set(forms) == set(LoweringForm)
 
 
 @pytest.mark.parametrize("form", RULES)
 def test_rule_has_the_thresholds_of_lowering(form):
-    assert all(each in PASSES[form].rule for each in RULES[form])
+    assert all(rule in PASSES[form].rule for rule in RULES[form])
 
 
 def test_input_is_multiplied_before_the_loop_and_the_output_after_it():
@@ -41,14 +41,14 @@ def test_input_is_multiplied_before_the_loop_and_the_output_after_it():
     engine = trt.compile(network)
     moved = engine.batched_layers["(Unnamed Loop* 0)"]
 
-    assert sum(isinstance(each, trt.IMatrixMultiplyLayer) for each in moved) == 2
+    assert sum(isinstance(layer, trt.IMatrixMultiplyLayer) for layer in moved) == 2
 
 
 def test_parts_of_a_product_are_cut_out_before_the_loop():
     moved = trt.compile(gru(), passes=["horizontal_fusion", "loop_fission"]).batched_layers["(Unnamed Loop* 0)"]
 
     # z, r and n each read a part of the product of the input
-    assert sum(isinstance(each, trt.ISliceLayer) for each in moved) == 3
+    assert sum(isinstance(layer, trt.ISliceLayer) for layer in moved) == 3
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_chunks_of_iterations_give_the_same_results(trips, four_iterations_at_on
     inputs = inputs_of(network)
     engine = trt.compile(network)
 
-    assert any("iterations at once" in str(each) for each in engine.notes)
+    assert any("iterations at once" in str(note) for note in engine.notes)
     assert_close(engine(inputs), trt.evaluate(network, inputs))
 
 
@@ -84,22 +84,22 @@ def test_chunks_of_sub_byte_types_are_joined(four_iterations_at_once):
 
 def test_conditional_with_small_branches_is_not_compiled_as_one():
     programs = [trt.compile(conditional_in_loop(), passes=passes) for passes in (None, [])]
-    texts = [each._programs.latest.compiled.as_text() for each in programs]
+    texts = [program._programs.latest.compiled.as_text() for program in programs]
 
-    assert ["conditional(" in each for each in texts] == [False, True]
+    assert ["conditional(" in text for text in texts] == [False, True]
 
 
 def test_refit_recomputes_folded_weights():
     network = lstm()
     engine = trt.compile(network)
     refitter = trt.Refitter(engine, trt.Logger())
-    names = [each for each in refitter.get_all_weights() if refitter.get_weights_prototype(each).size == 12]
+    names = [weight for weight in refitter.get_all_weights() if refitter.get_weights_prototype(weight).size == 12]
     for name in names:
         assert refitter.set_named_weights(name, np.zeros(12, np.float32))
-    constants = [each for each in network.layers if isinstance(each, trt.IConstantLayer)]
-    for each in constants:
-        if each.weights.size == 12:
-            each.weights = np.zeros(12, np.float32)
+    constants = [layer for layer in network.layers if isinstance(layer, trt.IConstantLayer)]
+    for other in constants:
+        if other.weights.size == 12:
+            other.weights = np.zeros(12, np.float32)
     inputs = inputs_of(network)
 
     assert refitter.refit_cuda_engine()

@@ -29,7 +29,7 @@ def chain(rows=2, width=12, op=NONE, of_state=True, stacks=False):
     state = loop.add_recurrence(constant(network, np.zeros((rows, 6), np.float32)))
     h = combine(network, state.get_output(0), x)
     matrices = (6, width) if op is NONE else (width, 6), (width, 6)
-    first, second = (constant(network, random.standard_normal(each).astype(np.float32) / 9) for each in matrices)
+    first, second = (constant(network, random.standard_normal(matrix).astype(np.float32) / 9) for matrix in matrices)
     wide = network.add_matrix_multiply(h if of_state else x, NONE, first, op).get_output(0)
     made = network.add_matrix_multiply(wide, NONE, second, NONE).get_output(0)
     state.set_input(1, h if stacks else combine(network, made, h))
@@ -41,7 +41,7 @@ def chain(rows=2, width=12, op=NONE, of_state=True, stacks=False):
 def part_counts(network):
     """The number of parts of each product that is split."""
     notes = improved(network, ["matmul_partitioning"]).notes
-    return [int(each.what.split()[-2]) for each in notes]
+    return [int(note.what.split()[-2]) for note in notes]
 
 
 @pytest.mark.parametrize("op", [NONE, TRANSPOSE])

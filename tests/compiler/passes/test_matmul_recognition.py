@@ -19,4 +19,4 @@ def test_einsum_that_sums_over_nothing_is_an_element_wise_product():
     network = selective(by_einsum=True)
     plain = improved(network, ["matmul_recognition"]).network
 
-    assert [count(each, trt.IEinsumLayer) for each in (network, plain)] == [2, 1]
+    assert [count(definition, trt.IEinsumLayer) for definition in (network, plain)] == [2, 1]

@@ -53,7 +53,7 @@ def states_of_random_numbers() -> trt.INetworkDefinition:
         drawn.set_input(1, least)
         drawn.set_input(2, most)
         state.set_input(1, combine(network, state.get_output(0), drawn.get_output(0)))
-    a, b = (last(loop, each.get_output(0)) for each in states)
+    a, b = (last(loop, state.get_output(0)) for state in states)
     return mark(network, a=a, b=b)
 
 
@@ -115,12 +115,12 @@ def gate_that_is_added_too(network: trt.INetworkDefinition, state: ITensor, x: I
 
 def gates_with_a_gap_between_them(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
     parts = [network.add_slice(x, (0, begin), (4, 1), (1, 1)).get_output(0) for begin in (0, 2)]
-    return combine(network, *(activation(network, each, TANH) for each in parts), Op.PROD)
+    return combine(network, *(activation(network, part, TANH) for part in parts), Op.PROD)
 
 
 def sums_of_the_first_and_the_last_product(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
     one, two, three = (product(network, state, weights(network, 4, 4)) for _ in range(3))
-    one, three = (combine(network, each, weights(network, 1, 4)) for each in (one, three))
+    one, three = (combine(network, tensor, weights(network, 1, 4)) for tensor in (one, three))
     return combine(network, combine(network, one, three, Op.PROD), two, Op.SUB)
 
 
@@ -228,7 +228,7 @@ def test_sums_of_products_with_another_between_them_stay_apart():
     network = summed(sums_of_the_first_and_the_last_product)
     shared = improved(network, ["horizontal_fusion"]).network
 
-    assert [count(each, trt.IMatrixMultiplyLayer) for each in (network, shared)] == [3, 1]
+    assert [count(definition, trt.IMatrixMultiplyLayer) for definition in (network, shared)] == [3, 1]
     assert count(shared, trt.IElementWiseLayer) == count(network, trt.IElementWiseLayer)
 
 
@@ -241,7 +241,7 @@ def same_as_the_reference(network):
 def test_products_keep_their_operands_and_their_order():
     network = trt.INetworkDefinition()
     x, z = (network.add_input(name, trt.float32, (2, 4)) for name in "xz")
-    a, b = ([product(network, each, weights(network, 4, 3)) for _ in range(2)] for each in (x, z))
+    a, b = ([product(network, tensor, weights(network, 4, 3)) for _ in range(2)] for tensor in (x, z))
     outputs = {}
     for place in (0, 1):
         outputs[f"difference {place}"] = combine(network, weights(network, 1, 3), a[place], Op.SUB)
@@ -249,7 +249,9 @@ def test_products_keep_their_operands_and_their_order():
         outputs[f"multiple {place}"] = combine(network, a[place], factor, Op.PROD)
         outputs[f"sum {place}"] = combine(network, a[place], b[1 - place])
     # a pass leaves the outputs of a network as they are
-    negated = {name: network.add_unary(each, trt.UnaryOperation.NEG).get_output(0) for name, each in outputs.items()}
+    negated = {
+        name: network.add_unary(tensor, trt.UnaryOperation.NEG).get_output(0) for name, tensor in outputs.items()
+    }
     same_as_the_reference(mark(network, **negated))
 
 

@@ -74,7 +74,7 @@ def test_pass_says_whether_it_changed_the_network(make, name):
 
 
 @each_network
-@pytest.mark.parametrize("passes", [*([each] for each in REWRITES), REWRITES], ids="+".join)
+@pytest.mark.parametrize("passes", [*([rewrite] for rewrite in REWRITES), REWRITES], ids="+".join)
 def test_reference_stays_the_same(make, passes):
     network = make()
     inputs = inputs_of(network)
@@ -83,7 +83,9 @@ def test_reference_stays_the_same(make, passes):
 
 
 @each_network
-@pytest.mark.parametrize("passes", [[], *([each] for each in PASSES), None], ids=lambda each: "+".join(each or ["all"]))
+@pytest.mark.parametrize(
+    "passes", [[], *([pass_] for pass_ in PASSES), None], ids=lambda value: "+".join(value or ["all"])
+)
 def test_engine_gives_what_the_reference_gives(make, passes):
     network = make()
     inputs = inputs_of(network)
@@ -98,7 +100,7 @@ def test_engine_gives_what_the_reference_gives(make, passes):
 def test_pass_comes_after_those_that_it_must_follow(name):
     order = list(PASSES)
 
-    assert all(order.index(each) < order.index(name) for each in PASSES[name].after)
+    assert all(order.index(word) < order.index(name) for word in PASSES[name].after)
 
 
 def test_page_has_the_table_of_passes_and_a_measured_gain_for_each():
@@ -126,7 +128,7 @@ def test_level_of_the_builder_chooses_passes():
 
 def test_pass_for_cpus_is_used_on_cpus_only(monkeypatch):
     def used():
-        return {each.by for each in trt.compile(lstm()).notes}
+        return {note.by for note in trt.compile(lstm()).notes}
 
     assert {"matmul_partitioning", "horizontal_fusion"} < used()
     monkeypatch.setattr("jax.default_backend", lambda: "tpu")
@@ -137,15 +139,15 @@ def test_inspector_reports_what_passes_did():
     engine = trt.compile(lstm())
     report = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
 
-    assert [f"{each['Name']}: {each['Done']}" for each in report["Passes"]] == list(map(str, engine.notes))
-    assert {each["Name"] for each in report["Passes"]} == {
+    assert [f"{value['Name']}: {value['Done']}" for value in report["Passes"]] == list(map(str, engine.notes))
+    assert {value["Name"] for value in report["Passes"]} == {
         "horizontal_fusion",
         "matmul_partitioning",
         "gate_fusion",
         "weight_folding",
         "loop_fission",
     }
-    assert all(each["Rule"] for each in report["Passes"])
+    assert all(value["Rule"] for value in report["Passes"])
     assert len(report["Loops"][0]["BatchedLayers"]) == 1
 
 
@@ -154,7 +156,7 @@ def test_profile_has_every_phase():
     phases = trt.compile(network).profile(inputs_of(network))
 
     assert list(phases) == ["passes", "load", "trace", "compile", "call"]
-    assert all(each > 0 for each in phases.values())
+    assert all(phase > 0 for phase in phases.values())
 
 
 def test_donated_input_is_consumed_and_the_result_is_the_same():

@@ -26,8 +26,8 @@ def grown(seed, monkeypatch) -> Grown:
 def improved(grown: Grown) -> trt.INetworkDefinition:
     """The network for the shapes of its inputs, rewritten by all passes."""
     network = grown.network.copy()
-    for each in network.inputs:
-        each.shape = grown.inputs[each.name].shape
+    for tensor in network.inputs:
+        tensor.shape = grown.inputs[tensor.name].shape
     return pass_checks.improved(network, PASSES).network
 
 

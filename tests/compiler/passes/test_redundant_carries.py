@@ -16,7 +16,7 @@ def test_constant_and_equal_states_are_not_carried():
     network = kept()
     merged = improved(network, ["redundant_carries"])
 
-    assert [count(each, trt.IRecurrenceLayer) for each in (network, merged.network)] == [4, 2]
+    assert [count(definition, trt.IRecurrenceLayer) for definition in (network, merged.network)] == [4, 2]
 
 
 def test_counters_with_the_same_start_are_one():
@@ -44,10 +44,10 @@ def test_states_that_other_layers_change_stay_apart():
     for state, value in zip((best, place), top.outputs, strict=True):
         state.set_input(1, combine(network, state.get_output(0), value))
     states = {"up": up, "down": down, "best": best, "place": place}
-    mark(network, **{name: last(loop, each.get_output(0)) for name, each in states.items()})
+    mark(network, **{name: last(loop, state.get_output(0)) for name, state in states.items()})
     got = trt.compile(network, passes=["redundant_carries"])({"x": np.int32([[5, 7]] * 3)})
 
-    assert {name: each.tolist() for name, each in got.items()} == {
+    assert {name: value.tolist() for name, value in got.items()} == {
         "up": [3, 6],
         "down": [-3, -6],
         "best": [21, 15],

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("low_thresholds")
 
 def test_matrix_that_multiplies_a_state_is_transposed_in_advance():
     network = improved(lstm(), ["horizontal_fusion", "weight_prepacking"]).network
-    products = [each for each in live_layers(network) if isinstance(each, trt.IMatrixMultiplyLayer)]
-    of_a_state = {isinstance(each.inputs[0].producer, trt.IRecurrenceLayer): each.op1 for each in products}
+    products = [layer for layer in live_layers(network) if isinstance(layer, trt.IMatrixMultiplyLayer)]
+    of_a_state = {isinstance(product.inputs[0].producer, trt.IRecurrenceLayer): product.op1 for product in products}
 
     assert of_a_state == {True: trt.MatrixOperation.TRANSPOSE, False: trt.MatrixOperation.NONE}
 

@@ -168,14 +168,14 @@ def test_derivatives_are_those_of_the_sum(monkeypatch):
     def gradients():
         function, weights = trt.to_jax(network)
         return jax.grad(
-            lambda weights, x: sum((each**2).sum() for each in function(weights, {"x": x}).values()), (0, 1)
+            lambda weights, x: sum((array**2).sum() for array in function(weights, {"x": x}).values()), (0, 1)
         )(weights, x)
 
     found = gradients()
     monkeypatch.setattr("netloop.compiler.execution.to_jax.PURE", frozenset())
     wanted = gradients()
     assert_near(
-        {**found[0], "x": found[1]}, {name: np.asarray(each) for name, each in {**wanted[0], "x": wanted[1]}.items()}
+        {**found[0], "x": found[1]}, {name: np.asarray(value) for name, value in {**wanted[0], "x": wanted[1]}.items()}
     )
     assert not count(network, WinogradConvolutionLayer)
     assert count(network, IConvolutionLayer)

@@ -17,7 +17,7 @@ def test_decisions_are_found_again():
     decisions.remember({"gate_fusion": OFF, "weight_prepacking": RULE}, 0.002)
 
     assert decisions.known(NAMES) == {"gate_fusion": OFF, "weight_prepacking": RULE}
-    assert {each.timingMSec for each in decisions.entries.values()} == {2.0}
+    assert {value.timingMSec for value in decisions.entries.values()} == {2.0}
 
 
 def test_form_that_a_pass_does_not_have_is_not_known():
@@ -38,7 +38,9 @@ def renamed(network):
 
 
 def digest(network, options=()):
-    return digest_of(network, {each.name: np.zeros(each.shape, each.type.dtype) for each in network.inputs}, options)
+    return digest_of(
+        network, {tensor.name: np.zeros(tensor.shape, tensor.type.dtype) for tensor in network.inputs}, options
+    )
 
 
 def test_names_do_not_change_the_digest():
@@ -62,7 +64,7 @@ def open_doubling():
 
 def test_shapes_of_inputs_change_the_digest():
     network = open_doubling()
-    of_two, of_three = (digest_of(network, {"x": np.zeros(each, np.float32)}, ()) for each in (2, 3))
+    of_two, of_three = (digest_of(network, {"x": np.zeros(number, np.float32)}, ()) for number in (2, 3))
 
     assert of_two != of_three
 

@@ -73,7 +73,7 @@ def test_weights_and_inputs_move_in_each_round():
     _, log, engines = compared(0.01, 0.02)
 
     assert log.count(("candidate", "moved")) == log.count(("incumbent", "moved")) == ROUNDS
-    assert len({id(each) for each in engines[0].given}) == ROUNDS
+    assert len({id(value) for value in engines[0].given}) == ROUNDS
 
 
 def test_times_are_those_of_calls():
@@ -111,4 +111,4 @@ def test_engine_computes_the_same_after_its_weights_have_moved():
     engine.move_weights()
 
     assert engine.weights is not before_weights
-    assert_close(engine(inputs), {name: np.asarray(each) for name, each in before.items()})
+    assert_close(engine(inputs), {name: np.asarray(value) for name, value in before.items()})

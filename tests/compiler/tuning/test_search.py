@@ -41,7 +41,7 @@ class Machine:
     def compare(self, candidate, incumbent):
         self.now += 1
         self.compared.append(candidate.forms)
-        times = [self.seconds(each.forms) for each in (candidate, incumbent)]
+        times = [self.seconds(value.forms) for value in (candidate, incumbent)]
         return TimedPair(*times, [times[0] / times[1]] * 7)
 
     def search(self, entries=None, budget=100.0, digest="network", machine="here", **settings):
@@ -55,8 +55,8 @@ def product_of(factors):
 
     def seconds(forms):
         whole = 1.0
-        for each in forms.items():
-            whole *= factors.get(each, 1.0)
+        for value in forms.items():
+            whole *= factors.get(value, 1.0)
         return whole
 
     return seconds
@@ -90,7 +90,7 @@ def test_form_that_is_hardly_faster_is_not_chosen():
     found = Machine(product_of({("gate_fusion", OFF): 0.98})).search()
 
     assert found.forms == {}
-    assert [each.chosen for each in found.trials] == [False] * 4
+    assert [trial.chosen for trial in found.trials] == [False] * 4
 
 
 def test_gain_that_a_second_comparison_does_not_show_is_dropped():
@@ -115,7 +115,7 @@ def test_pass_that_did_nothing_is_not_timed():
     machine = Machine(product_of({}), names=["weight_prepacking"])
     machine.search()
 
-    assert all("gate_fusion" not in each for each in machine.compared)
+    assert all("gate_fusion" not in value for value in machine.compared)
 
 
 def test_form_that_does_the_same_is_not_timed():
@@ -147,7 +147,7 @@ def test_form_that_fails_is_not_chosen_and_tells_why():
     found = machine.search()
 
     assert found.forms == {"weight_prepacking": OFF}
-    assert [(each.by, each.failure) for each in found.trials[:2]] == [("gate_fusion", "no kernel")] * 2
+    assert [(trial.by, trial.failure) for trial in found.trials[:2]] == [("gate_fusion", "no kernel")] * 2
     assert str(found.trials[0]) == "gate_fusion off: failed: no kernel"
 
 
@@ -189,7 +189,7 @@ def test_search_that_ran_out_of_time_is_continued_by_the_next():
 
     assert (begun.forms, begun.is_complete) == ({"gate_fusion": OFF}, False)
     assert (ended.forms, ended.is_complete) == ({"gate_fusion": OFF, "weight_prepacking": OFF}, True)
-    assert all(each["gate_fusion"] == OFF for each in second.compared)
+    assert all(value["gate_fusion"] == OFF for value in second.compared)
 
 
 def test_budget_of_nothing_times_nothing():
@@ -228,4 +228,4 @@ def test_remembered_time_is_that_of_a_call_with_the_chosen_forms():
     entries = {}
     Machine(product_of({("gate_fusion", OFF): 0.25})).search(entries)
 
-    assert {each.timingMSec for each in entries.values()} == {250.0}
+    assert {entry.timingMSec for entry in entries.values()} == {250.0}

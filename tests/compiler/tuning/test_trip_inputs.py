@@ -13,7 +13,7 @@ WHILE = trt.TripLimit.WHILE
 
 def numbers(network):
     """The numbers for the inputs, by name; -1 for an array of different ones."""
-    found = trip_inputs(network, {each: tuple(each.shape) for each in network.inputs if each.type.is_tensor})
+    found = trip_inputs(network, {tensor: tuple(tensor.shape) for tensor in network.inputs if tensor.type.is_tensor})
     return {
         tensor.name: array.flat[0].item() if (array == array.flat[0]).all() else -1 for tensor, array in found.items()
     }
@@ -121,7 +121,7 @@ def test_lengths_and_positions_are_not_numbers_of_iterations(network):
     data, position = network.add_input("data", trt.int64, (3,)), network.add_input("position", trt.int64, ())
     taken = network.add_gather(data, position, 0).get_output(0)
 
-    assert {each.name for each in inputs_behind(taken)} == {"data"}
+    assert {tensor.name for tensor in inputs_behind(taken)} == {"data"}
     assert inputs_behind(network.add_shape(data).get_output(0)) == set()
 
 

@@ -25,13 +25,13 @@ def generator() -> Example:
         network, last=networks.last(loop, h), rows=networks.stacked(loop, after, networks.constant(network, 8))
     )
     inputs = {"start": np.random.default_rng(1).normal(size=(2, 3)).astype(np.float32)}
-    return network, inputs, {name: np.asarray(each) for name, each in trt.compile(network)(inputs).items()}
+    return network, inputs, {name: np.asarray(value) for name, value in trt.compile(network)(inputs).items()}
 
 
 def ended_by_a_condition() -> Example:
     """A loop with a WHILE limit."""
     made, inputs, outputs = networks.EXAMPLES["both limits, WHILE first"]
-    return made(), {name: np.asarray(each) for name, each in inputs.items()}, outputs
+    return made(), {name: np.asarray(tensor) for name, tensor in inputs.items()}, outputs
 
 
 def of_doubles() -> Example:
@@ -50,6 +50,6 @@ EXAMPLES = [*EXAMPLES_WITHOUT_DOUBLES, of_doubles]
 def same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> None:
     """Assert that a runtime gives the outputs of an engine."""
     assert sorted(found) == sorted(wanted)
-    for name, each in wanted.items():
-        precision = 1e-14 if each.dtype == np.float64 else 1e-5
-        np.testing.assert_allclose(found[name], each, rtol=precision, atol=precision / 10)
+    for name, array in wanted.items():
+        precision = 1e-14 if array.dtype == np.float64 else 1e-5
+        np.testing.assert_allclose(found[name], array, rtol=precision, atol=precision / 10)

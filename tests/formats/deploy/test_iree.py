@@ -18,7 +18,7 @@ def test_iree_gives_the_outputs_of_the_engine(example, tmp_path):
     found = module.main(*(inputs[name] for name in sorted(inputs)))
     values = found if isinstance(found, tuple | list) else [found]
 
-    same({name: np.asarray(each) for name, each in zip(sorted(outputs), values, strict=True)}, outputs)
+    same({name: np.asarray(value) for name, value in zip(sorted(outputs), values, strict=True)}, outputs)
 
 
 def test_backend_that_it_lacks_is_refused(tmp_path):

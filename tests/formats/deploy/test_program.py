@@ -20,7 +20,7 @@ def test_program_gives_the_outputs_of_the_engine(example, tmp_path):
 
     assert loaded.platforms == ("cpu", "cuda")
     with jax.enable_x64(True):
-        same({name: np.asarray(each) for name, each in loaded.call(inputs).items()}, outputs)
+        same({name: np.asarray(value) for name, value in loaded.call(inputs).items()}, outputs)
 
 
 def test_suffix_that_no_form_has(network, tmp_path):

@@ -17,7 +17,7 @@ tensorflow = pytest.importorskip("tensorflow")
 
 def run(folder, inputs):
     signature = tensorflow.saved_model.load(str(folder)).signatures["serving_default"]
-    return {name: each.numpy() for name, each in signature(**inputs).items()}
+    return {name: value.numpy() for name, value in signature(**inputs).items()}
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -25,7 +25,9 @@ def test_tensorflow_gives_the_outputs_of_the_engine(example, tmp_path):
     network, inputs, outputs = example()
     trt.export(network, tmp_path / "a.savedmodel")
 
-    same(run(tmp_path / "a.savedmodel", {name: tensorflow.constant(each) for name, each in inputs.items()}), outputs)
+    same(
+        run(tmp_path / "a.savedmodel", {name: tensorflow.constant(tensor) for name, tensor in inputs.items()}), outputs
+    )
 
 
 def rows(name="x"):
@@ -65,7 +67,7 @@ def test_folder_that_is_there_stays(tmp_path):
 
     with pytest.raises(FileExistsError, match="is there already: remove it, or give another name"):
         trt.export(rows(), tmp_path / "a.savedmodel", shapes={"x": (1, 2)})
-    assert [each.name for each in tmp_path.rglob("*")] == ["a.savedmodel", "kept"]
+    assert [value.name for value in tmp_path.rglob("*")] == ["a.savedmodel", "kept"]
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler of C")
@@ -76,7 +78,7 @@ def test_c_program_runs_it_without_python(tmp_path):
     linked = ["-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2", f"-Wl,-rpath,{libraries}"]
     command = ["cc", "-Wall", "-Wextra", "-Werror", str(PROGRAM), "-o", str(tmp_path / "run"), f"-L{libraries}"]
     subprocess.run([*command, f"-I{libraries / 'include'}", *linked], check=True)
-    numbers = [str(each) for each in inputs["start"].ravel()]
+    numbers = [str(value) for value in inputs["start"].ravel()]
     done = subprocess.run(
         [str(tmp_path / "run"), str(tmp_path / "a.savedmodel"), "start", "2x3", *numbers],
         capture_output=True, text=True, check=False,

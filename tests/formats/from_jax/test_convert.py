@@ -25,7 +25,7 @@ def close(got, want):
 
 
 def inputs_of(network, examples):
-    return {each.name: array for each, array in zip(network.inputs, leaves(examples), strict=True)}
+    return {tensor.name: array for tensor, array in zip(network.inputs, leaves(examples), strict=True)}
 
 
 @each_function
@@ -62,20 +62,20 @@ def test_names_are_the_paths_of_leaves():
 
     network = trt.from_jax(function, {"a": [X]}, State(X, X), X, X)
 
-    assert [each.name for each in network.inputs] == ["params.a.0", "state.h", "state.c", "rest0", "rest1"]
-    assert [each.name for each in network.outputs] == ["all.0", "all.1", "output.state.h", "output.state.c"]
+    assert [tensor.name for tensor in network.inputs] == ["params.a.0", "state.h", "state.c", "rest0", "rest1"]
+    assert [tensor.name for tensor in network.outputs] == ["all.0", "all.1", "output.state.h", "output.state.c"]
 
 
 def test_result_of_one_array_is_the_output():
-    assert [each.name for each in trt.from_jax(jnp.sin, X).outputs] == ["output"]
-    assert [each.name for each in trt.from_jax(lambda x: (x, x), X).outputs] == ["output.0", "output.1"]
-    assert [each.name for each in trt.from_jax(lambda x: {"x": x, "y": x}, X).outputs] == ["output.x", "y"]
+    assert [tensor.name for tensor in trt.from_jax(jnp.sin, X).outputs] == ["output"]
+    assert [tensor.name for tensor in trt.from_jax(lambda x: (x, x), X).outputs] == ["output.0", "output.1"]
+    assert [tensor.name for tensor in trt.from_jax(lambda x: {"x": x, "y": x}, X).outputs] == ["output.x", "y"]
 
 
 def test_names_may_be_given():
     network = trt.from_jax(partial(jnp.add), X, X, names=["left", "right"])
 
-    assert [each.name for each in network.inputs] == ["left", "right"]
+    assert [tensor.name for tensor in network.inputs] == ["left", "right"]
 
 
 @pytest.mark.parametrize("names", [["x"], ["x", "x"], "xy", ["x", 3]])
@@ -87,8 +87,8 @@ def test_other_numbers_of_names_are_refused(names):
 def test_layers_have_the_names_of_scopes():
     network = trt.from_jax(lstm, *LSTM)
 
-    assert "cell/logistic" in [each.name for each in network.layers]
-    assert [each.name for each in network.layers if each.name.startswith("scan")][:2] == ["scan", "scan_1"]
+    assert "cell/logistic" in [layer.name for layer in network.layers]
+    assert [layer.name for layer in network.layers if layer.name.startswith("scan")][:2] == ["scan", "scan_1"]
 
 
 def test_layers_have_the_line_of_their_equation():
@@ -106,7 +106,7 @@ def test_only_shapes_of_examples_count():
 def test_array_that_the_function_closes_over_is_a_constant():
     network = check_same(lambda x: x @ jnp.asarray(X.T), X)
 
-    assert [type(each).__name__ for each in network.layers] == ["IConstantLayer", "IMatrixMultiplyLayer"]
+    assert [type(layer).__name__ for layer in network.layers] == ["IConstantLayer", "IMatrixMultiplyLayer"]
 
 
 def test_keys_are_passed_as_their_words():
@@ -122,7 +122,7 @@ def test_output_that_is_an_input_or_constant():
 def test_argument_that_the_function_does_not_read_stays_an_input():
     network = check_same(lambda x, y: x, X, X)
 
-    assert [each.name for each in network.inputs] == ["x", "y"]
+    assert [tensor.name for tensor in network.inputs] == ["x", "y"]
 
 
 def test_function_is_required():
@@ -136,8 +136,8 @@ def test_function_is_required():
 def test_weights_are_constants_with_names():
     network = trt.from_jax(lstm, *LSTM, weights="params")
 
-    assert [each.name for each in network.inputs] == ["h", "c", "xs"]
-    assert {"params.w", "params.u", "params.b"} <= {each.name for each in network.layers}
+    assert [tensor.name for tensor in network.inputs] == ["h", "c", "xs"]
+    assert {"params.w", "params.u", "params.b"} <= {layer.name for layer in network.layers}
 
 
 def test_weights_can_be_refitted():
@@ -190,7 +190,7 @@ B, T = symbolic_shape("b, t")
 
 
 def check_symbolic(function, shapes, *arrays):
-    examples = [jax.ShapeDtypeStruct(shape, each.dtype) for shape, each in zip(shapes, arrays, strict=True)]
+    examples = [jax.ShapeDtypeStruct(shape, array.dtype) for shape, array in zip(shapes, arrays, strict=True)]
     network = trt.from_jax(function, *examples)
     given = inputs_of(network, arrays)
     for results in (trt.compile(network)(given), trt.evaluate(network, given)):

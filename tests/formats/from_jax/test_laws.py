@@ -41,9 +41,9 @@ def check_network(seed):
     function, weights = trt.to_jax(grown.network)
     with jax.enable_x64(True):
         network = trt.from_jax(function, weights, grown.inputs, weights="weights", names=["weights", "inputs"])
-    arrays = {each.name: grown.inputs[each.name.removeprefix("inputs.")] for each in network.inputs}
+    arrays = {tensor.name: grown.inputs[tensor.name.removeprefix("inputs.")] for tensor in network.inputs}
     # not the reference: XLA makes 0 of numbers that are subnormal on their way
-    meant = {name: np.asarray(each) for name, each in trt.compile(grown.network)(grown.inputs).items()}
+    meant = {name: np.asarray(value) for name, value in trt.compile(grown.network)(grown.inputs).items()}
     got = {name.removeprefix("output."): value for name, value in trt.compile(network)(arrays).items()}
     assert_equal({name: got[name] for name in meant}, meant, grown.rough)
 
@@ -73,7 +73,7 @@ def by_onnxruntime(network, given, folder):
 
 
 def by_openvino(network, given, folder):
-    if not {type(each) for each in network.layers} & NOT_IN_OPENVINO:
+    if not {type(layer) for layer in network.layers} & NOT_IN_OPENVINO:
         return openvino_runtime.run(openvino_runtime.export(network), given)
     return trt.evaluate(network, given)
 
@@ -87,7 +87,7 @@ WAYS = [by_function, by_onnxruntime, by_openvino, by_script]
 
 
 def results(function, given):
-    return [np.asarray(each) for each in jax.tree.leaves(jax.jit(function)(*given))]
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(jax.jit(function)(*given))]
 
 
 def are_close(found, wanted):
@@ -97,7 +97,7 @@ def are_close(found, wanted):
 def is_steady(function, given, wanted):
     """Whether results stay as they are where numbers are rounded otherwise: floor, for one, may jump there."""
     for factor in (1 - 1e-6, 1 + 1e-6):
-        moved = [each * np.float32(factor) if each.dtype == np.float32 else each for each in given]
+        moved = [array * np.float32(factor) if array.dtype == np.float32 else array for array in given]
         if not are_close(results(function, moved), wanted):
             return False
     return True
@@ -108,11 +108,11 @@ def check_program(seed, way, folder):
     function, given = random_function(seed), arguments(seed)
     network = trt.from_jax(function, *given)
     wanted = results(function, given)
-    arrays = dict(zip((each.name for each in network.inputs), given, strict=True))
+    arrays = dict(zip((tensor.name for tensor in network.inputs), given, strict=True))
     made = way(network, arrays, folder)
-    found = [np.asarray(made[each.name]) for each in network.outputs]
+    found = [np.asarray(made[tensor.name]) for tensor in network.outputs]
 
-    assert [each.shape for each in found] == [each.shape for each in wanted]
+    assert [array.shape for array in found] == [array.shape for array in wanted]
     assert are_close(found, wanted) or not is_steady(function, given, wanted), f"{found}, not {wanted}"
 
 

@@ -25,15 +25,15 @@ def normal(*shape):
 def check(function, *examples, **given):
     """Check that the network of a function agrees with it: the reference, an engine, and onnxruntime."""
     network = check_same(function, *examples, **LOOSE, **given)
-    arrays = dict(zip((each.name for each in network.inputs), leaves(examples), strict=True))
+    arrays = dict(zip((tensor.name for tensor in network.inputs), leaves(examples), strict=True))
     found = run(export(network), arrays)
-    for each, right in zip(network.outputs, leaves(jax.jit(function)(*examples)), strict=True):
-        np.testing.assert_allclose(found[each.name], right, **LOOSE)
+    for tensor, right in zip(network.outputs, leaves(jax.jit(function)(*examples)), strict=True):
+        np.testing.assert_allclose(found[tensor.name], right, **LOOSE)
     return network
 
 
 def loops(network):
-    return [each for each in network.layers if each.type is trt.LayerType.TRIP_LIMIT]
+    return [layer for layer in network.layers if layer.type is trt.LayerType.TRIP_LIMIT]
 
 
 # ---------------------------------------------------------------------- Equinox
@@ -64,7 +64,7 @@ def test_layers_of_equinox():
         return x + jax.vmap(mlp)(x)
 
     network = check(function, normal(5, 8))
-    kinds = [each.type for each in network.layers]
+    kinds = [layer.type for layer in network.layers]
 
     assert kinds.count(trt.LayerType.NORMALIZATION) == 1
 
@@ -140,7 +140,7 @@ def test_generation_with_the_cache_of_flax():
     network = check(generate, params, np.int32(3))
 
     assert len(loops(network)) == 1
-    assert {"params.Embed_0.embedding", "params.Dense_0.kernel"} <= {each.name for each in network.inputs}
+    assert {"params.Embed_0.embedding", "params.Dense_0.kernel"} <= {tensor.name for tensor in network.inputs}
 
 
 def test_layer_normalization_of_flax_is_one_layer():
@@ -151,7 +151,7 @@ def test_layer_normalization_of_flax_is_one_layer():
 
     network = check(partial(model.apply, params), x, names=["x"])
 
-    assert [each.type.name for each in network.layers if each.type.name not in ("CONSTANT", "UNSQUEEZE")] == [
+    assert [layer.type.name for layer in network.layers if layer.type.name not in ("CONSTANT", "UNSQUEEZE")] == [
         "NORMALIZATION"
     ]
 
@@ -193,7 +193,7 @@ def test_training_step_of_optax():
 
     network = check(step, params, optimizer.init(params), normal(8, 3), normal(8, 2))
 
-    assert {"params.w", "params.b", "params.v"} <= {each.name for each in network.inputs}
+    assert {"params.w", "params.b", "params.v"} <= {tensor.name for tensor in network.inputs}
 
 
 def test_trained_weights_go_round_and_round():
@@ -214,7 +214,7 @@ def test_trained_weights_go_round_and_round():
     now = leaves((params, state))
     losses = []
     for _ in range(200):
-        loss, *now = engine(dict(zip((each.name for each in network.inputs), now, strict=True))).values()
+        loss, *now = engine(dict(zip((tensor.name for tensor in network.inputs), now, strict=True))).values()
         losses.append(float(loss))
 
     assert losses[-1] < 0.01 * losses[0]

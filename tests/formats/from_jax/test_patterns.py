@@ -24,7 +24,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 
 def layers(network, kind):
-    return [each for each in network.layers if isinstance(each, kind)]
+    return [layer for layer in network.layers if isinstance(layer, kind)]
 
 
 # ---------------------------------------------------------------------- normalization
@@ -64,7 +64,7 @@ def test_normalization_is_one_layer(function):
 
     (layer,) = layers(network, INormalizationLayer)
     assert np.float32(layer.epsilon) == np.float32(1e-3)
-    assert all(each.type.name in ("NORMALIZATION", "UNSQUEEZE", "CONSTANT") for each in network.layers)
+    assert all(layer.type.name in ("NORMALIZATION", "UNSQUEEZE", "CONSTANT") for layer in network.layers)
 
 
 def test_normalization_of_an_open_batch_is_one_layer():
@@ -79,7 +79,7 @@ def test_normalization_of_an_open_batch_is_one_layer():
 def test_onnx_has_the_operator_for_it():
     model = export(trt.from_jax(by_root, X, G, B))
 
-    assert [each.op_type for each in model.graph.node][-1] == "LayerNormalization"
+    assert [attribute.op_type for attribute in model.graph.node][-1] == "LayerNormalization"
     np.testing.assert_allclose(run(model, {"x": X, "g": G, "b": B})["output"], by_root(X, G, B), **CLOSE)
 
 
@@ -156,7 +156,7 @@ def heads_last(q, k, v):
 
 
 def heads_first(q, k, v):
-    q, k, v = (jnp.swapaxes(each, 1, 2) for each in (q, k, v))
+    q, k, v = (jnp.swapaxes(value, 1, 2) for value in (q, k, v))
     return jax.nn.softmax(0.3 * (q @ jnp.swapaxes(k, -1, -2))) @ v
 
 
@@ -207,7 +207,7 @@ def test_attention_is_one_layer(function):
 
     (layer,) = layers(network, IAttentionOutputLayer)
     assert layer.causal_kind is trt.CausalMaskKind.NONE
-    assert not any(each.type.name in ("SOFTMAX", "MATRIX_MULTIPLY", "EINSUM") for each in network.layers)
+    assert not any(layer.type.name in ("SOFTMAX", "MATRIX_MULTIPLY", "EINSUM") for layer in network.layers)
 
 
 @pytest.mark.parametrize("function", [causal, causal_of_jax])
@@ -288,8 +288,8 @@ def test_products_that_are_nearly_an_attention_are_none(function):
 def test_product_and_sum_of_a_layer_keep_the_weights_names():
     network = check_same(lambda p, x: x @ p["w"] + p["b"], {"w": normal(6, 3), "b": normal(3)}, X[0], **CLOSE)
 
-    assert [each.name for each in network.inputs] == ["p.b", "p.w", "x"]
-    assert [each.type.name for each in network.layers if each.type.name != "CONSTANT"] == [
+    assert [tensor.name for tensor in network.inputs] == ["p.b", "p.w", "x"]
+    assert [layer.type.name for layer in network.layers if layer.type.name != "CONSTANT"] == [
         "MATRIX_MULTIPLY", "UNSQUEEZE", "ELEMENTWISE",
     ]  # fmt: skip
 
@@ -297,10 +297,10 @@ def test_product_and_sum_of_a_layer_keep_the_weights_names():
 def test_transposes_one_after_the_other_are_one():
     network = check_same(lambda x: x.transpose(1, 2, 0).transpose(1, 0, 2), X)
 
-    assert [each.type.name for each in network.layers] == ["SHUFFLE"]
+    assert [layer.type.name for layer in network.layers] == ["SHUFFLE"]
 
 
 def test_numbers_that_constants_make_are_constants():
     network = check_same(lambda x: x / jnp.sqrt(jnp.float32(8.0) - 4.0), X)
 
-    assert [each.type.name for each in network.layers] == ["CONSTANT", "ELEMENTWISE"]
+    assert [layer.type.name for layer in network.layers] == ["CONSTANT", "ELEMENTWISE"]

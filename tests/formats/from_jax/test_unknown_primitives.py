@@ -46,12 +46,12 @@ def test_all_unknown_primitives_are_reported_at_their_lines():
 
     found = raised_by(function, X)
 
-    assert sorted(each.what for each in found) == [
+    assert sorted(finding.what for finding in found) == [
         "netloop has no rule for the primitive 'io_callback'",
         "netloop has no rule for the primitive 'pure_callback'",
     ]
     line = function.__code__.co_firstlineno
-    assert sorted(each.where for each in found) == [f"{__file__}:{line + 1}", f"{__file__}:{line + 2}"]
+    assert sorted(finding.where for finding in found) == [f"{__file__}:{line + 1}", f"{__file__}:{line + 2}"]
     assert found[0].code == "NL744"
     assert "it calls Python" in found[0].why
     assert found[0].fix.startswith("pass a rule of your own, rules={'")

@@ -109,7 +109,7 @@ def table() -> str:
     totals = next(iter(results.values()))
     lines = [["tests", "number", *results]]
     lines += [
-        [row, str(total), *(str(each[row][0]) for each in results.values())] for row, (_, total) in totals.items()
+        [row, str(total), *(str(result[row][0]) for result in results.values())] for row, (_, total) in totals.items()
     ]
     lines.insert(1, ["---"] * len(lines[0]))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -29,7 +29,7 @@ def cases():
     found = runner.test_cases
     del found["OnnxBackendRealModelTest"]
     for case in found.values():
-        for name in [each for each in dir(case) if each.endswith("_cuda")]:
+        for name in [name for name in dir(case) if name.endswith("_cuda")]:
             delattr(case, name)
     return found
 

@@ -11,7 +11,7 @@ def exported(network):
 
 
 def ops(graph):
-    return [each.op for each in graph.nodes]
+    return [node.op for node in graph.nodes]
 
 
 def test_counted_loop_is_a_loop_with_a_constant_trip_count():
@@ -59,4 +59,4 @@ def test_conditional_is_an_if_with_a_graph_for_each_branch():
     graph = exported(mark(network, y=choice.add_output(twice, x).get_output(0)))
 
     assert ops(graph) == ["If"]
-    assert [ops(graph.nodes[0].attributes[each]) for each in ("then_branch", "else_branch")] == [["Add"], ["Identity"]]
+    assert [ops(graph.nodes[0].attributes[name]) for name in ("then_branch", "else_branch")] == [["Add"], ["Identity"]]

@@ -24,18 +24,18 @@ def test_computed_value_is_an_output_itself():
     y = negated(graph, graph.add_input("x", FLOAT))
 
     assert graph.add_output(y, FLOAT) is y
-    assert [each.op for each in graph.nodes] == ["Neg"]
+    assert [node.op for node in graph.nodes] == ["Neg"]
 
 
 def test_input_and_second_output_are_copied():
     graph = OnnxGraph("g")
     x = graph.add_input("x", FLOAT)
     y = negated(graph, x)
-    outputs = [graph.add_output(each, FLOAT, "copy") for each in (x, y, y)]
+    outputs = [graph.add_output(value, FLOAT, "copy") for value in (x, y, y)]
 
-    assert [each.op for each in graph.nodes] == ["Neg", "Identity", "Identity"]
+    assert [node.op for node in graph.nodes] == ["Neg", "Identity", "Identity"]
     assert outputs[1] is y
-    assert [each.name for each in outputs] == ["copy", "y", "copy"]
+    assert [value.name for value in outputs] == ["copy", "y", "copy"]
 
 
 def test_walk_visits_nested_graphs():
@@ -74,7 +74,7 @@ def test_inner_scope_has_its_own_iteration_and_ended_loops():
 def test_names_are_unique():
     names = UniqueNames(["x"])
 
-    assert [names.new(each) for each in ("x", "x", "y", "x_1", "", "")] == ["x_1", "x_2", "y", "x_1_1", "_1", "_2"]
+    assert [names.new(name) for name in ("x", "x", "y", "x_1", "", "")] == ["x_1", "x_2", "y", "x_1_1", "_1", "_2"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.support.onnx_runtime import export, run
 
 def operators(model):
     """The operators of the outermost graph, except the copies that outputs need."""
-    return [each.op_type for each in model.graph.node if each.op_type != "Identity"]
+    return [attribute.op_type for attribute in model.graph.node if attribute.op_type != "Identity"]
 
 
 def agree(network, inputs):
@@ -93,9 +93,9 @@ def test_counted_loop_is_saved_without_choices_and_padding(condition):
 def test_condition_below_a_count_is_no_branch():
     text = LOOP.replace("CONDITION", "Less(i, n)")
     model = export(load(parser.parse_model(text)))
-    (loop,) = (each for each in model.graph.node if each.op_type == "Loop")
+    (loop,) = (attribute for attribute in model.graph.node if attribute.op_type == "Loop")
 
-    assert "If" not in [each.op_type for each in loop.attribute[0].g.node]
+    assert "If" not in [attribute.op_type for attribute in loop.attribute[0].g.node]
 
 
 def test_rows_up_to_a_length_that_may_be_negative_are_padded():
@@ -122,7 +122,7 @@ def test_lengths_and_maxima_are_known_not_to_be_negative():
         network.add_select(flag, most, n).get_output(0): False, combine(network, length, length, Op.SUM): False,
     }  # fmt: skip
 
-    assert [is_non_negative(each, network.types) for each in numbers] == list(numbers.values())
+    assert [is_non_negative(tensor, network.types) for tensor in numbers] == list(numbers.values())
     for _ in range(DEEPEST):
         most = combine(network, n, most, Op.MAX)
     assert not is_non_negative(most, network.types)

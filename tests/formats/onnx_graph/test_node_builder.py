@@ -12,7 +12,7 @@ from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
 from netloop.model.formulas import FormulaBuilder
 from netloop.values.types import TensorType
 
-FLOAT, HALF, BF16 = (np.dtype(each) for each in (np.float32, np.float16, ml_dtypes.bfloat16))
+FLOAT, HALF, BF16 = (np.dtype(other) for other in (np.float32, np.float16, ml_dtypes.bfloat16))
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def make():
 
 
 def ops(make):
-    return [each.op for each in make.graph.nodes]
+    return [node.op for node in make.graph.nodes]
 
 
 def test_operator_with_a_kernel_runs_as_it_is(make):
@@ -36,7 +36,7 @@ def test_half_types_are_computed_in_float32(make, dtype):
     made = make.op("Add", Value(dtype), Value(dtype))
 
     assert (ops(make), made.dtype) == (["Cast", "Cast", "Add", "Cast"], dtype)
-    assert [each.attributes.get("to") for each in make.graph.nodes] == [FLOAT, FLOAT, None, dtype]
+    assert [node.attributes.get("to") for node in make.graph.nodes] == [FLOAT, FLOAT, None, dtype]
 
 
 def test_moving_operators_keep_half_types(make):
@@ -91,10 +91,10 @@ OTHER_PARAMETERS = {"length"}
 
 @pytest.mark.parametrize("builder", [NodeBuilder, LayerBuilder])
 def test_builders_have_the_parameters_of_the_formula_builder(builder):
-    shared = {each for each in dir(builder) if not each.startswith("_") and hasattr(FormulaBuilder, each)}
+    shared = {name for name in dir(builder) if not name.startswith("_") and hasattr(FormulaBuilder, name)}
     for name in shared - OTHER_PARAMETERS:
         own, other = (
-            [each for each in inspect.signature(getattr(kind, name)).parameters if each != "self"]
+            [parameter for parameter in inspect.signature(getattr(kind, name)).parameters if parameter != "self"]
             for kind in (builder, FormulaBuilder)
         )
         common = min(len(own), len(other))

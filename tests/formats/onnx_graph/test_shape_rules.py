@@ -33,23 +33,23 @@ def is_open(case):
     except (trt.NetworkError, ValueError, TypeError):
         return False
     # onnxruntime cannot be given the other types, nor convert all of them without its optimizer
-    return all(each.dtype.isbuiltin == 1 for each in arrays.values()) and any(each.ndim for each in arrays.values())
+    return all(array.dtype.isbuiltin == 1 for array in arrays.values()) and any(array.ndim for array in arrays.values())
 
 
 def inferred(case):
     """The shapes of the outputs by the type rule, which knows the dims of all inputs; 0 where it knows none."""
-    types = [None if each is None else TensorType.of(each) for each in case.inputs]
+    types = [None if tensor is None else TensorType.of(tensor) for tensor in case.inputs]
     shape_inputs = case.layer.SHAPE_INPUTS
-    known = [each if each is None or at in shape_inputs else each.without_value() for at, each in enumerate(types)]
+    known = [type_ if type_ is None or at in shape_inputs else type_.without_value() for at, type_ in enumerate(types)]
     made = case.layer.infer(*known)
     made = made if isinstance(made, tuple) else (made,)
-    return [tuple(max(0, length) for length in each.shape) for each in made]
+    return [tuple(max(0, length) for length in array.shape) for array in made]
 
 
 def distinct_cases():
     """A case for each combination of a kind, input shapes and output shapes."""
-    cases = [each for each in all_cases() if type(each.layer) in SHAPES and is_open(each)]
-    shapes = [[None if each is None else each.shape for each in case.inputs] for case in cases]
+    cases = [case_ for case_ in all_cases() if type(case_.layer) in SHAPES and is_open(case_)]
+    shapes = [[None if array is None else array.shape for array in case.inputs] for case in cases]
     return list(
         {(type(c.layer), str(before), str(inferred(c))): c for c, before in zip(cases, shapes, strict=True)}.values()
     )

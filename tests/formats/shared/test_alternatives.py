@@ -37,7 +37,7 @@ def test_values_of_one_rank_again_are_an_output_of_one_conditional(x):
 
     engine = check_like_onnxruntime(text, x=x)
 
-    assert [len(each.output_layers) for each in engine.network.conditionals] == [1]
+    assert [len(conditional.output_layers) for conditional in engine.network.conditionals] == [1]
 
 
 @pytest.mark.parametrize("x", [WIDE, NARROW])

@@ -32,7 +32,7 @@ def family(function):
 
 
 def families(table, key):
-    return {family(each) for each in table.versions(key).values()}
+    return {family(version) for version in table.versions(key).values()}
 
 
 def onnx_families():
@@ -42,13 +42,13 @@ def onnx_families():
 
 def headings(folder):
     """The first line of each file."""
-    files = {each: import_module(f"{folder.__name__}.{each}") for each in names_in(folder)}
+    files = {name: import_module(f"{folder.__name__}.{name}") for name in names_in(folder)}
     return {name: {file.__doc__.partition("\n")[0]} for name, file in files.items()}
 
 
 def names_in(folder):
     """The names of the files of a folder."""
-    return {each.name for each in iter_modules(folder.__path__) if not each.ispkg}
+    return {module.name for module in iter_modules(folder.__path__) if not module.ispkg}
 
 
 def differing(*tables):
@@ -57,10 +57,10 @@ def differing(*tables):
     for table in tables:
         for name, own in table.items():
             found[name].append(own)
-    return {name: each for name, each in sorted(found.items()) if any(own != each[0] for own in each)}
+    return {name: entry for name, entry in sorted(found.items()) if any(own != entry[0] for own in entry)}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda value: value.__name__)
 def test_files_are_named_after_families(folder):
     assert sorted(names_in(folder) - FAMILIES) == []
 
@@ -70,14 +70,14 @@ def test_layer_families_are_files_of_layers():
 
 
 def test_all_versions_of_an_operator_are_in_one_file():
-    own = {name: each for name, each in onnx_families().items() if len(each) > 1}
+    own = {name: entry for name, entry in onnx_families().items() if len(entry) > 1}
     other = {name: families(OPENVINO, name) for name in OPENVINO if len(families(OPENVINO, name)) > 1}
 
     assert (own, other) == ({}, {})
 
 
 def test_importers_have_an_operator_of_one_name_in_one_family():
-    onnx = {name.lower(): each for name, each in onnx_families().items()}
+    onnx = {name.lower(): entry for name, entry in onnx_families().items()}
 
     assert len(set(onnx) & set(OPENVINO)) > 30
     assert differing(onnx, {name: families(OPENVINO, name) for name in OPENVINO}) == {}
@@ -88,7 +88,7 @@ def test_importers_have_one_heading_for_a_family():
 
 
 def test_exporter_has_an_operator_in_the_family_of_the_importer():
-    known = {name: each for name, each in onnx_families().items() if name in OPENVINO_EXPORTERS}
+    known = {name: entry for name, entry in onnx_families().items() if name in OPENVINO_EXPORTERS}
 
     assert differing(known, {name: families(OPENVINO_EXPORTERS, name) for name in known}) == {}
 

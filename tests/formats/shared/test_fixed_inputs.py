@@ -34,7 +34,7 @@ def load_openvino(**inputs):
 def test_fixed_input_is_a_constant_and_no_input(load, value):
     network = load(sr=value)
 
-    assert [each.name for each in network.inputs] == ["x"]
+    assert [tensor.name for tensor in network.inputs] == ["x"]
     (found,) = netloop.compile(network)({"x": X}).values()
     assert np.asarray(found).tolist() == [16, 32, 48]
 
@@ -79,7 +79,7 @@ def test_what_is_no_dict_from_names_is_a_type_error(inputs):
 def test_integers_fix_an_input_of_floats():
     network = load_onnx(x=[1, 2, 3])
 
-    assert [each.name for each in network.inputs] == ["sr"]
+    assert [tensor.name for tensor in network.inputs] == ["sr"]
     assert netloop.evaluate(network, {"sr": np.int64(2)})["y"].tolist() == [2, 4, 6]
 
 

@@ -61,14 +61,14 @@ def fail(make, a):
 def findings(*nodes):
     with pytest.raises(ModelError) as caught:
         ToyImporter(*nodes).add()
-    return [(each.code, each.what, each.where) for each in caught.value.findings]
+    return [(finding.code, finding.what, finding.where) for finding in caught.value.findings]
 
 
 def test_nodes_become_layers_with_names_and_metadata():
     importer = ToyImporter(ToyNode("twice", add, ("x", "x")), ToyNode("thrice", add, ("twice", "x")))
     importer.add()
 
-    assert [(each.name, each.metadata) for each in importer.network] == [
+    assert [(layer.name, layer.metadata) for layer in importer.network] == [
         ("twice", "[Toy Layer: twice]"), ("thrice", "[Toy Layer: thrice]"),
     ]  # fmt: skip
     assert netloop.evaluate(importer.network, {"x": np.float32([1, 2])})["y"].tolist() == [3, 6]
@@ -78,7 +78,7 @@ def test_layers_that_no_output_needs_are_removed():
     importer = ToyImporter(ToyNode("unused", add, ("x", "x")), ToyNode("used", add, ("x", "x")))
     importer.add()
 
-    assert [each.name for each in importer.network] == ["used"]
+    assert [layer.name for layer in importer.network] == ["used"]
 
 
 def test_independent_errors_are_reported_and_their_readers_skipped():

@@ -29,14 +29,14 @@ def doubling(make, below=None, **output):
 
 def outputs_of(make, result, **inputs):
     tensors = {"last": result.last, "rows": result.rows, "finals": result.finals}
-    for name, each in tensors.items():
-        each[0].name = name
-        make.network.mark_output(each[0])
+    for name, tensor in tensors.items():
+        tensor[0].name = name
+        make.network.mark_output(tensor[0])
     return netloop.evaluate(make.network, inputs)
 
 
 def limits_of(make):
-    return {each.kind for each in make.network if isinstance(each, ITripLimitLayer)}
+    return {layer.kind for layer in make.network if isinstance(layer, ITripLimitLayer)}
 
 
 def one(make):

@@ -71,8 +71,8 @@ def models_with_a_huge_name():
 
 def check_text(error):
     """Each finding is short, and has no line and no control character of the name."""
-    for each in error.findings:
-        text = str(each)
+    for finding in error.findings:
+        text = str(finding)
         assert len(text) < 5000
         assert all(line.isprintable() for line in text.split("\n"))
         assert not re.search("^NL101: a line", text, re.MULTILINE)

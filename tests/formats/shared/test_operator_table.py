@@ -41,7 +41,7 @@ def test_unknown_operator_has_no_function(table):
 
 
 def test_operators_are_iterated_in_the_order_of_their_registration(table):
-    assert [(each, sorted(table.versions(each))) for each in table] == [("Cast", [6, 15]), ("CastLike", [15])]
+    assert [(value, sorted(table.versions(value))) for value in table] == [("Cast", [6, 15]), ("CastLike", [15])]
 
 
 def test_decorator_returns_the_function(table):

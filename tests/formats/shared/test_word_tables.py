@@ -18,7 +18,7 @@ from netloop.values.enums import (
     UnaryOperation,
 )
 
-TABLES = {name: each for name, each in vars(word_tables).items() if isinstance(each, Vocabulary)}
+TABLES = {name: attribute for name, attribute in vars(word_tables).items() if isinstance(attribute, Vocabulary)}
 
 PARTIAL: dict[str, set[Any]] = {
     "ELEMENT_TYPES": set(DataType) - {DataType.STRING},

@@ -21,32 +21,34 @@ def grown(seed):
     """A right network, to be broken, and arrays for its inputs."""
     grow = Grower(Random(seed), depth=3, most=50, has_entries=seed % 4 == 0)
     inputs = grow.grow().inputs
-    assume(not any(each.severity is trt.Severity.ERROR for each in trt.check(grow.network)))
+    assume(not any(finding.severity is trt.Severity.ERROR for finding in trt.check(grow.network)))
     return Wrecker(grow), inputs
 
 
 def told(findings):
-    return [(each.code, each.what) for each in findings]
+    return [(finding.code, finding.what) for finding in findings]
 
 
 def check_break(code, seed):
     wrecker, inputs = grown(seed)
     network = wrecker.network
     before = told(trt.check(network))
-    places = [(each.code, each.at) for each in trt.check(network)]
+    places = [(finding.code, finding.at) for finding in trt.check(network)]
 
     at = BREAKERS[code](wrecker)
 
     assume(at is not None)
-    found = [each for each in trt.check(network) if (each.code, each.what) not in before]
+    found = [finding for finding in trt.check(network) if (finding.code, finding.what) not in before]
     # of the layers that a finding is about it names one, and the break may have changed which one
-    found = [each for each in found if each.code == code or (each.code, each.at) not in places]
-    found = [each for each in found if code == "NL402" or each.code != "NL402"]  # what is added may be of any type
+    found = [finding for finding in found if finding.code == code or (finding.code, finding.at) not in places]
+    found = [
+        finding for finding in found if code == "NL402" or finding.code != "NL402"
+    ]  # what is added may be of any type
     # what is added may need what only an output that nothing needed read before
-    found = [each for each in found if each.code != "NL222" or each.at is at]
+    found = [finding for finding in found if finding.code != "NL222" or finding.at is at]
     # an error changes what is inside of which loop, and with it what TensorRT would say of others
-    found = [each for each in found if each.severity is trt.Severity.ERROR] or found
-    assert [each.code for each in found] == [code], "\n".join(map(str, found))
+    found = [finding for finding in found if finding.severity is trt.Severity.ERROR] or found
+    assert [finding.code for finding in found] == [code], "\n".join(map(str, found))
     assert at is ... or found[0].at is at
     assert found[0].severity is CODES[code].severity
     if found[0].severity is trt.Severity.ERROR:
@@ -57,11 +59,11 @@ def check_break(code, seed):
 
 def check_refused(network, inputs):
     """Every function that runs the network reports the same errors as ``check``."""
-    errors = [(each.code, each.at) for each in trt.check(network) if each.severity is trt.Severity.ERROR]
+    errors = [(finding.code, finding.at) for finding in trt.check(network) if finding.severity is trt.Severity.ERROR]
     for run in (lambda: trt.evaluate(network, inputs), lambda: trt.compile(network)):
         with pytest.raises(trt.NetworkError) as caught:
             run()
-        assert [(each.code, each.at) for each in caught.value.findings] == errors
+        assert [(finding.code, finding.at) for finding in caught.value.findings] == errors
 
 
 def run_as_function(network, inputs):
@@ -70,7 +72,7 @@ def run_as_function(network, inputs):
 
 
 def test_every_code_has_a_break_or_is_not_of_a_network():
-    broken = [code for each in (BREAKERS, REFUSED_BY_CALLS, REFUSED_BY_JAX) for code in each]
+    broken = [code for entry in (BREAKERS, REFUSED_BY_CALLS, REFUSED_BY_JAX) for code in entry]
     others = [code for code in CODES if code.startswith(tuple(NOT_OF_A_NETWORK))]
 
     assert sorted([*broken, *others]) == sorted(CODES)
@@ -102,7 +104,7 @@ def test_call_that_is_refused_leaves_the_network_as_it_was(code, seed):
     with pytest.raises(trt.NetworkError) as caught:
         REFUSED_BY_CALLS[code](wrecker)
 
-    assert [each.code for each in caught.value.findings] == [code]
+    assert [finding.code for finding in caught.value.findings] == [code]
     assert (repr(wrecker.network.layers), told(trt.check(wrecker.network))) == before
 
 
@@ -115,10 +117,10 @@ def test_network_that_is_no_pure_function_is_refused_by_to_jax_alone(code, seed)
     before = told(trt.check(wrecker.network))
     at = REFUSED_BY_JAX[code](wrecker)
     inputs["found"] = np.zeros((2, 3), np.float32)
-    inputs = {each.name: inputs[each.name] for each in wrecker.network.inputs}
+    inputs = {tensor.name: inputs[tensor.name] for tensor in wrecker.network.inputs}
 
     assert told(trt.check(wrecker.network)) == before
     with pytest.raises(trt.NetworkError) as caught:
         run_as_function(wrecker.network, inputs)
-    assert {each.code for each in caught.value.findings} == {code}
-    assert at.name in [each.at.name for each in caught.value.findings]
+    assert {finding.code for finding in caught.value.findings} == {code}
+    assert at.name in [finding.at.name for finding in caught.value.findings]

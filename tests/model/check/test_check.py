@@ -16,12 +16,12 @@ WITHOUT_INPUTS = {"conditional in a loop", "loop in a conditional", "loop in the
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_right_network_has_no_findings(name):
-    found = [(each.code, each.severity) for each in trt.check(EXAMPLES[name].make())]
+    found = [(finding.code, finding.severity) for finding in trt.check(EXAMPLES[name].make())]
 
     assert found == ([("NL302", PORTABILITY)] if name in WITHOUT_INPUTS else [])
 
 
-@pytest.mark.parametrize("name", [each for each in EXAMPLES if each not in WITHOUT_INPUTS])
+@pytest.mark.parametrize("name", [example for example in EXAMPLES if example not in WITHOUT_INPUTS])
 def test_right_network_is_fit_for_tensorrt(name):
     assert trt.check(EXAMPLES[name].make(), "tensorrt") == []
 
@@ -37,7 +37,7 @@ def four_faults():
 
 
 def test_everything_that_is_wrong_is_told_at_once():
-    assert [each.code for each in trt.check(four_faults())] == ["NL201", "NL203", "NL210", "NL401"]
+    assert [finding.code for finding in trt.check(four_faults())] == ["NL201", "NL203", "NL210", "NL401"]
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_everything_that_is_wrong_is_raised_at_once(refuses):
     with pytest.raises(trt.NetworkError) as caught:
         refuses(four_faults())
 
-    assert [each.code for each in caught.value.findings] == ["NL201", "NL203", "NL210", "NL401"]
-    assert all(f"{each.code}: " in str(caught.value) for each in caught.value.findings)
+    assert [finding.code for finding in caught.value.findings] == ["NL201", "NL203", "NL210", "NL401"]
+    assert all(f"{finding.code}: " in str(caught.value) for finding in caught.value.findings)
 
 
 def last_of_a_layer(network):
@@ -61,14 +61,14 @@ def last_of_a_layer(network):
 def test_what_only_tensorrt_refuses_stops_no_build(network):
     last_of_a_layer(network)
 
-    assert [(each.code, each.severity) for each in trt.check(network)] == [("NL204", PORTABILITY)]
+    assert [(finding.code, finding.severity) for finding in trt.check(network)] == [("NL204", PORTABILITY)]
     assert trt.compile(network)({})["y"] == 3
 
 
 def test_what_tensorrt_refuses_is_an_error_for_tensorrt(network):
     last_of_a_layer(network)
 
-    assert [(each.code, each.severity) for each in trt.check(network, target="tensorrt")] == [("NL204", ERROR)]
+    assert [(finding.code, finding.severity) for finding in trt.check(network, target="tensorrt")] == [("NL204", ERROR)]
 
 
 def test_target_is_tensorrt(network):
@@ -83,7 +83,7 @@ def test_findings_of_a_rule_come_in_the_order_in_which_things_were_added(network
         state.name = name
         mark(network, **{f"y{name}": last(loop, state.get_output(0))})
 
-    assert [each.what for each in trt.check(network)] == [f"{name!r} has no next value" for name in "abc"]
+    assert [finding.what for finding in trt.check(network)] == [f"{name!r} has no next value" for name in "abc"]
 
 
 def test_finding_is_printed_with_place_reason_and_fix(network):
@@ -126,7 +126,7 @@ def test_loops_that_nothing_needs_are_not_complained_about_for_their_wiring(netw
 
 
 def test_every_rule_has_a_reason_without_a_stop():
-    reasons = [each.code.why for each in RULES.values()]
+    reasons = [rule.code.why for rule in RULES.values()]
 
     assert all((why and why[0].islower()) or why.startswith("TensorRT") for why in reasons)
     assert not any(why.endswith(".") for why in reasons)

@@ -73,7 +73,7 @@ def test_layer_takes_no_tensor_of_two_ranks(network):
     mark(network, y=reader.get_output(0))
 
     found = trt.check(network)
-    assert [(each.code, each.at) for each in found] == [("NL305", either), ("NL401", reader)]
+    assert [(finding.code, finding.at) for finding in found] == [("NL305", either), ("NL401", reader)]
     assert "input 0 is float32[] or float32[2], as the branches of a conditional have different ranks" in found[1].what
 
 

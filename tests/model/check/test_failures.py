@@ -108,8 +108,8 @@ def test_last_value_of_an_iterator_is_past_its_axis(network, reverse):
     iterator = iterator_of(network, loop, 3, reverse)
     mark(network, y=last(loop, iterator.get_output(0)))
 
-    found = [each for each in trt.check(network) if each.severity is ERROR]
-    assert [(each.code, each.at) for each in found] == [("NL221", iterator)]
+    found = [finding for finding in trt.check(network) if finding.severity is ERROR]
+    assert [(finding.code, finding.at) for finding in found] == [("NL221", iterator)]
     assert found[0].what == "'element' is read past the end of its axis of 3 elements, after the last iteration"
     with pytest.raises(trt.ExecutionError):
         evaluate_anyway(network, {"x": np.zeros(3, np.int32)})
@@ -122,7 +122,7 @@ def test_error_in_an_inner_loop_is_certain_if_the_outer_one_runs(network, count,
     rows = rows_of(network, inner, -1)
     mark(network, y=stacked(outer, rows.get_output(0), constant(network, 2, np.int32)))
 
-    assert [each.code for each in trt.check(network) if each.at is rows] == ([code] if code else [])
+    assert [finding.code for finding in trt.check(network) if finding.at is rows] == ([code] if code else [])
 
 
 def test_error_of_a_trip_limit_or_a_condition_is_certain(network):
@@ -168,7 +168,7 @@ def test_error_in_a_loop_that_may_run_no_iteration_is_a_warning(network):
     summed = network.add_reduce(rows.get_output(0), trt.ReduceOperation.SUM, 1, False).get_output(0)
     mark(network, y=stacked(outer, summed, constant(network, 1, np.int32)))
 
-    assert [each.code for each in trt.check(network) if each.at is rows] == ["NL222"]
+    assert [finding.code for finding in trt.check(network) if finding.at is rows] == ["NL222"]
     assert trt.evaluate(network, {"n": np.int32(0)})["y"].tolist() == [0]
 
 
@@ -187,7 +187,7 @@ def test_error_that_follows_from_weights_is_none_until_the_run(network):
     rows = rows_of(network, counted(network, count), 2)
     mark(network, y=rows.get_output(0))
 
-    assert {each.code for each in trt.check(network)} <= {"NL215"}
+    assert {finding.code for finding in trt.check(network)} <= {"NL215"}
     for run in (trt.evaluate, lambda network, inputs: trt.compile(network)(inputs)):
         with pytest.raises(trt.ExecutionError, match="'rows' has room for 2 elements"):
             run(network, {})
@@ -221,7 +221,7 @@ def test_warning_is_logged_once_and_stops_no_build():
     assert builder.is_network_supported(network, builder.create_builder_config())
     assert trt.compile(network)({"flag": np.bool_(False)})["y"].tolist() == [7, 8]
     lines = [text for severity, text in log.lines if severity is trt.ILogger.WARNING]
-    assert [each.splitlines()[0] for each in lines] == [
+    assert [line.splitlines()[0] for line in lines] == [
         "NL222 (warning): 'rows' has room for 2 elements, and 'L' runs 3 iterations"
     ]
 
@@ -230,7 +230,7 @@ def test_warning_stays_one_for_tensorrt(network):
     rows = rows_of(network, counted(network, 3), 2)
     mark(network, y=choose(network, rows.get_output(0), constant(network, [7, 8], np.int32)))
 
-    assert [each.severity for each in trt.check(network, target="tensorrt")] == [WARNING]
+    assert [finding.severity for finding in trt.check(network, target="tensorrt")] == [WARNING]
     assert trt.check(network)[0].as_json()["severity"] == "warning"
 
 
@@ -249,7 +249,7 @@ class Counting(Grower):
 def check_certain_error(seed: int, depth: int, most: int) -> None:
     """If ``check`` says that every run fails, then a run on random inputs does."""
     grown = Counting(Random(seed), depth, most, is_risky=True).grow()
-    found = [each.code for each in trt.check(grown.network) if each.severity is ERROR]
+    found = [finding.code for finding in trt.check(grown.network) if finding.severity is ERROR]
     assume("NL221" in found and "NL211" not in found)
     with pytest.raises(trt.ExecutionError):
         evaluate_anyway(grown.network, grown.inputs)

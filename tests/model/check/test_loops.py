@@ -229,7 +229,7 @@ def test_loop_that_starts_from_what_is_inside_it(network, bind, role):
 def test_two_loops_each_inside_the_other(network):
     first, second = counted(network, 2), counted(network, 2)
     first.name, second.name = "L", "M"
-    a, b = (each.add_recurrence(constant(network, 0, F)) for each in (first, second))
+    a, b = (loop.add_recurrence(constant(network, 0, F)) for loop in (first, second))
     a.set_input(1, b.get_output(0))
     b.set_input(1, a.get_output(0))
     a.get_output(0).name, b.get_output(0).name = "a", "b"

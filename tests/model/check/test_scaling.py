@@ -34,15 +34,15 @@ class _Improvable:
 
 @pytest.mark.parametrize("nest", NESTS)
 def test_nest_of_a_thousand_is_checked(nest):
-    errors = [each for each in trt.check(NESTS[nest](1000)) if each.severity is trt.Severity.ERROR]
+    errors = [finding for finding in trt.check(NESTS[nest](1000)) if finding.severity is trt.Severity.ERROR]
 
     assert errors == []
 
 
 def test_entangled_loops_in_a_deep_nest_are_one_finding():
     network = FAMILIES["loops"](200)
-    states = [each for each in network.layers if isinstance(each, trt.IRecurrenceLayer)]
+    states = [layer for layer in network.layers if isinstance(layer, trt.IRecurrenceLayer)]
     states[0].set_input(1, states[-1].get_output(0))
-    errors = [each.code for each in trt.check(network) if each.severity is trt.Severity.ERROR]
+    errors = [finding.code for finding in trt.check(network) if finding.severity is trt.Severity.ERROR]
 
     assert errors == ["NL209"]

@@ -167,7 +167,7 @@ CASES: dict[str, tuple[Callable[[F, Mapping[str, ITensor]], ITensor], Any]] = {
     "einsum": (lambda f, t: f.einsum("bij, Aj -> Abi", [t["x"], f.expand_dims(t["y"], [0])]), (x @ y)[None]),
     "einsum without a result": (lambda f, t: f.einsum("Bij,j", [t["x"], t["y"]]), x @ y),
     "batch_normalized": (
-        lambda f, t: f.batch_normalized(t["x"], *(f.constant(each) for each in ([2.0, 1, 1], [0.0, 0, 3])),
+        lambda f, t: f.batch_normalized(t["x"], *(f.constant(entry) for entry in ([2.0, 1, 1], [0.0, 0, 3])),
                                         f.constant([0.5, 0, 0]), f.constant([3.0, 3, 3]), 1.0),
         (x - np.array([[0.5], [0], [0]])) / 2 * np.array([[2], [1], [1]]) + np.array([[0], [0], [3]]),
     ),
@@ -244,7 +244,7 @@ def make():
 
 def names_in(code: CodeType) -> set[str]:
     """The attributes that a function uses, with those of the functions inside of it."""
-    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
     return {*code.co_names}.union(*map(names_in, inner))
 
 
@@ -290,8 +290,8 @@ def test_formulas_without_effect_return_their_operand(make):
 def test_numbers_take_the_type_of_a_tensor(make):
     given = make.network.add_input("given", trt.int8, (2,))
 
-    assert [each.dtype for each in make.tensors(2, given)] == [trt.int8, trt.int8]
-    assert [len(each.shape) for each in make.aligned(given, make.constant([[[1]]]))] == [3, 3]
+    assert [tensor.dtype for tensor in make.tensors(2, given)] == [trt.int8, trt.int8]
+    assert [len(array.shape) for array in make.aligned(given, make.constant([[[1]]]))] == [3, 3]
 
 
 def test_long_constants_are_known_as_integers(make):
@@ -326,8 +326,8 @@ def test_last_value_of_a_counter(make):
 
 
 def test_random_numbers_are_in_their_range(make):
-    for each in (make.uniform([500], np.dtype(np.float32), 2, 3), make.normal([500], np.dtype(np.float32), 5, 0.125)):
-        make.network.mark_output(each)
+    for value in (make.uniform([500], np.dtype(np.float32), 2, 3), make.normal([500], np.dtype(np.float32), 5, 0.125)):
+        make.network.mark_output(value)
     uniform, normal = trt.evaluate(make.network, {}).values()
 
     assert 2 <= uniform.min() < 2.1 < 2.9 < uniform.max() < 3

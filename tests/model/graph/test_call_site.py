@@ -19,8 +19,8 @@ def test_layers_of_a_model_have_its_file_and_their_node(format, tmp_path):
 
     network = format.load(path)
 
-    for each in (*network.layers, *network.loops):
-        location = each.source_location
+    for layer in (*network.layers, *network.loops):
+        location = layer.source_location
         assert (location.file, location.line) == (str(path), 0)
         assert location.node.startswith(("node '", "initializer '", "layer ", "output '"))
         assert str(location) == f"{path}, {location.node}"
@@ -98,7 +98,7 @@ def test_conditional_of_two_ranks_has_the_location_of_its_node():
 
     (conditional,) = network.conditionals
     assert conditional.source_location.node == "node 'If_1' (If-21)"
-    assert {each.source_location.file for each in network} == {"g"}
+    assert {layer.source_location.file for layer in network} == {"g"}
 
 
 def test_layers_that_a_script_adds_to_a_model_have_its_line():
@@ -121,7 +121,7 @@ def test_location_has_the_lines_that_called_the_helper():
     add_twice(network, network.add_input("x", netloop.float32, (3,)))
 
     location = network[0].source_location
-    lines = [getline(each.file, each.line).strip() for each in (location, *location.callers)]
+    lines = [getline(caller.file, caller.line).strip() for caller in (location, *location.callers)]
     assert lines == [
         "return network.add_identity(x).get_output(0)",
         "return add(network, add(network, x))",
@@ -145,7 +145,7 @@ def test_location_has_at_most_three_callers():
     a()
 
     callers = network[0].source_location.callers
-    assert [getline(each.file, each.line).strip() for each in callers[1:]] == ["add_twice(network, x)", "c()"]
+    assert [getline(caller.file, caller.line).strip() for caller in callers[1:]] == ["add_twice(network, x)", "c()"]
 
 
 def test_callers_are_in_the_text_of_a_finding():

@@ -167,7 +167,7 @@ def test_all_tensors_of_a_cycle_have_one_finding(network, x):
     layers = chain(network, x, "abcd")
     layers[0].set_input(0, layers[2].get_output(0))
 
-    assert len({id(network.types.of(each.get_output(0))) for each in layers}) == 1
+    assert len({id(network.types.of(layer.get_output(0))) for layer in layers}) == 1
 
 
 def test_cycle_can_be_mended(network, x):
@@ -214,7 +214,7 @@ def test_what_follows_a_broken_layer_has_its_finding(network, x):
     broken = network.add_elementwise(x, y, ElementWiseOperation.SUM)
     a, b = chain(network, broken.get_output(0), "ab")
 
-    findings = {id(network.types.of(each.get_output(0))) for each in (broken, a, b)}
+    findings = {id(network.types.of(layer.get_output(0))) for layer in (broken, a, b)}
     assert len(findings) == 1
     assert network.types.of(b.get_output(0)).at is broken
 

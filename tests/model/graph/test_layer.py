@@ -404,7 +404,7 @@ def test_type_checker_finds_misspelt_attributes(tmp_path):
         pytest.skip("pyright cannot run here: it gets Node.js from the network")
     found = json.loads(made.stdout)["generalDiagnostics"]
     lines = SCRIPT.splitlines()
-    assert [lines[each["range"]["start"]["line"]] for each in found if each["severity"] == "error"] == [
+    assert [lines[value["range"]["start"]["line"]] for value in found if value["severity"] == "error"] == [
         "layer.axsi = 1",
         "fill.alfa = 2.0",
         'network.nmae = "n"',

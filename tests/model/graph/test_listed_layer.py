@@ -19,8 +19,8 @@ def network():
 def test_type_is_a_layer_type_however_the_layer_is_found(network, index, name):
     found = [network[index], network.get_layer(index), list(network)[index], network[index - len(network)]]
 
-    assert [each.type for each in found] == [trt.LayerType[name]] * 4
-    assert all(isinstance(each.type, trt.LayerType) and each.type.name == name for each in found)
+    assert [value.type for value in found] == [trt.LayerType[name]] * 4
+    assert all(isinstance(value.type, trt.LayerType) and value.type.name == name for value in found)
 
 
 def test_layer_of_an_add_method_has_the_type_of_its_class(network):
@@ -76,4 +76,4 @@ def test_network_with_listed_layers_compiles(network):
         layer.name = layer.type.name.lower()
     network.mark_output(network[1].get_output(0))
 
-    assert [each.name for each in trt.compile(network).network.layers] == ["activation", "pooling", "identity"]
+    assert [layer.name for layer in trt.compile(network).network.layers] == ["activation", "pooling", "identity"]

@@ -160,7 +160,7 @@ def test_axes_have_no_names_until_they_get_some(x):
 
 def test_tensor_has_every_format_on_the_device_from_the_start(x):
     assert x.location is TensorLocation.DEVICE
-    assert all(x.allowed_formats >> int(each) & 1 for each in TensorFormat)
+    assert all(x.allowed_formats >> int(format_) & 1 for format_ in TensorFormat)
 
 
 def test_tensor_without_a_type_raises_its_finding(network, x):
@@ -170,7 +170,7 @@ def test_tensor_without_a_type_raises_its_finding(network, x):
         with pytest.raises(NetworkError) as caught:
             read()
 
-        assert [each.at for each in caught.value.findings] == [z.producer]
+        assert [finding.at for finding in caught.value.findings] == [z.producer]
 
 
 def test_tensor_is_printed_with_its_type(network, x):

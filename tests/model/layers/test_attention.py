@@ -93,13 +93,15 @@ BY_PYTORCH = [
     Case(
         "a batch, with a mask for all",
         attending(),
-        (*(each.repeat(2, 0) for each in (Q, K, V)), ADDED),
+        (*(other.repeat(2, 0) for other in (Q, K, V)), ADDED),
         result(RAISED).repeat(2, 0),
         3e-6,
     ),
-    Case("float64", attending(), tuple(each.astype(np.float64) for each in (Q, K, V)), result(FREE), 3e-6),
+    Case("float64", attending(), tuple(other.astype(np.float64) for other in (Q, K, V)), result(FREE), 3e-6),
     *(
-        Case(f"{np.dtype(dtype)}", attending(), tuple(each.astype(dtype) for each in (Q, K, V, ADDED)), result(RAISED))
+        Case(
+            f"{np.dtype(dtype)}", attending(), tuple(other.astype(dtype) for other in (Q, K, V, ADDED)), result(RAISED)
+        )
         for dtype in (np.float16, jnp.bfloat16)
     ),
 ]
@@ -128,22 +130,25 @@ def by_sequence(kind, queries, keys, values):
 
 
 def packed(sequences):
-    return np.concatenate([each.swapaxes(0, 1) for each in sequences])
+    return np.concatenate([sequence.swapaxes(0, 1) for sequence in sequences])
 
 
 def lengths_of(sequences):
-    return i32(*np.cumsum([0, *(each.shape[1] for each in sequences)]))
+    return i32(*np.cumsum([0, *(sequence.shape[1] for sequence in sequences)]))
 
 
 def padded(sequences, length):
     return np.stack(
-        [np.pad(each, ((0, 0), (0, length - each.shape[1]), (0, 0)), constant_values=9) for each in sequences]
+        [
+            np.pad(sequence, ((0, 0), (0, length - sequence.shape[1]), (0, 0)), constant_values=9)
+            for sequence in sequences
+        ]
     )
 
 
 QUERIES = [drawn(4, 2, 3), drawn(4, 0, 3), drawn(4, 3, 3), drawn(4, 1, 3)]
 KEYS = [drawn(2, 3, 3), drawn(2, 2, 3), drawn(2, 2, 3), drawn(2, 0, 3)]
-VALUES = [2 * each + 1 for each in KEYS]
+VALUES = [2 * key + 1 for key in KEYS]
 EQUAL = [drawn(4, 2, 3) + i for i in range(4)]
 
 
@@ -201,7 +206,7 @@ OTHERS = [
     Case(
         "half scores without softmax",
         attending(norm_op=AttentionNormalizationOp.NONE, causal_kind=UPPER_LEFT),
-        tuple(each.astype(np.float16) for each in (Q, K, V)),
+        tuple(other.astype(np.float16) for other in (Q, K, V)),
     ),
     Case("no key allowed gives 0", attending(), (Q, K, V, np.zeros((1, 1, 3, 4), np.bool_)), np.zeros_like(Q)),
     Case(
@@ -221,7 +226,7 @@ OTHERS = [
         zeros(0, 4, 3),
     ),
     Case("large scores do not overflow", attending(), (100 * Q, K, V)),
-    Case("scores beyond float16", attending(), tuple((each * 300).astype(np.float16) for each in (Q, K, V))),
+    Case("scores beyond float16", attending(), tuple((other * 300).astype(np.float16) for other in (Q, K, V))),
     Case(
         "weights in steps of a quarter",
         attending(normalization_quantize_to_type=DataType.INT8),
@@ -286,7 +291,9 @@ def test_key_of_the_other_form_is_refused():
 
 def test_attention_of_integers_is_refused():
     refuses(
-        attending(), *(each.astype(np.int32) for each in (Q, K, V)), match="the query must be floating-point, not int32"
+        attending(),
+        *(other.astype(np.int32) for other in (Q, K, V)),
+        match="the query must be floating-point, not int32",
     )
 
 
@@ -447,9 +454,9 @@ def both_ways(network, **feed):
 def test_attention_is_two_layers_of_the_network():
     network, attention = small()
 
-    assert [type(each) for each in network] == [IAttentionInputLayer, IAttentionOutputLayer]
-    assert [each.type for each in network] == [LayerType.ATTENTION_INPUT, LayerType.ATTENTION_OUTPUT]
-    assert all(isinstance(each, IAttentionBoundaryLayer) and each.attention == attention for each in network)
+    assert [type(layer) for layer in network] == [IAttentionInputLayer, IAttentionOutputLayer]
+    assert [layer.type for layer in network] == [LayerType.ATTENTION_INPUT, LayerType.ATTENTION_OUTPUT]
+    assert all(isinstance(layer, IAttentionBoundaryLayer) and layer.attention == attention for layer in network)
     assert network[1].get_output(0).producer.name == "(Unnamed Layer* 1) [AttentionOutput]"
 
 
@@ -463,7 +470,7 @@ def test_attention_has_the_inputs_of_its_input_layer():
     network, attention = small()
 
     assert (attention.num_inputs, attention.num_outputs) == (3, 1)
-    assert [attention.get_input(each).name for each in range(3)] == ["q", "k", "v"]
+    assert [attention.get_input(number).name for number in range(3)] == ["q", "k", "v"]
     assert attention.get_input(3) is None
     assert attention.get_output(1) is None
     assert attention.set_input(0, network.add_input("p", DataType.FLOAT, (1, 2, 5, 2))) is True

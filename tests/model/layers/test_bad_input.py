@@ -37,7 +37,7 @@ PROBLEM = re.compile(r"NL\d{3}: .+\n  at .+:\d+, I\w+ '.*'\n(  called from .+\n)
 
 @pytest.mark.parametrize("cls", RECEIVERS, ids=lambda cls: cls.__name__)
 def test_every_method_that_adds_a_layer_is_tried(cls):
-    assert set(methods_of(cls)) == {each.name for each in METHODS if each.cls is cls}
+    assert set(methods_of(cls)) == {method.name for method in METHODS if method.cls is cls}
 
 
 @each_method
@@ -48,7 +48,7 @@ def test_argument_of_no_use_is_a_type_error_that_names_it(method):
             arguments[name] = value
             with pytest.raises((TypeError, ValueError), match=rf"\b{name}\b"):
                 call(**arguments)
-            assert not any(type(each) is not trt.IConstantLayer for each in network)
+            assert not any(type(layer) is not trt.IConstantLayer for layer in network)
 
 
 @each_method
@@ -174,4 +174,4 @@ def errors(method: Method, name: str, dtype: trt.DataType, shape: tuple[int, ...
     arguments[name] = network.add_input("tried", dtype, shape)
     with suppress(trt.NetworkError):
         call(**arguments)
-    return [each for each in trt.check(network) if each.code == "NL401"]
+    return [finding for finding in trt.check(network) if finding.code == "NL401"]

@@ -120,7 +120,7 @@ def test_conditionals_nest(way, network, conditional, outer, inner, wanted):
 @each_way
 @either
 def test_condition_may_come_from_another_conditional(way, network, conditional, taken):
-    yes, no = (constant(network, each, np.bool_) for each in (False, True))
+    yes, no = (constant(network, number, np.bool_) for number in (False, True))
     second = network.add_if_conditional()
     second.set_condition(conditional.add_output(yes, no).get_output(0))
     y = second.add_output(constant(network, 1, np.int32), constant(network, 2, np.int32)).get_output(0)
@@ -469,7 +469,7 @@ def test_condition_layer_has_no_output(network):
 def test_boundary_layers_know_their_conditional(network, conditional, x):
     conditional.add_output(conditional.add_input(x).get_output(0), x)
 
-    assert all(each.conditional is conditional for each in conditional.layers)
+    assert all(layer.conditional is conditional for layer in conditional.layers)
 
 
 @pytest.mark.parametrize(

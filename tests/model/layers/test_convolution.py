@@ -214,7 +214,7 @@ def test_deconvolution_is_the_derivative_of_convolution(mode):
     kernel, x = numbers(4, 2, 2, 2, step=3), jnp.asarray(numbers(1, 4, 4, 3))
     forward = convolve(kernel, padding_mode=mode, **named)
     made, derivative = jax.vjp(forward.lower, x)
-    before, after = zip(*((each.before, each.after) for each in forward.places(x.shape[2:])), strict=True)
+    before, after = zip(*((place.before, place.after) for place in forward.places(x.shape[2:])), strict=True)
     seed = numbers(*made.shape, step=5)
     back = deconvolve(kernel, **named | {"pre_padding": before, "post_padding": after})
     (found,) = derivative(jnp.asarray(seed))
@@ -343,7 +343,7 @@ OF_BYTES = [[10530, 5999, -14981], [9174, 2298, -6732], [-5052, -1038, -953], [-
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
 def test_convolution_of_integers_is_exact_and_wraps(dtype):
-    x, kernel = (each.astype(dtype) for each in BYTES)
+    x, kernel = (byte.astype(dtype) for byte in BYTES)
     layer = IConvolutionLayer(num_output_maps=6, kernel_size_nd=(3,), kernel=kernel, num_groups=2)
 
     check_laws(Case("integers", layer, (x,), np.array([OF_BYTES]).astype(dtype)))

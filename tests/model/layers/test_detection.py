@@ -30,10 +30,10 @@ def i64(*shape):
 
 def evaluate(layer, *arrays):
     """Return the outputs of the reference, after comparing their types with the type rule."""
-    arrays = [None if each is None else np.asarray(each) for each in arrays]
+    arrays = [None if array is None else np.asarray(array) for array in arrays]
     made = layer.evaluate(*arrays)
     results = made if isinstance(made, tuple) else (made,)
-    foretold = layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
+    foretold = layer.infer(*(None if array is None else TensorType.of(array) for array in arrays))
     for type, result in zip(foretold if isinstance(foretold, tuple) else (foretold,), results, strict=True):
         assert type.dtype == result.dtype
         assert len(type.shape) == result.ndim
@@ -110,7 +110,12 @@ HALF_OVERLAP = [[0, 0, 3], [0, 0, 0], [0, 1, 2], [0, 1, 4], [0, 1, 5], [0, 0, 5]
 
 
 def select(boxes=BOXES, scores=SCORES, most=3, overlap=0.5, least=None, **named):
-    inputs = (boxes, scores, np.int32(most), *(None if each is None else np.float32(each) for each in (overlap, least)))
+    inputs = (
+        boxes,
+        scores,
+        np.int32(most),
+        *(None if number is None else np.float32(number) for number in (overlap, least)),
+    )
     rows, count = evaluate(INMSLayer(**named), *inputs)
     assert count == len(rows)
     return rows.tolist()
@@ -302,7 +307,7 @@ def test_pure_function_has_fixed_shapes(make):
     with pytest.raises(NetworkError) as caught:
         function(weights, {name: array for name, array in FEED.items() if name in NAMES[make]})
 
-    assert [each.code for each in caught.value.findings] == ["NL501"]
+    assert [finding.code for finding in caught.value.findings] == ["NL501"]
 
 
 @pytest.mark.parametrize("make", [non_zero_network, nms_network])
@@ -353,8 +358,8 @@ UNIQUE_BY_ONNX = [
 def test_unique_finds_what_onnx_finds(layer, x, values, first, like, counts, dtype):
     found = evaluate(layer, np.array(x, dtype))
 
-    assert [each.tolist() for each in found] == [values, first, like, counts]
-    assert [each.dtype for each in found] == [dtype, np.int32, np.int32, np.int32]
+    assert [value.tolist() for value in found] == [values, first, like, counts]
+    assert [array.dtype for array in found] == [dtype, np.int32, np.int32, np.int32]
 
 
 def test_numbers_that_are_none_are_one():
@@ -384,7 +389,7 @@ def test_unique_of_bool():
     ],
 )
 def test_unique_of_nothing(layer, shape, shapes):
-    assert [each.shape for each in evaluate(layer, np.zeros(shape))] == shapes
+    assert [array.shape for array in evaluate(layer, np.zeros(shape))] == shapes
 
 
 def test_unique_has_as_many_as_only_the_run_tells():
@@ -410,4 +415,4 @@ def test_engine_finds_unique_elements():
     engine = netloop.compile(network)
 
     found = engine({"x": np.float32([3, 1, 3, 3])})
-    assert {name: np.asarray(each).tolist() for name, each in found.items()} == {"values": [3, 1], "counts": [3, 1]}
+    assert {name: np.asarray(value).tolist() for name, value in found.items()} == {"values": [3, 1], "counts": [3, 1]}

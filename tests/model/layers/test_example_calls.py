@@ -29,7 +29,7 @@ def added(method: str) -> tuple[trt.INetworkDefinition, ILayer]:
     tensors = Tensors(network)
     layer = getattr(network, method)(**CALLS[method](tensors))
     if isinstance(layer, trt.IMoELayer):
-        layer.set_gated_weights(*(tensors.constant(each, np.float32) for each in WEIGHTS), trt.MoEActType.SILU)
+        layer.set_gated_weights(*(tensors.constant(weight, np.float32) for weight in WEIGHTS), trt.MoEActType.SILU)
     if isinstance(layer, trt.IResizeLayer):
         layer.shape = (4, 3)
     return network, network[-1]
@@ -54,8 +54,8 @@ def value(type: TensorType) -> Any:
 
 def is_plain(layer: ILayer) -> bool:
     """Whether a layer maps arrays to arrays whose shapes are known without running it."""
-    types = [each.type for each in (*layer.inputs, *layer.outputs) if each is not None]
-    return all(each.is_tensor and not each.is_string and UNKNOWN not in each.shape for each in types)
+    types = [tensor.type for tensor in (*layer.inputs, *layer.outputs) if tensor is not None]
+    return all(type_.is_tensor and not type_.is_string and UNKNOWN not in type_.shape for type_ in types)
 
 
 LAYERS = {method: added(method)[1] for method in CALLS}
@@ -66,7 +66,7 @@ OTHERS = [method for method, layer in LAYERS.items() if layer.outputs and not is
 @pytest.mark.parametrize("method", PLAIN)
 def test_layer_obeys_the_laws(method):
     _, layer = added(method)
-    inputs = tuple(None if each is None else value(each.type) for each in layer.inputs)
+    inputs = tuple(None if tensor is None else value(tensor.type) for tensor in layer.inputs)
 
     check_laws(Case(method, layer, inputs))
 
@@ -86,9 +86,9 @@ def extreme(of: np.ndarray, start: int) -> np.ndarray:
 def test_reference_computes_extreme_numbers_without_warnings(method):
     """A warning of numpy fails a test; in a script that makes errors of warnings, it would end the evaluation."""
     _, layer = added(method)
-    inputs = [None if each is None else value(each.type) for each in layer.inputs]
+    inputs = [None if tensor is None else value(tensor.type) for tensor in layer.inputs]
     for start in range(len(EXTREME)):
-        given = [None if each is None else extreme(each, start) for each in inputs]
+        given = [None if tensor is None else extreme(tensor, start) for tensor in inputs]
         for compute in (layer.evaluate, layer.host_value):
             with suppress(LayerError):
                 compute(*given, **({"seed": (0,)} if layer.draws else {}))
@@ -99,7 +99,7 @@ def test_engine_gives_what_the_reference_means(method):
     network, layer = added(method)
     for tensor in layer.outputs:
         network.mark_output(tensor)
-    inputs = {each.name: value(each.type) for each in network.inputs}
+    inputs = {tensor.name: value(tensor.type) for tensor in network.inputs}
 
     got, wanted = (jax.tree.leaves(run(inputs)) for run in (trt.compile(network), partial(trt.evaluate, network)))
     assert got
@@ -108,6 +108,6 @@ def test_engine_gives_what_the_reference_means(method):
 
 
 def test_every_kind_of_layer_has_an_example_call_or_is_of_a_boundary():
-    boundary = {each for each in kinds().values() if issubclass(each, ILoopBoundaryLayer | IIfConditionalBoundaryLayer)}
+    boundary = {kind for kind in kinds().values() if issubclass(kind, ILoopBoundaryLayer | IIfConditionalBoundaryLayer)}
 
     assert {type(layer) for method in CALLS for layer in added(method)[0].layers} == set(kinds().values()) - boundary

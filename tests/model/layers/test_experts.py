@@ -65,7 +65,7 @@ def oai(g, u):
 FEW, MANY = random_inputs(1, 1, 2), random_inputs(2, 9, 2)
 ONE_EXPERT = random_inputs(2, 12, 1, e=1)
 LONG = random_inputs(1, 150, 2, e=2, h=3, i=2)
-DOUBLE = [each if each.dtype == np.int32 else each.astype(np.float64) for each in MANY]
+DOUBLE = [array if array.dtype == np.int32 else array.astype(np.float64) for array in MANY]
 
 # One token, two experts of one hidden element each, by hand.
 HAND = [
@@ -92,7 +92,7 @@ CASES = [
         Case(
             f"{np.dtype(dtype)}",
             mixture(),
-            tuple(each if each.dtype == np.int32 else each.astype(dtype) for each in inputs),
+            tuple(array if array.dtype == np.int32 else array.astype(dtype) for array in inputs),
             dense(inputs, silu),
             rtol=5e-2,
         )
@@ -212,7 +212,7 @@ def network_of(inputs):
         network.add_input(name, DataType.INT32 if name == "experts" else FLOAT, array.shape)
         for name, array in feed.items()
     ]
-    constants = [network.add_constant(each.shape, each).get_output(0) for each in inputs[3:]]
+    constants = [network.add_constant(tensor.shape, tensor).get_output(0) for tensor in inputs[3:]]
     layer = network.add_moe(*tensors)
     layer.set_gated_weights(*constants[:3], SILU)
     layer.get_output(0).name = "y"
@@ -258,7 +258,7 @@ def test_dynamic_quantisation_is_recorded_until_static_takes_its_place():
     layer.set_quantization_static(scale, FP8)
 
     assert recorded == (DataType.FP4, (1, 1, 16), FP8)
-    assert [each.what for each in found] == [
+    assert [finding.what for finding in found] == [
         "netloop does not support the dynamic quantization of set_quantization_dynamic_dbl_q"
     ]
     assert netloop.check(network) == []
@@ -270,7 +270,7 @@ def test_mixture_without_weights_is_found():
     layer = network.add_moe(x, experts, network.add_input("scores", FLOAT, (1, 2, 1)))
     network.mark_output(layer.get_output(0))
 
-    assert [each.what for each in netloop.check(network)] == ["the experts have no weights"]
+    assert [finding.what for finding in netloop.check(network)] == ["the experts have no weights"]
 
 
 # ---------------------------------------------------------------------------- JAX
@@ -278,7 +278,7 @@ def test_mixture_without_weights_is_found():
 
 @pytest.mark.parametrize("inputs", [FEW, MANY], ids=["few", "many"])
 def test_derivatives_are_those_of_the_dense_formula(inputs):
-    floats = [each for position, each in enumerate(inputs) if position != 1]
+    floats = [tensor for position, tensor in enumerate(inputs) if position != 1]
 
     def sparse(x, scores, *parts):
         return jnp.sum(mixture().lower(x, inputs[1], scores, *parts) ** 2)
@@ -289,7 +289,7 @@ def test_derivatives_are_those_of_the_dense_formula(inputs):
         return jnp.sum(jnp.einsum("bske,bsk,bseh->bsh", jnp.eye(len(gate))[inputs[1]], scores, made) ** 2)
 
     every = tuple(range(len(floats)))
-    slopes = [jax.jit(jax.grad(each, every))(*floats) for each in (sparse, full)]
+    slopes = [jax.jit(jax.grad(array, every))(*floats) for array in (sparse, full)]
     for got, wanted in zip(*slopes, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-3)
 

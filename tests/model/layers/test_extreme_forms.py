@@ -131,21 +131,21 @@ LAYERS = [
     ITopKLayer(op=TopKOperation.MAX, k=1, axes=1 << 3),
     ITopKLayer(op=TopKOperation.MIN, k=1, axes=1 << 2),
     ITopKLayer(op=TopKOperation.MAX, k=3, axes=1 << 3),
-    *(maxima(each, each) for each in [(1, 1), (2, 2), (3, 3), (46, 46)]),
-    *(maxima(each, (1, 1)) for each in [(46, 47), (1, 1), (45, 1), (3, 3)]),
-    *(maxima(each, (2, 3)) for each in [(46, 3), (1, 1), (1, 2), (3, 3)]),
+    *(maxima(entry, entry) for entry in [(1, 1), (2, 2), (3, 3), (46, 46)]),
+    *(maxima(entry, (1, 1)) for entry in [(46, 47), (1, 1), (45, 1), (3, 3)]),
+    *(maxima(entry, (2, 3)) for entry in [(46, 3), (1, 1), (1, 2), (3, 3)]),
     maxima((2, 3), (2, 3), pre_padding=(0, 1), post_padding=(1, 2)),
     maxima((2, 2), (3, 4), pre_padding=(1, 1), post_padding=(1, 1)),
 ]
 
 
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda each: each.LABEL)
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda value: value.LABEL)
 def test_layers_of_large_arrays_propagate_nan(layer: Operation):
     x = numbers((1, 2, 46, 47))
     x[0, 1, 0, 0] = x[0, 1, 30, 42] = np.nan
     wanted, found = layer.evaluate(x), jax.jit(layer.lower)(x)
-    for each, right in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(each, right, rtol=1e-6, atol=1e-30)
+    for leaf, right in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(leaf, right, rtol=1e-6, atol=1e-30)
 
 
 def test_the_derivative_of_a_pooling_goes_to_one_of_equal_elements():

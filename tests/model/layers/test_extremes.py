@@ -30,8 +30,8 @@ def test_extreme_numbers_end_no_process(source):
     [
         "few",
         *(
-            pytest.param(each, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])
-            for each in ("cases", "combinations")
+            pytest.param(name, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])
+            for name in ("cases", "combinations")
         ),
     ],
 )
@@ -39,5 +39,5 @@ def test_extreme_numbers_of_loops_end_no_process(source):
     found = dict(outcomes("tests.support.loop_extremes", source))
 
     assert [f"{case}: {text}" for case, text in found.items() if is_bad(text)] == []
-    assert any("refused" in each for each in found.values())
-    assert any("fine" in each for each in found.values())
+    assert any("refused" in name for name in found.values())
+    assert any("fine" in name for name in found.values())

@@ -18,7 +18,7 @@ from tests.support.examples import examples
 from tests.support.laws import Case, assert_close, check_laws, refuses
 
 BF16 = np.dtype(jnp.bfloat16)
-F32, I32, I64 = (np.dtype(each) for each in (np.float32, np.int32, np.int64))
+F32, I32, I64 = (np.dtype(other) for other in (np.float32, np.int32, np.int64))
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

@@ -42,7 +42,7 @@ def decoded(data, form=PixelFormat.RGB):
     ],
 )
 def test_pixels_are_those_of_the_file(form, pixels):
-    assert decoded(TWO, form).tolist() == [[list(each) for each in row] for row in pixels]
+    assert decoded(TWO, form).tolist() == [[list(value) for value in row] for row in pixels]
 
 
 def test_gray_file_has_three_equal_channels():

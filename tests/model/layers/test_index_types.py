@@ -65,7 +65,7 @@ def loss_of(text):
 
     def loss(x, **inputs):
         outputs = function(weights, {"x": x, **inputs})
-        return sum((each * jnp.cos(jnp.arange(each.size).reshape(each.shape))).sum() for each in outputs.values())
+        return sum((array * jnp.cos(jnp.arange(array.size).reshape(array.shape))).sum() for array in outputs.values())
 
     return loss
 

@@ -16,7 +16,7 @@ from tests.support.laws import Case, check_laws
 
 Op = ElementWiseOperation
 WIDTHS = sorted(INTEGERS, key=str)
-OTHERS = [np.dtype(each) for each in (np.int16, np.uint8, np.uint32, np.uint64)]
+OTHERS = [np.dtype(other) for other in (np.int16, np.uint8, np.uint32, np.uint64)]
 """Those that the tests of the layers themselves do not go through."""
 
 

@@ -69,7 +69,7 @@ def check(function: Callable[..., Any], wanted: np.ndarray, *operands: np.ndarra
     read = list(READERS.values())
     with jax.enable_x64(True):
         # operands of its own for each reader, so that XLA computes the function in the fusion of each
-        made = jax.jit(lambda copies: [each(function(*own)) for each, own in zip(read, copies, strict=True)])(
+        made = jax.jit(lambda copies: [other(function(*own)) for other, own in zip(read, copies, strict=True)])(
             [operands] * len(read)
         )
     for name, value in zip(READERS, made, strict=True):
@@ -102,7 +102,7 @@ def test_sums_of_extremes_of_extremes_propagate_nan():
             x = extreme(jnp, x, number)
         return x.sum(0)
 
-    sums = jax.jit(lambda copies: [limited(*each) for each in zip(chains, copies, strict=True)])([x] * len(chains))
+    sums = jax.jit(lambda copies: [limited(*entry) for entry in zip(chains, copies, strict=True)])([x] * len(chains))
     for chain, total in zip(chains, sums, strict=True):
         np.testing.assert_array_equal(np.isnan(total), np.isnan(x.sum(0)), err_msg=str(chain))
 

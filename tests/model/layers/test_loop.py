@@ -298,7 +298,7 @@ def test_reverse_iterator_starts_from_the_count_even_if_a_while_ends_the_loop(wa
 @each_way
 def test_axis_may_be_set_later(way):
     network = iterated(0, trips=2)
-    iterator = next(each for each in network if isinstance(each, trt.IIteratorLayer))
+    iterator = next(layer for layer in network if isinstance(layer, trt.IIteratorLayer))
     iterator.axis, iterator.reverse = 1, True
 
     assert_outputs(run(way, network, {"x": SIX}), {"y": F([[1, 4], [0, 3]])})
@@ -309,7 +309,7 @@ def test_axis_may_be_set_later(way):
 def test_iterator_that_is_read_past_the_end_is_an_error(way, reverse):
     network = iterated(0, reverse, trips=3)
     network.get_input(0).shape = (-1, 3)
-    iterator = next(each for each in network if isinstance(each, trt.IIteratorLayer))
+    iterator = next(layer for layer in network if isinstance(layer, trt.IIteratorLayer))
 
     found = fails(way, network, {"x": SIX}, "of axis 0, which has 2 elements", iterator)
     assert found.fix == "limit the loop to the length of the axis"
@@ -840,5 +840,5 @@ def test_boundary_layers_know_their_loop(network):
     loop = counted(network, 1)
     counter(network, loop)
 
-    assert all(each.loop is loop for each in loop.layers)
-    assert [type(each) for each in loop.layers] == [trt.ITripLimitLayer, trt.IRecurrenceLayer]
+    assert all(layer.loop is loop for layer in loop.layers)
+    assert [type(layer) for layer in loop.layers] == [trt.ITripLimitLayer, trt.IRecurrenceLayer]

@@ -17,7 +17,7 @@ INT64, FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
 
 def plain(value):
     if isinstance(value, list):
-        return [plain(each) for each in value]
+        return [plain(element) for element in value]
     return value if isinstance(value, dict) else np.asarray(value).tolist()
 
 
@@ -26,8 +26,8 @@ def run(network, **given):
     expected = {name: plain(value) for name, value in trt.evaluate(network, given).items()}
     engine = trt.compile(network)
     again = trt.Runtime(trt.Logger()).deserialize_cuda_engine(engine.serialize())
-    for each in (engine, again):
-        assert {name: plain(value) for name, value in each(given).items()} == expected
+    for other in (engine, again):
+        assert {name: plain(value) for name, value in other(given).items()} == expected
     return expected
 
 

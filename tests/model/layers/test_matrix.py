@@ -110,7 +110,7 @@ def test_product_of_integers_is_exact_and_wraps(dtype: Any) -> None:
     rows, columns = a.astype(object), b.astype(object).T
     expected = [[sum(x * y for x, y in zip(row, column, strict=True)) for column in columns.T] for row in rows]
     bits = 8 * np.dtype(dtype).itemsize
-    low = np.array([[each % 2**bits for each in row] for row in expected], np.uint64).astype(dtype)
+    low = np.array([[value % 2**bits for value in row] for row in expected], np.uint64).astype(dtype)
 
     check_laws(product("integers", a, NONE, b, TRANSPOSE, low))
     check_laws(Case("einsum", IEinsumLayer(equation="ij,kj->ik"), (a, b), low))
@@ -256,7 +256,7 @@ def test_einsum_obeys_the_laws(case: Case) -> None:
     ],
 )
 def test_einsum_with_unknown_lengths(equation: str, shapes: Any, shape: Any) -> None:
-    inferred = IEinsumLayer(equation=equation).infer(*(TensorType(F32, each) for each in shapes))
+    inferred = IEinsumLayer(equation=equation).infer(*(TensorType(F32, shape) for shape in shapes))
 
     assert inferred == TensorType(F32, shape)
 

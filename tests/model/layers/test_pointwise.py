@@ -39,7 +39,7 @@ Op, To = ElementWiseOperation, DataType
 
 INF, NAN = math.inf, math.nan
 F16, BF16, F32, F64 = np.dtype(np.float16), np.dtype(jnp.bfloat16), np.dtype(np.float32), np.dtype(np.float64)
-I8, U8, I32, I64, U64 = (np.dtype(each) for each in (np.int8, np.uint8, np.int32, np.int64, np.uint64))
+I8, U8, I32, I64, U64 = (np.dtype(other) for other in (np.int8, np.uint8, np.int32, np.int64, np.uint64))
 BOOL, INT4, FP8 = np.dtype(np.bool_), np.dtype(jnp.int4), np.dtype(jnp.float8_e4m3fn)
 FLOATS = [F32, F64, F16, BF16]
 POINTS = [-3.0, -1.5, -0.75, -0.0, 0.0, 0.25, 1.0, 2.75]
@@ -153,7 +153,7 @@ def test_gradient_of_an_activation_is_finite_far_out(type, dtype):
 @pytest.mark.parametrize("type", [ActivationType.GELU_ERF, ActivationType.GELU_TANH])
 def test_gelu_of_halves_is_rounded_once(type, dtype):
     x = np.linspace(-4, 4, 801).astype(dtype)
-    exact = [ACTIVATION[type](each, 0, 0) for each in x.astype(float)]
+    exact = [ACTIVATION[type](value, 0, 0) for value in x.astype(float)]
 
     found = np.asarray(jax.jit(activation(type).lower)(x)).astype(float)
     np.testing.assert_allclose(found, exact, rtol=float(jnp.finfo(dtype).eps) * 0.6, atol=1e-6)
@@ -309,7 +309,7 @@ def test_overflow_in_half_precision_is_infinite_without_a_warning():
     assert unary(UnaryOperation.EXP).evaluate(made([20], F16)) == INF
 
 
-@pytest.mark.parametrize("op", [each for each in UnaryOperation if each is not UnaryOperation.NOT])
+@pytest.mark.parametrize("op", [operation for operation in UnaryOperation if operation is not UnaryOperation.NOT])
 def test_unary_takes_no_bool_but_for_not(op):
     refuses(unary(op), TensorType(BOOL, (1,)), match=f"{op.name} takes floating-point numbers")
 
@@ -456,7 +456,7 @@ def test_quotient_of_floats_is_rounded_once_also_by_a_divisor_that_many_share(op
 
 @pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
 def test_floor_of_a_quotient_of_halves_is_that_of_the_quotient(dtype):
-    a, b = (np.ravel(each) for each in np.meshgrid(np.float32([1, 3, 10, -7]), np.float32([0.1, -0.3333, 0.7, 3])))
+    a, b = (np.ravel(d) for d in np.meshgrid(np.float32([1, 3, 10, -7]), np.float32([0.1, -0.3333, 0.7, 3])))
 
     found = jax.jit(elementwise(Op.FLOOR_DIV).lower)(a.astype(dtype), b.astype(dtype))
     exact = np.floor(a.astype(dtype).astype(float) / b.astype(dtype).astype(float))
@@ -478,7 +478,7 @@ def test_integer_divided_by_zero_is_an_error(op, dtype):
         elementwise(op).evaluate(made([1, 2], dtype), made([1, 0], dtype))
 
 
-@pytest.mark.parametrize("op", [getattr(ElementWiseOperation, each) for each in ("DIV", "FLOOR_DIV", "MOD", "FMOD")])
+@pytest.mark.parametrize("op", [getattr(ElementWiseOperation, name) for name in ("DIV", "FLOOR_DIV", "MOD", "FMOD")])
 def test_constant_divided_by_the_constant_zero_compiles(op):
     """Where XLA folds such a division, it ends the process; where numpy does, it warns."""
     layer, (a, b) = elementwise(op), (made([-7, 7], I32), made([0, 0], I32))
@@ -570,7 +570,7 @@ def test_inputs_of_a_select_have_equally_many_axes():
 
 def cast_case(name: str, source: np.dtype[Any], to_type: DataType, *pairs: tuple[Any, Any]) -> Case:
     given, expected = zip(*pairs, strict=True)
-    exact = np.asarray(expected) if all(isinstance(each, int) for each in expected) else floats(expected)
+    exact = np.asarray(expected) if all(isinstance(value, int) for value in expected) else floats(expected)
     return Case(name, ICastLayer(to_type=to_type), (made(given, source),), exact)
 
 

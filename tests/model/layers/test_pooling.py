@@ -437,7 +437,7 @@ PADDED = {"pre_padding": (2**30,), "post_padding": (2**30,)}, "axis 2 of float32
 @pytest.mark.parametrize(
     ("mode", "numbers", "match"),
     # a SAME mode has padding of its own
-    [(mode, *each) for mode, numbers in ((DOWN, [*UNCOUNTABLE, PADDED]), (UPPER, UNCOUNTABLE)) for each in numbers],
+    [(mode, *number) for mode, numbers in ((DOWN, [*UNCOUNTABLE, PADDED]), (UPPER, UNCOUNTABLE)) for number in numbers],
 )
 def test_window_that_devices_cannot_count_is_refused(mode, numbers, match):
     given = {"window_size_nd": (2,), "padding_mode": mode, **numbers}

@@ -368,7 +368,7 @@ def signed(name: str, op: TopKOperation, k: int, x: Any, places: list[int]) -> C
 
 
 NEGATIVE_NAN = np.copysign(np.float32(NAN), np.float32(-1))
-SIGNED = [np.float32(each) for each in (0.0, -0.0, NEGATIVE_NAN, 1, NAN, INF, -INF, -0.0, 0.0)]
+SIGNED = [np.float32(number) for number in (0.0, -0.0, NEGATIVE_NAN, 1, NAN, INF, -INF, -0.0, 0.0)]
 V = np.float32([3, 1, 4, 1, 5])
 TIES = np.float32([2, 7, 2, 7, 7])
 NANS = np.float32([1, NAN, INF, -NAN, -INF])

@@ -35,7 +35,7 @@ CHARACTERS = [
     "s",
     "k",
 ]
-TEXTS = ["".join(each) for each in itertools.product(CHARACTERS, CHARACTERS, ["", "a", "\n"])]
+TEXTS = ["".join(entry) for entry in itertools.product(CHARACTERS, CHARACTERS, ["", "a", "\n"])]
 PATTERNS = [
     "", "a", ".", r"\d", r"\w+", r"\s", r"[a-c]", r"[^a]", "(a|b)", "(?:ab)", "^a", "a$", "a$\n", r"a\b.", r"a\B.",
     "a*", "a+b?", "a{2}", "a{1,2}", "a{,2}", "é", r"\pL", r"\p{Lu}", r"\PL", r"\p{^Lu}", r"\pN", "[[:alpha:]]",
@@ -51,7 +51,7 @@ def test_patterns_match_what_re2_matches(pattern):
     made, arrays = of_node("RegexFullMatch", np.array(TEXTS, object), opset=20, pattern=pattern)
     (expected,) = session_gives(made, arrays).values()
 
-    found = [regular_expression(pattern).full_match(each) for each in TEXTS]
+    found = [regular_expression(pattern).full_match(text) for text in TEXTS]
     assert [text for text, one, other in zip(TEXTS, found, expected, strict=True) if one != other] == []
 
 

@@ -92,7 +92,7 @@ ROTARIES = [
     Case("an empty batch", turning(), (TOKENS[:0], *caches(ANGLES[:0])), TOKENS[:0]),
     Case("no tokens by position", turning(), (TOKENS[:, :, :0], *caches(TABLE), IDS[:, :0]), TOKENS[:, :, :0]),
     *(
-        Case(f"{np.dtype(dtype)}", turning(), tuple(each.astype(dtype) for each in (TOKENS, *caches(ANGLES))))
+        Case(f"{np.dtype(dtype)}", turning(), tuple(cach.astype(dtype) for cach in (TOKENS, *caches(ANGLES))))
         for dtype in (np.float16, jnp.bfloat16, np.float64)
     ),
 ]
@@ -164,7 +164,7 @@ def test_position_out_of_range_is_an_error(position):
 
 @pytest.mark.parametrize(("position", "nearest"), [(-1, 0), (5, 4)])
 def test_compiled_position_out_of_range_is_the_nearest(position, nearest):
-    found, wanted = (turning().lower(TOKENS, *caches(TABLE), np.full((2, 4), each)) for each in (position, nearest))
+    found, wanted = (turning().lower(TOKENS, *caches(TABLE), np.full((2, 4), value)) for value in (position, nearest))
 
     np.testing.assert_array_equal(found, wanted)
 

@@ -28,8 +28,8 @@ def found_in(keys: np.ndarray, count: int) -> np.ndarray:
 @pytest.mark.parametrize("dtype", TYPES)
 def test_the_first_places_are_those_of_a_stable_sort(dtype: Any, length: int):
     keys = numbers(length, 2, length, dtype=dtype)
-    counts = [each for each in (1, 2, 4, 9, 60) if each <= length]
-    for count, found in zip(counts, jax.jit(lambda x: [first_places(x, each) for each in counts])(keys), strict=True):
+    counts = [number for number in (1, 2, 4, 9, 60) if number <= length]
+    for count, found in zip(counts, jax.jit(lambda x: [first_places(x, most) for most in counts])(keys), strict=True):
         assert found.dtype == np.int32
         np.testing.assert_array_equal(found, first_indices(keys, count, descending=True))
 

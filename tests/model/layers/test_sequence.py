@@ -26,7 +26,13 @@ GIVEN = [F([1]), F([2, 3]), F([4, 5, 6])]
 
 def plain(value):
     """Convert a value to Python lists."""
-    return [each.tolist() for each in value] if isinstance(value, list) else value if value is None else value.tolist()
+    return (
+        [element.tolist() for element in value]
+        if isinstance(value, list)
+        else value
+        if value is None
+        else value.tolist()
+    )
 
 
 def run(network, **given):
@@ -34,8 +40,8 @@ def run(network, **given):
     expected = {name: plain(value) for name, value in trt.evaluate(network, given).items()}
     engine = trt.compile(network)
     again = trt.Runtime(trt.Logger()).deserialize_cuda_engine(engine.serialize())
-    for each in (engine, again):
-        assert {name: plain(value) for name, value in each(given).items()} == expected
+    for other in (engine, again):
+        assert {name: plain(value) for name, value in other(given).items()} == expected
     assert trt.compare(network, given).agrees
     return expected
 
@@ -66,7 +72,7 @@ def test_tensor_is_inserted_where_a_list_inserts_it(position):
     at = None if position is None else constant(network, position, np.int64)
     mark(network, y=only(network.add_sequence_insert(s, constant(network, [9], F), at)))
 
-    expected = [each.tolist() for each in GIVEN]
+    expected = [f.tolist() for f in GIVEN]
     expected.insert(len(expected) if position is None else position, [9])
     assert run(network, s=GIVEN)["y"] == expected
 
@@ -77,7 +83,7 @@ def test_tensor_is_erased_as_from_a_list(position):
     at = None if position is None else constant(network, [position], np.int32)
     mark(network, y=only(network.add_sequence_erase(s, at)))
 
-    expected = [each.tolist() for each in GIVEN]
+    expected = [f.tolist() for f in GIVEN]
     del expected[-1 if position is None else position]
     assert run(network, s=GIVEN)["y"] == expected
 
@@ -158,7 +164,7 @@ def test_branches_give_a_value_or_none():
     there, absent = network.add_optional(constant(network, [1, 2], F)), network.add_optional(None, trt.float32, (2,))
     mark(network, y=only(choice.add_output(only(there), only(absent))))
 
-    assert [run(network, c=np.bool_(each))["y"] for each in (True, False)] == [[1, 2], None]
+    assert [run(network, c=np.bool_(number))["y"] for number in (True, False)] == [[1, 2], None]
 
 
 # ---------------------------------------------------------------------------- in loops
@@ -194,7 +200,7 @@ def test_trace_has_the_sequence_of_each_trip():
     loop, state = growing(network, only(network.add_sequence([], trt.float32)))
     mark(network, y=last(loop, only(state)))
 
-    assert [plain(each) for each in trt.trace(network, {})[only(state)]] == [[], [[]], [[], [1]]]
+    assert [plain(value) for value in trt.trace(network, {})[only(state)]] == [[], [[]], [[], [1]]]
 
 
 def test_type_of_an_empty_start_is_that_of_what_follows():
@@ -210,7 +216,7 @@ def test_sequence_that_changes_needs_a_recurrence_that_may():
     state.keeps_shape = True
     mark(network, y=last(loop, only(state)))
 
-    (found,) = [each for each in trt.check(network) if each.code == "NL205"]
+    (found,) = [finding for finding in trt.check(network) if finding.code == "NL205"]
     assert found.what.endswith("starts as sequence of float32[...], and its next value is sequence of float32[-1]")
     assert found.fix == "set keeps_shape to False, since its contents change"
 
@@ -226,7 +232,7 @@ def test_loop_output_does_not_stack_sequences():
 
 
 def told(network):
-    return "\n".join(each.what for each in trt.check(network))
+    return "\n".join(finding.what for finding in trt.check(network))
 
 
 # ---------------------------------------------------------------------------- errors
@@ -278,7 +284,7 @@ def test_types_that_do_not_fit_are_refused():
 def test_what_is_not_there_is_an_error(ask, message):
     network, s = with_sequence()
     mark(network, y=only(ask(network, s, network.add_input("i", trt.int64, ()))))
-    given = {each.name: {"s": GIVEN, "i": np.int64(3), "o": None}[each.name] for each in network.inputs}
+    given = {tensor.name: {"s": GIVEN, "i": np.int64(3), "o": None}[tensor.name] for tensor in network.inputs}
 
     for runs in (trt.evaluate, lambda network, given: trt.compile(network)(given)):
         with pytest.raises((trt.ExecutionError, trt.NetworkError)) as caught:
@@ -327,7 +333,7 @@ def test_context_refuses_what_has_no_address():
 
     with pytest.raises(trt.NetworkError) as caught:
         trt.compile(network).create_execution_context()
-    assert [each.code for each in caught.value.findings] == ["NL611"]
+    assert [finding.code for finding in caught.value.findings] == ["NL611"]
 
 
 def test_pure_function_takes_no_sequence():
@@ -354,5 +360,5 @@ def test_tensorrt_has_no_sequences():
     network, s = with_sequence()
     mark(network, n=only(network.add_sequence_length(s)))
 
-    found = [each.what for each in trt.check(network, target="tensorrt")]
-    assert any("the input 's' is sequence of float32[-1]" in each for each in found)
+    found = [finding.what for finding in trt.check(network, target="tensorrt")]
+    assert any("the input 's' is sequence of float32[-1]" in name for name in found)

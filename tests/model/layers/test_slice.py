@@ -315,7 +315,7 @@ def test_axes_of_floats_are_refused():
     ],
 )
 def test_gradient_counts_how_often_each_element_is_read(layer, inputs, wanted):
-    found = jax.grad(lambda x: layer.lower(x, *(jnp.asarray(each) for each in inputs)).sum())(jnp.arange(3.0))
+    found = jax.grad(lambda x: layer.lower(x, *(jnp.asarray(tensor) for tensor in inputs)).sum())(jnp.arange(3.0))
 
     np.testing.assert_array_equal(found, wanted)
 
@@ -392,7 +392,7 @@ def test_stride_of_one_element_may_be_any_number(stride):
     read = network.add_slice(network.add_input("x", DataType.FLOAT, (5,)), (3,), (1,), (stride,))
     network.mark_output(read.get_output(0))
 
-    assert [each.tolist() for each in netloop.compile(network)({"x": ROW}).values()] == [[13]]
+    assert [value.tolist() for value in netloop.compile(network)({"x": ROW}).values()] == [[13]]
 
 
 def test_positions_in_a_long_axis_are_no_constant_of_the_program():

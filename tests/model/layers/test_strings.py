@@ -28,7 +28,7 @@ LONG = "long " * 100
 
 
 def plain(value):
-    return [plain(each) for each in value] if isinstance(value, list) else np.asarray(value).tolist()
+    return [plain(element) for element in value] if isinstance(value, list) else np.asarray(value).tolist()
 
 
 def run(network, **given):
@@ -36,8 +36,8 @@ def run(network, **given):
     expected = {name: plain(value) for name, value in trt.evaluate(network, given).items()}
     engine = trt.compile(network)
     again = trt.Runtime(trt.Logger()).deserialize_cuda_engine(engine.serialize())
-    for each in (engine, again):
-        assert {name: plain(value) for name, value in each(given).items()} == expected
+    for other in (engine, again):
+        assert {name: plain(value) for name, value in other(given).items()} == expected
     assert trt.compare(network, given).agrees
     return expected
 
@@ -281,7 +281,9 @@ def test_floats_have_eight_digits():
     assert layer.evaluate(np.float16([0.1])).tolist() == ["0.099975586"]
 
 
-@pytest.mark.parametrize("dtype", [each for each in NUMPY_TYPES.values() if each.kind in "iu"], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [numpy_type for numpy_type in NUMPY_TYPES.values() if numpy_type.kind in "iu"], ids=str
+)
 def test_integers_keep_all_digits(dtype):
     ends = [int(np.iinfo(dtype).min), 0, int(np.iinfo(dtype).max)]
 
@@ -362,7 +364,7 @@ def test_strings_are_split_as_by_python(delimiter, most):
     layer = network.add_string_split(x, delimiter, most)
     mark(network, y=layer.get_output(0), n=layer.get_output(1))
 
-    rows = [each.split(delimiter or None, -1 if most is None else most) if each else [] for each in given]
+    rows = [name.split(delimiter or None, -1 if most is None else most) if name else [] for name in given]
     longest = max(map(len, rows))
     assert run(network, x=given) == {
         "y": [row + [""] * (longest - len(row)) for row in rows], "n": list(map(len, rows)),
@@ -508,8 +510,8 @@ def test_other_layers_refuse_strings_with_a_finding():
     network.add_reduce(x, trt.ReduceOperation.SUM, 1, False)
     network.mark_output(network.add_identity(x).get_output(0))
 
-    found = [each for each in trt.check(network) if each.severity is trt.Severity.ERROR]
-    assert [(each.code, each.what, each.fix) for each in found] == [
+    found = [finding for finding in trt.check(network) if finding.severity is trt.Severity.ERROR]
+    assert [(finding.code, finding.what, finding.fix) for finding in found] == [
         ("NL401", "input 0 takes no string[2]", "convert texts that are numbers with add_cast")
     ] * 2
 
@@ -519,7 +521,7 @@ def test_sequences_of_strings_are_refused_like_strings():
     network = trt.INetworkDefinition()
     network.add_string_split(network.add_sequence_input("s", S, (1,)))
 
-    assert any("takes a tensor, not a sequence of string[1]" in each.what for each in trt.check(network))
+    assert any("takes a tensor, not a sequence of string[1]" in finding.what for finding in trt.check(network))
     assert str(SequenceType(STRING)) == "sequence of string[...]"
 
 
@@ -527,7 +529,7 @@ def test_tensorrt_has_no_strings():
     network, x = with_input(1)
     mark(network, y=network.add_string_lookup(x, ["a"]).get_output(0))
 
-    found = {each.code: each for each in trt.check(network, target="tensorrt")}
+    found = {finding.code: finding for finding in trt.check(network, target="tensorrt")}
     assert set(found) == {"NL402", "NL404"}
     assert found["NL402"].fix == "convert text outside of the network"
     assert "is a netloop extension for strings" in found["NL404"].what
@@ -574,8 +576,8 @@ def test_debug_listener_gets_no_strings():
     text = network.add_cast(network.add_input("x", trt.int32, (1,)), S).get_output(0)
     number = network.add_cast(text, trt.int32).get_output(0)
     mark(network, y=number)
-    for each in (text, number):
-        network.mark_debug(each)
+    for tensor in (text, number):
+        network.mark_debug(tensor)
     engine = trt.compile(network)
     seen = []
 
@@ -586,8 +588,8 @@ def test_debug_listener_gets_no_strings():
 
     context = engine.create_execution_context()
     context.set_debug_listener(Listener())
-    for each in (text, number):
-        context.set_tensor_debug_state(each.name, True)
+    for tensor in (text, number):
+        context.set_tensor_debug_state(tensor.name, True)
     given, got = np.int32([5]), np.zeros(1, np.int32)
     context.execute_v2([given.ctypes.data, got.ctypes.data])
 

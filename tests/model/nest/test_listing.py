@@ -24,16 +24,16 @@ def test_layers_of_a_loop_are_indented_between_its_boundary_layers(network):
     found = lines(network)
 
     head = found.index("  loop steps")
-    inside = [each.split("(")[0].strip() for each in found[head + 1 : -1]]
+    inside = [name.split("(")[0].strip() for name in found[head + 1 : -1]]
     assert inside == ["%1 TripLimit COUNT", "%3 Recurrence", "%4 Unary EXP", "%5 LoopOutput LAST_VALUE"]
-    assert all(each.startswith("    %") for each in found[head + 1 : -1])
+    assert all(name.startswith("    %") for name in found[head + 1 : -1])
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_every_layer_has_one_line(name):
     network = EXAMPLES[name].make()
 
-    numbers = sorted(int(each.split()[0][1:]) for each in lines(network) if each.split()[0].startswith("%"))
+    numbers = sorted(int(line.split()[0][1:]) for line in lines(network) if line.split()[0].startswith("%"))
 
     assert numbers == list(range(network.num_layers))
 

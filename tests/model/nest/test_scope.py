@@ -26,7 +26,7 @@ def test_iterators_and_recurrences_vary_in_their_loop(network):
     mark(network, y=stacked(loop, combine(network, row, now), constant(network, 2, np.int32)))
     scopes = Scopes(network)
 
-    assert [scopes.of(each) for each in (row, now)] == [{loop}, {loop}]
+    assert [scopes.of(tensor) for tensor in (row, now)] == [{loop}, {loop}]
 
 
 def test_result_of_a_loop_varies_in_no_loop(network):
@@ -118,11 +118,11 @@ def test_output_of_a_conditional_varies_with_branches_and_condition(network):
         by_branch.add_output(a, now).get_output(0),
         neither.add_output(a, b).get_output(0),
     ]
-    for number, each in enumerate(made):
-        mark(network, **{f"y{number}": stacked(loop, each, constant(network, 2, np.int32))})
+    for number, value in enumerate(made):
+        mark(network, **{f"y{number}": stacked(loop, value, constant(network, 2, np.int32))})
     scopes = Scopes(network)
 
-    assert [scopes.of(each) for each in made] == [{loop}, {loop}, frozenset()]
+    assert [scopes.of(value) for value in made] == [{loop}, {loop}, frozenset()]
 
 
 def test_condition_that_was_set_last_counts(network):
@@ -194,23 +194,23 @@ def test_random_numbers_vary_where_what_they_are_drawn_from_does(network):
 
 def solved(network, live):
     """The scopes of tensors and the loops around loops, by the equations of ``nest/scope.py`` as they are."""
-    found = {each: frozenset() for layer in live for each in layer.outputs} | {
-        each: frozenset() for each in network.loops
+    found = {tensor: frozenset() for layer in live for tensor in layer.outputs} | {
+        loop: frozenset() for loop in network.loops
     }
     before = None
     while before != found:
         before = dict(found)
         for layer in live:
-            tensors = [each for each in layer.inputs if each is not None]
+            tensors = [tensor for tensor in layer.inputs if tensor is not None]
             if isinstance(layer, trt.IIfConditionalOutputLayer) and layer.conditional.condition is not None:
                 tensors.append(layer.conditional.condition)
-            scope = frozenset().union(*(found.get(each, ()) for each in tensors))
+            scope = frozenset().union(*(found.get(tensor, ()) for tensor in tensors))
             if isinstance(layer, trt.ILoopBoundaryLayer):
                 found[layer.loop] |= scope - {layer.loop}
                 is_inside = isinstance(layer, trt.IRecurrenceLayer | trt.IIteratorLayer)
                 scope = found[layer.loop] | ({layer.loop} if is_inside else frozenset())
-            for each in layer.outputs:
-                found[each] |= scope
+            for tensor in layer.outputs:
+                found[tensor] |= scope
     return found
 
 
@@ -237,8 +237,8 @@ def tangle(seed):
             tensors.append(choice.add_output(b, c).get_output(0))
         else:
             network.add_assertion(a, "")
-    for each in states:
-        each.set_input(1, draw.choice(tensors))
+    for state in states:
+        state.set_input(1, draw.choice(tensors))
     network.mark_output(draw.choice(tensors))
     return network
 
@@ -251,7 +251,7 @@ def test_scopes_are_the_least_solution_of_their_equations(start):
         wanted = solved(network, scopes.live)
 
         assert {
-            each: scopes.of(each) if isinstance(each, ITensor) else scopes.around(each) for each in wanted
+            tensor: scopes.of(tensor) if isinstance(tensor, ITensor) else scopes.around(tensor) for tensor in wanted
         } == wanted
 
 

@@ -45,14 +45,14 @@ def named(network, tensor, name):
 
 def shown(block):
     """A block as nested lists of the names of layers, loops and conditionals, without constants."""
-    return [each for step in block.steps for each in _shown(step)]
+    return [entry for step in block.steps for entry in _shown(step)]
 
 
 def _shown(step):
     if isinstance(step, LoopStep):
         return [{step.loop.name: shown(step.body)}]
     if isinstance(step, IfStep):
-        return [{step.conditional.name: [shown(each) for each in step.branches]}]
+        return [{step.conditional.name: [shown(branch) for branch in step.branches]}]
     return [] if isinstance(step.layer, trt.IConstantLayer) else [step.layer.name]
 
 
@@ -80,11 +80,11 @@ def test_layers_are_in_the_loop_in_which_they_vary(network, x):
 
 def test_loop_has_its_boundary_layers():
     network = EXAMPLES["running sums"].make()
-    (step,) = (each for each in tree(network).steps if isinstance(each, LoopStep))
+    (step,) = (step for step in tree(network).steps if isinstance(step, LoopStep))
 
     kinds = [trt.ITripLimitLayer, trt.IRecurrenceLayer, trt.IIteratorLayer, trt.ILoopOutputLayer]
     found = [step.limits, step.recurrences, step.iterators, step.outputs]
-    assert [[type(each) for each in layers] for layers in found] == [[kind] for kind in kinds]
+    assert [[type(limit) for limit in layers] for layers in found] == [[kind] for kind in kinds]
 
 
 def test_boundary_layers_that_nothing_needs_are_left_out(network, x):
@@ -94,7 +94,7 @@ def test_boundary_layers_that_nothing_needs_are_left_out(network, x):
     loop.add_recurrence(x).set_input(1, x)
     loop.add_loop_output(now, LAST)
     mark(network, y=last(loop, now))
-    (step,) = (each for each in tree(network).steps if isinstance(each, LoopStep))
+    (step,) = (step for step in tree(network).steps if isinstance(step, LoopStep))
 
     assert (len(step.recurrences), len(step.iterators), len(step.outputs)) == (1, 0, 1)
 
@@ -102,12 +102,12 @@ def test_boundary_layers_that_nothing_needs_are_left_out(network, x):
 def test_inner_loop_is_a_step_of_the_outer():
     network = nested()
     network.loops[0].name, network.loops[1].name = "outer", "inner"
-    (outer,) = (each for each in tree(network).steps if isinstance(each, LoopStep))
-    inner = [each for each in outer.body.steps if isinstance(each, LoopStep)]
+    (outer,) = (step for step in tree(network).steps if isinstance(step, LoopStep))
+    inner = [step for step in outer.body.steps if isinstance(step, LoopStep)]
 
     assert outer.loop.name == "outer"
-    assert [each.loop.name for each in inner] == ["inner"]
-    assert not any(isinstance(each, LoopStep) for each in inner[0].body.steps)
+    assert [step.loop.name for step in inner] == ["inner"]
+    assert not any(isinstance(step, LoopStep) for step in inner[0].body.steps)
 
 
 def test_inner_loop_that_does_not_vary_is_outside(network):
@@ -116,7 +116,7 @@ def test_inner_loop_that_does_not_vary_is_outside(network):
     now = counter(network, outer)
     made = last(inner, counter(network, inner))
     mark(network, y=stacked(outer, combine(network, now, made), constant(network, 2, np.int32)))
-    loops = [each.loop.name for each in tree(network).steps if isinstance(each, LoopStep)]
+    loops = [step.loop.name for step in tree(network).steps if isinstance(step, LoopStep)]
 
     assert loops == ["inner", "outer"]
 
@@ -129,8 +129,8 @@ def test_loop_reads_what_comes_from_outside(network, x):
     mark(network, y=last(loop, state.get_output(0)))
     (step,) = tree(network).steps
 
-    assert {each.name for each in step.reads} == {"n", "x", "z"}
-    assert [each.name for each in step.writes] == ["y"]
+    assert {tensor.name for tensor in step.reads} == {"n", "x", "z"}
+    assert [tensor.name for tensor in step.writes] == ["y"]
 
 
 # ---------------------------------------------------------------------------- conditionals
@@ -313,7 +313,7 @@ def test_loop_that_only_an_assertion_needs_is_there(network, x):
     mark(network, y=named(network, x, "y"))
     block = tree(network)
 
-    assert [next(iter(each)) for each in shown(block) if isinstance(each, dict)] == ["L"]
+    assert [next(iter(value)) for value in shown(block) if isinstance(value, dict)] == ["L"]
     assert block.has_assertions
 
 
@@ -333,9 +333,9 @@ def test_every_live_layer_that_is_no_boundary_is_in_one_block(example):
     found = [layer for block in blocks(tree(network)) for layer in _layers(block)]
 
     boundary = trt.ITripLimitLayer | trt.IRecurrenceLayer | trt.ILoopOutputLayer | trt.IConditionLayer
-    wanted = [each for each in live_layers(network) if not isinstance(each, boundary)]
-    wanted = [each for each in wanted if not isinstance(each, trt.IIfConditionalOutputLayer)]
-    assert sorted(each.index for each in found) == [each.index for each in wanted]
+    wanted = [layer for layer in live_layers(network) if not isinstance(layer, boundary)]
+    wanted = [layer for layer in wanted if not isinstance(layer, trt.IIfConditionalOutputLayer)]
+    assert sorted(layer.index for layer in found) == [layer.index for layer in wanted]
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
@@ -352,8 +352,8 @@ def blocks(block: Block):
     yield block
     for step in block.steps:
         inner = [step.body] if isinstance(step, LoopStep) else getattr(step, "branches", ())
-        for each in inner:
-            yield from blocks(each)
+        for other in inner:
+            yield from blocks(other)
 
 
 def _layers(block):
@@ -382,7 +382,7 @@ def test_layers_that_were_rewired_run_in_the_order_of_data(network, x):
 
 @pytest.mark.parametrize("make", [chain, chain_in_loop])
 def test_long_chain_is_one_block(make):
-    assert max(len(each.steps) for each in blocks(tree(make(5000)))) >= 5000
+    assert max(len(block.steps) for block in blocks(tree(make(5000)))) >= 5000
 
 
 @pytest.mark.parametrize("make", [chain, chain_in_loop])

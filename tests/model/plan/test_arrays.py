@@ -9,7 +9,7 @@ from netloop.values.enums import DataType
 from netloop.values.string_arrays import string_array
 from netloop.values.types import NUMPY_TYPES
 
-NUMBERS = [each for each in NUMPY_TYPES if each is not DataType.STRING]
+NUMBERS = [numpy_type for numpy_type in NUMPY_TYPES if numpy_type is not DataType.STRING]
 
 
 def file_of(array, dtype):
@@ -18,11 +18,11 @@ def file_of(array, dtype):
 
 def test_every_element_type_has_a_form():
     assert set(arrays.STORED) == set(NUMBERS)
-    assert all(np.dtype(arrays.STORED[each]).itemsize == NUMPY_TYPES[each].itemsize for each in NUMBERS)
+    assert all(np.dtype(arrays.STORED[dtype]).itemsize == NUMPY_TYPES[dtype].itemsize for dtype in NUMBERS)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2, 3), (0, 4), (1,) * 64], ids=len)
-@pytest.mark.parametrize("dtype", [each for each in NUMBERS if NUMPY_TYPES[each].kind != "V"], ids=str)
+@pytest.mark.parametrize("dtype", [dtype for dtype in NUMBERS if NUMPY_TYPES[dtype].kind != "V"], ids=str)
 def test_numpy_reads_the_files(dtype, shape):
     array = np.arange(np.prod(shape, dtype=int)).astype(NUMPY_TYPES[dtype]).reshape(shape)
 
@@ -71,7 +71,7 @@ def strings_file(*lengths, text=b""):
         (memoryview(file_of(np.float32([1]), DataType.FLOAT)), (1,), "not the .npy file of UINT8"),
         (memoryview(b""), (0,), "not the .npy file of UINT8"),
     ],
-    ids=lambda each: "file" if isinstance(each, memoryview) else repr(each),
+    ids=lambda name: "file" if isinstance(name, memoryview) else repr(name),
 )
 def test_damaged_strings_are_refused(file, shape, message):
     with pytest.raises(ValueError, match=message):

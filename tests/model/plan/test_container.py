@@ -33,8 +33,8 @@ def test_zip_tools_open_a_plan():
     with zipfile.ZipFile(io.BytesIO(PLAN)) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == NAMES
-        assert {each.compress_type for each in archive.infolist()} == {zipfile.ZIP_STORED}
-        assert {each.date_time for each in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         assert np.load(archive.open("weights/0000.npy"), allow_pickle=False).dtype == np.int32
 
 
@@ -44,9 +44,11 @@ def test_manifest_tells_sizes_and_hashes():
         contents = [archive.read(name) for name in NAMES[1:]]
 
     assert (manifest["format"], manifest["version"], manifest["netloop"]) == ("netloop plan", 1, trt.__version__)
-    assert [each["name"] for each in manifest["members"]] == NAMES[1:]
-    assert [each["size"] for each in manifest["members"]] == list(map(len, contents))
-    assert [each["sha256"] for each in manifest["members"]] == [hashlib.sha256(each).hexdigest() for each in contents]
+    assert [value["name"] for value in manifest["members"]] == NAMES[1:]
+    assert [value["size"] for value in manifest["members"]] == list(map(len, contents))
+    assert [value["sha256"] for value in manifest["members"]] == [
+        hashlib.sha256(content).hexdigest() for content in contents
+    ]
 
 
 def test_comment_is_the_hash_of_all_before_it():
@@ -140,8 +142,8 @@ def test_a_plan_has_one_form():
     """A zip with the right members that another tool wrote is refused."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
-        for each in members():
-            archive.writestr(each.name, each.parts[0])
+        for member in members():
+            archive.writestr(member.name, member.parts[0])
         archive.comment = PLAN[-86:]
 
     assert refused(sealed(made.getvalue())).code == "NL711"
@@ -156,7 +158,7 @@ def compressed() -> bytes:
 
 
 def with_names(*names: str) -> bytes:
-    return zipped([Member(name, each.parts) for name, each in zip(names, members(), strict=False)])
+    return zipped([Member(name, member.parts) for name, member in zip(names, members(), strict=False)])
 
 
 def patched(place: int, value: int, size: int) -> bytes:
@@ -167,9 +169,9 @@ def patched(place: int, value: int, size: int) -> bytes:
 def appended() -> bytes:
     """A plan with bytes after its last member, to which all offsets are moved."""
     entries, offset = [], 0
-    for each in members():
-        content = each.parts[0]
-        entries.append(container._Entry(each.name, len(content), zlib.crc32(content), offset))
+    for member in members():
+        content = member.parts[0]
+        entries.append(container._Entry(member.name, len(content), zlib.crc32(content), offset))
         offset += len(entries[-1].local()) + len(content)
     return sealed(PLAN[:offset] + b"hidden" + container._directory(entries, offset + 6) + bytes(64))
 
@@ -273,7 +275,7 @@ MANIFESTS = {
     "none listed":      ({"members": []},                                    "lists 0 members"),
     "listed twice":     ({"members": [*LISTED, LISTED[-1]]},                 f"lists {len(LISTED) + 1} members"),
     "other hash":       ({"members": [*LISTED[:-1], {**LISTED[-1], "sha256": "0" * 64}]}, "the sha256 of"),
-    "capital hash":     ({"members": [{**each, "sha256": each["sha256"].upper()} for each in LISTED]}, "the sha256 of"),
+    "capital hash":     ({"members": [{**m, "sha256": m["sha256"].upper()} for m in LISTED]}, "the sha256 of"),
     "other size":       ({"members": [{**LISTED[0], "size": 10**12}, *LISTED[1:]]},       "the size of"),
     "other name":       ({"members": [{**LISTED[0], "name": "../network.json"}, *LISTED[1:]]}, "the name of"),
     "entry with more":  ({"members": [{**LISTED[0], "mode": 7}, *LISTED[1:]]},            "has unknown keys 'mode'"),

@@ -28,7 +28,7 @@ PLACES = [
 def forged(place, text):
     """A plan with a text at a path of its document."""
     document, files = taken_apart(plan.dumps(small()))
-    constant = next(number for number, each in enumerate(document["layers"]) if each["kind"] == "IConstantLayer")
+    constant = next(number for number, value in enumerate(document["layers"]) if value["kind"] == "IConstantLayer")
     document["marks"] = {"names": [[constant, "w"]], "refittable": ["w"]}
     document["layers"][3]["metadata"] = "m"
     holder = document

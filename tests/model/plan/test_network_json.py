@@ -14,7 +14,7 @@ DOCUMENT, FILES = forge.taken_apart(plan.dumps(forge.small()))
 
 
 def number_of(kind: str) -> int:
-    return next(number for number, each in enumerate(DOCUMENT["layers"]) if each["kind"] == kind)
+    return next(number for number, value in enumerate(DOCUMENT["layers"]) if value["kind"] == kind)
 
 
 CONSTANT, RECURRENCE, LIMIT = number_of("IConstantLayer"), number_of("IRecurrenceLayer"), number_of("ITripLimitLayer")
@@ -25,7 +25,7 @@ WHOLE = "a whole number, found"
 
 def at(*steps: str | int) -> str:
     """A place in the document as messages have it."""
-    return "network.json: " + "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in steps)[1:]
+    return "network.json: " + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)[1:]
 
 
 # fmt: off
@@ -196,7 +196,7 @@ def test_shape_of_10_to_the_12_is_read_without_making_such_an_array():
     loaded = plan.loads(put_together(document, FILES))
 
     assert loaded.get_input(0).shape == (10**12,)
-    assert any("cannot hold" in each.what for each in trt.check(loaded))
+    assert any("cannot hold" in finding.what for finding in trt.check(loaded))
 
 
 def with_marks(marks: object) -> bytes:
@@ -238,8 +238,8 @@ def test_marks_are_read_as_they_were_written():
 
 def test_absent_array_has_no_file():
     document = copy.deepcopy(DOCUMENT)
-    for each in document["arrays"]:
-        each["absent"] = True
+    for value in document["arrays"]:
+        value["absent"] = True
 
     assert "expected" in refused(put_together(document, FILES)).what
     assert plan.read(put_together(document, [])).absent

@@ -185,7 +185,7 @@ def test_number_of_shape_inputs_is_checked():
 
     loaded = plan.loads(forge.put_together({**DOCUMENT, "layers": [hostile]}, FILES))
 
-    found = next(each for each in trt.check(loaded) if each.severity is trt.Severity.ERROR)
+    found = next(finding for finding in trt.check(loaded) if finding.severity is trt.Severity.ERROR)
     assert found.what == "1000000000000 of 1 inputs are to be shape inputs"
 
 
@@ -194,6 +194,6 @@ def test_input_that_is_missing_is_told():
         forge.put_together({**DOCUMENT, "layers": [{**DOCUMENT["layers"][0], "inputs": [None]}]}, FILES)
     )
 
-    found = next(each for each in trt.check(loaded) if each.severity is trt.Severity.ERROR)
+    found = next(finding for finding in trt.check(loaded) if finding.severity is trt.Severity.ERROR)
     assert found.code == "NL101"
     assert found.what.startswith("input 0 of ")

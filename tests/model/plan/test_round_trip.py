@@ -39,7 +39,10 @@ def again(network: trt.INetworkDefinition) -> trt.INetworkDefinition:
 def findings(network: trt.INetworkDefinition) -> list[tuple[str, ...]]:
     """What plans keep of the findings of a network: not its own location, nor the callers of the lines of layers."""
     found = trt.check(network)
-    return [(each.code, each.what, each.why, each.fix, each.where * (each.code != "NL105")) for each in found]
+    return [
+        (finding.code, finding.what, finding.why, finding.fix, finding.where * (finding.code != "NL105"))
+        for finding in found
+    ]
 
 
 def assert_equal_layers(loaded: ILayer, original: ILayer) -> None:
@@ -86,7 +89,7 @@ def test_loaded_network_compiles_to_the_same(name):
 @given(random_networks())
 def test_random_network_means_the_same_after_a_round_trip(grown):
     loaded = again(grown.network)
-    assume(not any(each.severity is trt.Severity.ERROR for each in trt.check(grown.network)))
+    assume(not any(finding.severity is trt.Severity.ERROR for finding in trt.check(grown.network)))
     wanted = trt.evaluate(grown.network, grown.inputs)
 
     networks.assert_outputs(trt.evaluate(loaded, grown.inputs), wanted)
@@ -134,8 +137,8 @@ def test_layers_know_their_loops_as_before():
 
     for got, wanted in zip(loaded.loops, network.loops, strict=True):
         assert (got.name, got.source_location) == (wanted.name, wanted.source_location)
-        assert [each.index for each in got.layers] == [each.index for each in wanted.layers]
-        assert all(each.loop is got for each in got.layers)
+        assert [value.index for value in got.layers] == [value.index for value in wanted.layers]
+        assert all(value.loop is got for value in got.layers)
 
 
 def test_loaded_network_can_be_built_further():
@@ -213,7 +216,7 @@ VALUES: dict[Any, list[Any]] = {
 def values_of(network: trt.INetworkDefinition, cls: type[ILayer], hint: Any) -> list[Any]:
     """Values for an attribute, by its annotation."""
     if type(None) in getattr(hint, "__args__", ()):
-        return [None, *values_of(network, cls, next(each for each in hint.__args__ if each is not type(None)))]
+        return [None, *values_of(network, cls, next(arg for arg in hint.__args__ if arg is not type(None)))]
     if hint in (trt.ILoop, trt.IIfConditional):
         return [network.add_loop() if hint is trt.ILoop else network.add_if_conditional()]
     return VALUES[hint] if hint in VALUES else list(hint)
@@ -225,9 +228,9 @@ def test_every_kind_of_layer_keeps_its_attributes(name):
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (2,))
     hints = trt.graph.layer.get_type_hints(cls, include_extras=True)
-    values = {each: values_of(network, cls, hints[each]) for each in cls.ATTRIBUTES}
+    values = {attribute: values_of(network, cls, hints[attribute]) for attribute in cls.ATTRIBUTES}
     for turn in range(max([1, *map(len, values.values())])):
-        made = network.add(cls(**{each: some[turn % len(some)] for each, some in values.items()}), [])
+        made = network.add(cls(**{name: some[turn % len(some)] for name, some in values.items()}), [])
         made.wire([x] * cls.REQUIRED_INPUTS)
 
     data = plan.dumps(network)
@@ -240,7 +243,7 @@ def test_every_kind_of_layer_keeps_its_attributes(name):
 
 def test_every_public_kind_of_layer_can_be_saved():
     named = (getattr(trt, name) for name in dir(trt))
-    public = {each for each in named if isinstance(each, type) and "LAYER_TYPE" in vars(each)}
+    public = {value for value in named if isinstance(value, type) and "LAYER_TYPE" in vars(value)}
 
     assert public <= set(kinds().values())
 
@@ -256,9 +259,9 @@ def test_a_kind_without_a_number_of_inputs_of_its_own_takes_those_that_it_requir
         network.add_if_conditional().add_output(x, x),
     ]
 
-    for each in made:
-        kind = kind_of(type(each))
-        assert kind.least_inputs <= each.num_inputs <= kind.most_inputs
+    for other in made:
+        kind = kind_of(type(other))
+        assert kind.least_inputs <= other.num_inputs <= kind.most_inputs
 
 
 # ---------------------------------------------------------------------------- weights
@@ -266,12 +269,12 @@ def test_a_kind_without_a_number_of_inputs_of_its_own_takes_those_that_it_requir
 
 def with_weights(*arrays: np.ndarray) -> trt.INetworkDefinition:
     network = trt.INetworkDefinition()
-    for each in arrays:
-        network.mark_output(network.add_constant(each.shape, each).get_output(0))
+    for array in arrays:
+        network.mark_output(network.add_constant(array.shape, array).get_output(0))
     return network
 
 
-@pytest.mark.parametrize("dtype", [each for each in NUMPY_TYPES.values() if each != STRING], ids=str)
+@pytest.mark.parametrize("dtype", [numpy_type for numpy_type in NUMPY_TYPES.values() if numpy_type != STRING], ids=str)
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (2, 3)], ids=str)
 def test_weights_are_kept_to_the_bit(dtype, shape):
     array = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
@@ -292,7 +295,7 @@ def test_every_bit_pattern_is_kept():
 
     loaded = again(with_weights(*arrays))
 
-    assert [each.weights.tobytes() for each in loaded] == [bits.tobytes()] * 3
+    assert [other.weights.tobytes() for other in loaded] == [bits.tobytes()] * 3
 
 
 def test_negative_int4_is_kept():
@@ -312,7 +315,7 @@ def test_arrays_of_equal_bytes_but_other_types_or_shapes_are_told_apart():
     zeros = np.zeros(4, np.uint8)
     loaded = again(with_weights(zeros, zeros.view(np.int8), zeros.reshape(2, 2), zeros.view(NUMPY_TYPES[trt.fp8])))
 
-    assert [str(each.get_output(0).type) for each in loaded] == [
+    assert [str(other.get_output(0).type) for other in loaded] == [
         "uint8[4]",
         "int8[4]",
         "uint8[2,2]",

@@ -242,10 +242,10 @@ def test_runs_of_several_threads_do_not_meet(network, x):
     mark(network, y=added(network, Slow(), x))
     engine = trt.compile(network)
     threads = [threading.Thread(target=lambda: [engine({"x": X}) for _ in range(5)]) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
     assert most == [1] * 20
 

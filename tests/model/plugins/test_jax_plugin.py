@@ -58,7 +58,7 @@ def test_circular_padding_is_that_of_torch():
 
 
 def types(function, *inputs, **named):
-    return plugin(function, **named).infer(*(TensorType(F32, each) for each in inputs))
+    return plugin(function, **named).infer(*(TensorType(F32, tensor) for tensor in inputs))
 
 
 def test_known_lengths_stay_known_beside_unknown_ones():

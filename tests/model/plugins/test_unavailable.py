@@ -6,9 +6,9 @@ import netloop as trt
 from netloop.model.plugins import unavailable
 
 CLASSES = [
-    each
-    for name, each in vars(unavailable).items()
-    if isinstance(each, type) and each.__module__ == unavailable.__name__
+    attribute
+    for name, attribute in vars(unavailable).items()
+    if isinstance(attribute, type) and attribute.__module__ == unavailable.__name__
 ][1:]
 
 

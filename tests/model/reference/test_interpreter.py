@@ -184,7 +184,7 @@ def test_outputs_are_numpy_arrays_in_the_order_in_which_they_were_marked(network
     got = trt.evaluate(network, {"a": F(1), "b": F(2)})
 
     assert list(got) == ["a", "b"]
-    assert all(type(each) is np.ndarray for each in got.values())
+    assert all(type(array) is np.ndarray for array in got.values())
 
 
 def test_inputs_are_checked(network):
@@ -197,7 +197,7 @@ def test_network_is_checked_for_the_shapes_of_the_inputs():
     with pytest.raises(trt.NetworkError) as caught:
         trt.evaluate(lstm(), inputs)
 
-    assert {each.code for each in caught.value.findings} <= {"NL205", "NL401"}
+    assert {finding.code for finding in caught.value.findings} <= {"NL205", "NL401"}
 
 
 def test_zeros_of_a_loop_without_trips_have_the_shape_of_its_rows(network):
@@ -215,7 +215,7 @@ def test_edits_of_the_inputs_do_not_reach_the_outputs(network):
     got = trt.evaluate(network, {"x": x})
     x[:] = 7
 
-    assert [each.tolist() for each in got.values()][1] == [2, 2]
+    assert [array.tolist() for array in got.values()][1] == [2, 2]
 
 
 # ---------------------------------------------------------------------------- errors
@@ -292,7 +292,7 @@ def test_nest_of_hundreds_is_evaluated(nest, size):
 
 def test_assertion_in_a_deep_nest_is_checked():
     network = NESTS["conditionals with assertions"](300)
-    assertion = next(each for each in network.layers if isinstance(each, trt.IAssertionLayer))
+    assertion = next(layer for layer in network.layers if isinstance(layer, trt.IAssertionLayer))
     assertion.message = "the innermost"
     less = assertion.get_input(0).producer
     less.op = trt.ElementWiseOperation.LESS

@@ -51,7 +51,7 @@ def endless(network):
 
 def numbers(nested):
     """Nested lists of arrays as nested lists of numbers."""
-    return [numbers(each) for each in nested] if isinstance(nested, list) else nested.tolist()
+    return [numbers(value) for value in nested] if isinstance(nested, list) else nested.tolist()
 
 
 # ---------------------------------------------------------------------------- elements
@@ -90,7 +90,7 @@ def test_sequence_can_be_iterated_over(three):
 
 def test_tensor_in_two_loops_has_two_indices():
     network = table()
-    product = next(each.outputs[0] for each in network if isinstance(each, trt.IElementWiseLayer))
+    product = next(layer.outputs[0] for layer in network if isinstance(layer, trt.IElementWiseLayer))
     sequence = trt.trace(network, {"x": F([1, 2]), "z": F([3, 4, 5])})[product]
 
     assert sequence[1, 2] == 10
@@ -129,7 +129,7 @@ def test_edit_of_an_element_does_not_reach_the_trace(three):
 
 def test_edit_of_the_network_does_not_reach_the_trace(three):
     trace = trt.trace(three, {})
-    (dead,) = [each for each in three if each.outputs and each.outputs[0].name == "dead"]
+    (dead,) = [layer for layer in three if layer.outputs and layer.outputs[0].name == "dead"]
     dead.op = Op.PROD
 
     assert trace["dead"][5] == 6
@@ -154,7 +154,7 @@ def test_element_that_was_only_asked_for_is_none_that_the_outputs_needed(three):
 
 def test_branch_not_taken_was_not_computed():
     network = choice()
-    (doubled,) = [each.outputs[0] for each in network if isinstance(each, trt.IElementWiseLayer)]
+    (doubled,) = [layer.outputs[0] for layer in network if isinstance(layer, trt.IElementWiseLayer)]
     trace = trt.trace(network, {"c": np.bool_(False), "x": F([1, 2, 3])})
 
     assert trace[doubled].computed == []
@@ -163,7 +163,7 @@ def test_branch_not_taken_was_not_computed():
 
 def test_iterations_of_two_loops_are_tuples():
     network = table()
-    product = next(each.outputs[0] for each in network if isinstance(each, trt.IElementWiseLayer))
+    product = next(layer.outputs[0] for layer in network if isinstance(layer, trt.IElementWiseLayer))
     trace = trt.trace(network, {"x": F([1, 2]), "z": F([3, 4, 5])})
 
     assert trace[product].computed == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
@@ -205,7 +205,7 @@ def test_tensor_that_no_output_needs_and_that_mixes_loops_is_refused(network):
     with pytest.raises(trt.NetworkError) as caught:
         trace[mixed]
 
-    assert [each.code for each in caught.value.findings] == ["NL211"]
+    assert [finding.code for finding in caught.value.findings] == ["NL211"]
 
 
 # ---------------------------------------------------------------------------- trips
@@ -242,7 +242,7 @@ def test_sequence_prints_type_loop_trip_count_and_computed_elements(three):
 def test_sequence_of_nested_loops_prints_their_names():
     network = table()
     network.loops[0].name, network.loops[1].name = "rows", "columns"
-    product = next(each.outputs[0] for each in network if isinstance(each, trt.IElementWiseLayer))
+    product = next(layer.outputs[0] for layer in network if isinstance(layer, trt.IElementWiseLayer))
     product.name = "product"
     trace = trt.trace(network, {"x": F([1, 2]), "z": F([3, 4, 5])})
 
@@ -369,7 +369,7 @@ def test_element_after_ten_thousand_iterations():
 
 def test_element_in_a_hundred_loops():
     network = deep(100, 1)
-    states = [each.boundary(trt.IRecurrenceLayer)[0].get_output(0) for each in network.loops]
+    states = [loop.boundary(trt.IRecurrenceLayer)[0].get_output(0) for loop in network.loops]
     trace = trt.trace(network, {"x": np.int64(5)})
 
     assert trace[states[-1]][(0,) * 100] == 5

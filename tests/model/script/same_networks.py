@@ -33,8 +33,8 @@ def contents(network: trt.INetworkDefinition) -> Any:
 
 def _without(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without(each) for name, each in value.items() if name not in IGNORED}
-    return [_without(each) for each in value] if isinstance(value, list) else value
+        return {name: _without(element) for name, element in value.items() if name not in IGNORED}
+    return [_without(element) for element in value] if isinstance(value, list) else value
 
 
 def built(path: Path) -> trt.INetworkDefinition:
@@ -55,7 +55,7 @@ def assert_round_trip(network: trt.INetworkDefinition, folder: Path, module: scr
 
 def is_valid(network: trt.INetworkDefinition) -> bool:
     """Whether a network has no errors."""
-    return not any(each.severity is trt.Severity.ERROR for each in trt.check(network))
+    return not any(finding.severity is trt.Severity.ERROR for finding in trt.check(network))
 
 
 def onnx_models() -> dict[str, Any]:
@@ -63,6 +63,6 @@ def onnx_models() -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, while the package makes its data
         return {
-            each.name: each.model or onnx.load(Path(each.model_dir, "model.onnx"))
-            for each in load_model_tests(kind="node")
+            test.name: test.model or onnx.load(Path(test.model_dir, "model.onnx"))
+            for test in load_model_tests(kind="node")
         }

@@ -39,8 +39,12 @@ def layer_of(method: str) -> trt.INetworkDefinition:
 
 def foreign_names(text: str) -> set[str]:
     """The attributes in a script that TensorRT's objects do not have."""
-    found = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Attribute)]
-    own = {each.attr for each in found if not (isinstance(each.value, ast.Name) and each.value.id in ("np", "atexit"))}
+    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)]
+    own = {
+        attribute.attr
+        for attribute in found
+        if not (isinstance(attribute.value, ast.Name) and attribute.value.id in ("np", "atexit"))
+    }
     return own - OF_TENSORRT - {"with_name", "ctypes", "data", "clear"}
 
 
@@ -72,14 +76,16 @@ def test_layer(method, tmp_path):
             script.to_script(network)
 
 
-@pytest.mark.parametrize("seed", [*range(40), *(pytest.param(each, marks=pytest.mark.slow) for each in range(40, 400))])
+@pytest.mark.parametrize(
+    "seed", [*range(40), *(pytest.param(index, marks=pytest.mark.slow) for index in range(40, 400))]
+)
 def test_random_network(seed, tmp_path):
     network = random_network(seed).network
-    if is_valid(network) and not any(isinstance(each, trt.IPluginV3Layer) for each in network):
+    if is_valid(network) and not any(isinstance(layer, trt.IPluginV3Layer) for layer in network):
         assert_round_trip(network, tmp_path)
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in range(1, 8))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(index, marks=pytest.mark.slow) for index in range(1, 8))])
 def test_onnx_models(part, tmp_path):
     models = list(onnx_models().items())[part::8]
     assert len(models) > 150
@@ -159,8 +165,8 @@ def test_layer_that_reads_a_later_one(tmp_path):
     rebuilt = tmp_path / "model.py"
     script.save(network, rebuilt)
 
-    names = [type(each).__name__ for each in built(rebuilt)]
-    assert sorted(names) == sorted(type(each).__name__ for each in network)
+    names = [type(layer).__name__ for layer in built(rebuilt)]
+    assert sorted(names) == sorted(type(layer).__name__ for layer in network)
     assert names[0] == "ISliceLayer"
 
 
@@ -203,7 +209,7 @@ def test_script_for_tensorrt_uses_its_api_only(name):
         text, _ = script.to_script(networks.EXAMPLES[name].make(), "tensorrt")
     except trt.NetworkError:
         assert any(
-            each.severity is trt.Severity.ERROR for each in trt.check(networks.EXAMPLES[name].make(), "tensorrt")
+            finding.severity is trt.Severity.ERROR for finding in trt.check(networks.EXAMPLES[name].make(), "tensorrt")
         )
     else:
         assert "import tensorrt as trt" in text
@@ -216,7 +222,10 @@ def test_layer_for_tensorrt_uses_its_api_only(method):
     try:
         text, _ = script.to_script(network, "tensorrt")
     except trt.NetworkError:
-        assert any(each.severity is trt.Severity.ERROR for each in trt.check(network, "tensorrt")) or "plugin" in method
+        assert (
+            any(finding.severity is trt.Severity.ERROR for finding in trt.check(network, "tensorrt"))
+            or "plugin" in method
+        )
     else:
         assert foreign_names(text) == set()
 

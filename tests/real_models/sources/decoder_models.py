@@ -101,7 +101,7 @@ def prompt(kind: str) -> Make:
     def make() -> tuple[nn.Module, list[dict[str, Tensor]]]:
         sizes = [{"input_ids": tokens(*n), "attention_mask": mask(*n).flip(1)} for n in ((2, 8), (3, 12))]
         if kind in ("Mamba", "Rwkv"):
-            sizes = [{"input_ids": each["input_ids"]} for each in sizes]
+            sizes = [{"input_ids": size["input_ids"]} for size in sizes]
         return Keywords(made(kind), list(sizes[0]), use_cache=False), sizes
 
     return make
@@ -122,7 +122,7 @@ class Cached(nn.Module):
         cache = DynamicCache(pairs)
         found = self.model(input_ids=ids, attention_mask=attention, past_key_values=cache, use_cache=True)
         layers = found.past_key_values.layers
-        return found.logits, *(each for layer in layers for each in (layer.keys, layer.values))
+        return found.logits, *(value for layer in layers for value in (layer.keys, layer.values))
 
 
 def with_cache(kind: str, heads: int, new: tuple[int, int] = (1, 1)) -> Make:
@@ -143,14 +143,14 @@ def with_cache(kind: str, heads: int, new: tuple[int, int] = (1, 1)) -> Make:
     return make
 
 
-for each in KINDS:
-    if each == "Cohere":  # TorchScript's exporter writes a product of unequal shapes
+for name in KINDS:
+    if name == "Cohere":  # TorchScript's exporter writes a product of unequal shapes
         continue
-    add(RECIPES, f"hf_{each.lower()}_script", prompt(each), dynamo=False)
-for each in ("GPT2", "Llama", "Gemma2", "Phi3", "Cohere", "Mixtral", "Qwen2Moe", "Mamba"):
-    add(RECIPES, f"hf_{each.lower()}", prompt(each))
-for each, heads in {"GPT2": 4, "Llama": 2, "Mistral": 2, "Qwen2": 2, "OPT": 4, "GPTNeoX": 4}.items():
-    add(RECIPES, f"hf_{each.lower()}_cache_script", with_cache(each, heads), dynamo=False)
-for each, heads in {"GPT2": 4, "Llama": 2}.items():
-    add(RECIPES, f"hf_{each.lower()}_cache", with_cache(each, heads))
+    add(RECIPES, f"hf_{name.lower()}_script", prompt(name), dynamo=False)
+for name in ("GPT2", "Llama", "Gemma2", "Phi3", "Cohere", "Mixtral", "Qwen2Moe", "Mamba"):
+    add(RECIPES, f"hf_{name.lower()}", prompt(name))
+for name, heads in {"GPT2": 4, "Llama": 2, "Mistral": 2, "Qwen2": 2, "OPT": 4, "GPTNeoX": 4}.items():
+    add(RECIPES, f"hf_{name.lower()}_cache_script", with_cache(name, heads), dynamo=False)
+for name, heads in {"GPT2": 4, "Llama": 2}.items():
+    add(RECIPES, f"hf_{name.lower()}_cache", with_cache(name, heads))
 add(RECIPES, "hf_llama_cache_many_script", with_cache("Llama", 2, (3, 4)), dynamo=False)

@@ -19,7 +19,7 @@ Make = Callable[[], tuple[nn.Module, list[dict[str, Tensor]]]]
 
 def lengths_that_vary(sizes: Sequence[dict[str, Tensor]], name: str) -> list[int]:
     """The axes of an input whose lengths differ between the sizes."""
-    shapes = [each[name].shape for each in sizes]
+    shapes = [size[name].shape for size in sizes]
     return [axis for axis in range(len(shapes[0])) if len({shape[axis] for shape in shapes}) > 1]
 
 
@@ -50,13 +50,13 @@ def write(path: Path, make: Make, dynamo: bool, **options: Any) -> Sizes:
             verbose=False,
             **options,
         )
-    return [with_inputs_of(path, each) for each in sizes]
+    return [with_inputs_of(path, size) for size in sizes]
 
 
 def with_inputs_of(path: Path, inputs: dict[str, Tensor]) -> Inputs:
     """Those inputs as arrays that the exported model still has."""
-    kept = {each.name for each in onnx.load(path).graph.input}
-    return {name: each.numpy() for name, each in inputs.items() if name in kept}
+    kept = {info.name for info in onnx.load(path).graph.input}
+    return {name: tensor.numpy() for name, tensor in inputs.items() if name in kept}
 
 
 def add(recipes: Recipes, name: str, make: Make, *, dynamo: bool = True, **options: Any) -> None:
@@ -93,4 +93,4 @@ def tensors_of(value: Any) -> list[Tensor]:
         value = value.to_tuple()
     if isinstance(value, dict):
         value = list(value.values())
-    return [leaf for each in value for leaf in tensors_of(each)] if isinstance(value, list | tuple) else []
+    return [leaf for element in value for leaf in tensors_of(element)] if isinstance(value, list | tuple) else []

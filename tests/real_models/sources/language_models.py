@@ -62,7 +62,7 @@ def encoder(kind: str, head: str = "Model", **more: Any) -> Make:
         model = getattr(transformers, f"{kind}{head}")(config)
         sizes = [{"input_ids": tokens(*n), "attention_mask": mask(*n)} for n in ((2, 8), (3, 12))]
         if kind == "FNet":
-            sizes = [{"input_ids": each["input_ids"]} for each in sizes]
+            sizes = [{"input_ids": size["input_ids"]} for size in sizes]
         return Keywords(model, list(sizes[0])), sizes
 
     return make
@@ -133,17 +133,17 @@ def sequence_to_sequence(kind: str) -> Make:
     return make
 
 
-for each in ENCODERS:
-    if each == "FNet":  # its transforms have no form in TorchScript's exporter
+for name in ENCODERS:
+    if name == "FNet":  # its transforms have no form in TorchScript's exporter
         continue
-    add(RECIPES, f"hf_{each.lower()}_script", encoder(each), dynamo=False)
-for each in ("Bert", "Roberta", "Electra", "Albert", "ModernBert", "FNet", "DebertaV2"):
-    add(RECIPES, f"hf_{each.lower()}", encoder(each))
+    add(RECIPES, f"hf_{name.lower()}_script", encoder(name), dynamo=False)
+for name in ("Bert", "Roberta", "Electra", "Albert", "ModernBert", "FNet", "DebertaV2"):
+    add(RECIPES, f"hf_{name.lower()}", encoder(name))
 add(RECIPES, "hf_bert_classifier_script", encoder("Bert", "ForSequenceClassification"), dynamo=False)
 add(RECIPES, "hf_electra_tokens_script", encoder("Electra", "ForTokenClassification"), dynamo=False)
 add(RECIPES, "hf_roberta_words_script", encoder("Roberta", "ForMaskedLM"), dynamo=False)
 add(RECIPES, "hf_distilbert_script", distilled, dynamo=False)
-for each in SEQUENCE_TO_SEQUENCE:
-    add(RECIPES, f"hf_{each.lower()}_script", sequence_to_sequence(each), dynamo=False)
-for each in ("T5", "Bart"):
-    add(RECIPES, f"hf_{each.lower()}", sequence_to_sequence(each))
+for name in SEQUENCE_TO_SEQUENCE:
+    add(RECIPES, f"hf_{name.lower()}_script", sequence_to_sequence(name), dynamo=False)
+for name in ("T5", "Bart"):
+    add(RECIPES, f"hf_{name.lower()}", sequence_to_sequence(name))

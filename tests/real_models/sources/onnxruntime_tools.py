@@ -29,8 +29,8 @@ def add(kind: str, base: str, convert: Convert, halve: bool = False) -> None:
         sizes = load_inputs(source)
         return [
             {
-                name: each.astype("float16") if halve and each.dtype == "float32" else each
-                for name, each in inputs.items()
+                name: array.astype("float16") if halve and array.dtype == "float32" else array
+                for name, array in inputs.items()
             }
             for inputs in sizes
         ]
@@ -122,22 +122,22 @@ def few_bits(form: QuantFormat, bits: int = 4, symmetric: bool = True) -> Conver
 IMAGES = ("tv_resnet18_script", "tv_mobilenet_v3_small")
 BERT, GPT2, LLAMA = "hf_bert_classifier_script", "hf_gpt2_cache_script", "hf_llama_cache_script"
 TEXTS = (BERT, GPT2, LLAMA)
-for each in (*IMAGES, *TEXTS, "timm_vit_tiny_patch16_224", "rnn_lstm_script", "nn_unet"):
-    add("basic", each, optimized(Level.ORT_ENABLE_BASIC))
-    add("extended", each, optimized(Level.ORT_ENABLE_EXTENDED))
-    add("float16", each, half(keep_io_types=True))
-for each in (*TEXTS, "rnn_lstm_script", "hf_t5", "nn_transformer"):
-    add("dynamic", each, dynamic)
-for each in (*IMAGES, BERT, "nn_unet"):
-    add("qdq", each, static(QuantFormat.QDQ, QuantType.QUInt8))
-for each in (*IMAGES, "nn_unet"):
-    add("qoperator", each, static(QuantFormat.QOperator, QuantType.QUInt8))
+for image in (*IMAGES, *TEXTS, "timm_vit_tiny_patch16_224", "rnn_lstm_script", "nn_unet"):
+    add("basic", image, optimized(Level.ORT_ENABLE_BASIC))
+    add("extended", image, optimized(Level.ORT_ENABLE_EXTENDED))
+    add("float16", image, half(keep_io_types=True))
+for text in (*TEXTS, "rnn_lstm_script", "hf_t5", "nn_transformer"):
+    add("dynamic", text, dynamic)
+for image in (*IMAGES, BERT, "nn_unet"):
+    add("qdq", image, static(QuantFormat.QDQ, QuantType.QUInt8))
+for image in (*IMAGES, "nn_unet"):
+    add("qoperator", image, static(QuantFormat.QOperator, QuantType.QUInt8))
 add("qdq_int8_channels", IMAGES[0], static(QuantFormat.QDQ, QuantType.QInt8, per_channel=True))
 add("qdq_int16", "nn_unet", static(QuantFormat.QDQ, QuantType.QInt16))
-for each in (LLAMA, BERT, "hf_llama_cache"):
-    add("4bits_qoperator", each, few_bits(QuantFormat.QOperator))
-for each in (BERT, "hf_llama_cache"):
-    add("4bits_qdq", each, few_bits(QuantFormat.QDQ))
+for name in (LLAMA, BERT, "hf_llama_cache"):
+    add("4bits_qoperator", name, few_bits(QuantFormat.QOperator))
+for name in (BERT, "hf_llama_cache"):
+    add("4bits_qdq", name, few_bits(QuantFormat.QDQ))
 add("4bits_zero_points", LLAMA, few_bits(QuantFormat.QOperator, symmetric=False))
 add("8bits_qoperator", LLAMA, few_bits(QuantFormat.QOperator, bits=8))
 add("fused", BERT, fused("bert", 4, 32))

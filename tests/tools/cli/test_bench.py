@@ -40,12 +40,12 @@ def test_files_have_the_keys_of_trtexec(models, run):
 
     times = json.loads((models / "t.json").read_text())
     count, whole = json.loads((models / "p.json").read_text())
-    assert [each["system"] for each in times] == ["netloop"] * 4 + ["onnxruntime"] * 4
-    assert all(each["endComputeMs"] - each["startComputeMs"] == pytest.approx(each["computeMs"]) for each in times)
+    assert [value["system"] for value in times] == ["netloop"] * 4 + ["onnxruntime"] * 4
+    assert all(value["endComputeMs"] - value["startComputeMs"] == pytest.approx(value["computeMs"]) for value in times)
     assert count["count"] == 4
     assert count["loops"] == [{"name": "steps", "inside": [], "iterations": 4}]
     assert set(count["compilationMs"]) == {"passes", "load", "trace", "compile"}
-    assert whole["timeMs"] == pytest.approx(sum(each["computeMs"] for each in times[:4]))
+    assert whole["timeMs"] == pytest.approx(sum(value["computeMs"] for value in times[:4]))
     assert set(whole) == {"name", "timeMs", "averageMs", "medianMs", "percentage"}
 
 

@@ -278,4 +278,4 @@ def test_model_that_cannot_be_imported_has_errors(models, run):
     assert text.out.startswith("NL741: cut.onnx is not an ONNX model")
     assert text.out.endswith("cut.onnx: cannot be imported, 1 error\n")
     assert (found.status, found.err) == (1, "")
-    assert [each["code"][:3] for each in json.loads(found.out)] == ["NL7"]
+    assert [load["code"][:3] for load in json.loads(found.out)] == ["NL7"]

@@ -93,7 +93,7 @@ def test_no_command_prints_the_help(capsys):
     assert all(f"\n    {name}" in printed.out for name in COMMANDS)
 
 
-@pytest.mark.parametrize("command", [[], *([each, "--help"] for each in COMMANDS), ["--version"]], ids=str)
+@pytest.mark.parametrize("command", [[], *([command, "--help"] for command in COMMANDS), ["--version"]], ids=str)
 def test_help_imports_neither_jax_nor_numpy(command):
     program = (
         "import sys\n"

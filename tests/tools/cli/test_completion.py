@@ -26,7 +26,7 @@ def complete(tmp_path):
         subprocess.run(
             [sys.executable, "-c", program], env={**os.environ, **asked}, cwd=tmp_path, timeout=100, check=True
         )
-        return {each.strip() for each in answer.read_text().split("\n")}
+        return {word.strip() for word in answer.read_text().split("\n")}
 
     return offered
 

@@ -46,7 +46,7 @@ def test_first_tensor_and_its_layer_alone(models, run, wrong, against):
     assert "the smallest part that differs has 1 layer, constants left out:" in lines
     assert lines[-1] == "part.onnx, part.onnx.npz: the part and its inputs"
     part, inputs = trt.onnx.load("part.onnx"), np.load("part.onnx.npz")
-    assert [type(each) for each in part.layers] == [trt.IActivationLayer]
+    assert [type(layer) for layer in part.layers] == [trt.IActivationLayer]
     assert inputs.files == ["x"]
     np.testing.assert_allclose(trt.evaluate(part, dict(inputs))["bent"], np.tanh(inputs["x"]), rtol=1e-6)
 
@@ -61,7 +61,7 @@ def test_fault_in_a_loop_is_told_with_its_iteration(models, run, wrong, against)
     assert lines[0].startswith("'following' differs first in iteration 0 of 'steps' at [0, 2]: ")
     part, inputs = trt.plan.load("part.plan"), np.load("part.plan.npz")
     assert (part.num_inputs, len(part.loops)) == (1, 1)
-    assert not [each for each in part.layers if isinstance(each, trt.IActivationLayer)]
+    assert not [layer for layer in part.layers if isinstance(layer, trt.IActivationLayer)]
     np.testing.assert_allclose(inputs["bent"], np.tanh(np.load("inputs.npz")["x"]), rtol=1e-6)
     np.testing.assert_allclose(trt.evaluate(part, dict(inputs))["y"], inputs["bent"] * 1.9375, rtol=1e-6)
 
@@ -72,7 +72,7 @@ def test_fault_of_the_importer_is_found_in_the_file(models, run, monkeypatch):
 
     def wrong_load(path):
         network = load(path)
-        layer = next(each for each in network.layers if isinstance(each, trt.IActivationLayer))
+        layer = next(layer for layer in network.layers if isinstance(layer, trt.IActivationLayer))
         layer.type = trt.ActivationType.SIGMOID
         return network
 

@@ -7,7 +7,7 @@ import pytest
 
 from netloop.tools.cli import COMMANDS, main
 
-EXAMPLES = [(name, each) for name in COMMANDS for each in import_module(f"netloop.tools.cli.{name}").EXAMPLES]
+EXAMPLES = [(name, example) for name in COMMANDS for example in import_module(f"netloop.tools.cli.{name}").EXAMPLES]
 
 
 @pytest.mark.parametrize(("command", "example"), EXAMPLES, ids=[example for _, example in EXAMPLES])
@@ -27,4 +27,4 @@ def test_help_shows_the_examples(command, capsys):
     said = capsys.readouterr().out
 
     assert ended.value.code == 0
-    assert all(f"\n  {each}\n" in said for name, each in EXAMPLES if name == command)
+    assert all(f"\n  {value}\n" in said for name, value in EXAMPLES if name == command)

@@ -20,7 +20,7 @@ def test_types_and_shapes_of_random_inputs(network):
     with_inputs(network, *((dtype.name, dtype, (2, -1)) for dtype in types))
     made = arrays_for(network, [], {dtype.name: (2, 5) for dtype in types}, seed=0)
 
-    assert {name: each.shape for name, each in made.items()} == {dtype.name: (2, 5) for dtype in types}
+    assert {name: array.shape for name, array in made.items()} == {dtype.name: (2, 5) for dtype in types}
     assert made["BF16"].dtype == network.inputs[2].type.dtype
     assert set(np.unique(made["INT64"])) == {0, 1}
     assert 0 <= made["FLOAT"].min() < made["FLOAT"].max() <= 1
@@ -65,7 +65,7 @@ def test_several_files_together(network, tmp_path):
     made = arrays_for(network, files, {}, seed=0)
 
     assert arrays_for(network, [",".join(files)], {}, seed=0) == made  # as trtexec takes them
-    assert {name: float(each) for name, each in made.items()} == {"x": 1, "y": 2, "z": 3}
+    assert {name: float(value) for name, value in made.items()} == {"x": 1, "y": 2, "z": 3}
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".npy"])
@@ -109,7 +109,7 @@ def test_values_and_files_together_and_the_others_random(network, tmp_path, caps
     ):
         made = arrays_for(network, given, {}, seed=0)
 
-        assert {name: each.tolist() for name, each in made.items() if name != "y"} == {
+        assert {name: value.tolist() for name, value in made.items() if name != "y"} == {
             "x": [1, 2],
             "limit": 20,
             "ids": [1, 2, 3],

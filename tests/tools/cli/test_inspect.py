@@ -44,12 +44,12 @@ def test_what_passes_did(models, run):
 def test_json_of_every_format(models, run, name):
     found = json.loads(run(f"inspect {name} --json").out)
 
-    assert [each["name"] for each in found["inputs"] + found["outputs"]] == ["x", "y"]
+    assert [value["name"] for value in found["inputs"] + found["outputs"]] == ["x", "y"]
     (loop,) = found["loops"]
     assert (loop["recurrences"], loop["loop_outputs"], loop["inside"]) == (1, 1, None)
     assert {"name", "kind", "inputs", "outputs", "loops"} == set(found["layers"][0])
-    inside = [each["kind"] for each in found["layers"] if each["loops"]]
-    assert sorted(each for each in inside if each == "ElementWise") == ["ElementWise"] * 2
+    inside = [value["kind"] for value in found["layers"] if value["loops"]]
+    assert sorted(value for value in inside if value == "ElementWise") == ["ElementWise"] * 2
     assert found["elements"] >= 2
     assert "strategies" not in found
 

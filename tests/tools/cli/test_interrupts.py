@@ -44,7 +44,7 @@ def test_other_exceptions_are_shown_as_before(monkeypatch):
     with interrupts_kept():
         Failing()
 
-    assert [each.exc_type for each in shown] == [ValueError]
+    assert [value.exc_type for value in shown] == [ValueError]
     assert sys.unraisablehook is before
 
 

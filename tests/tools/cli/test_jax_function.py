@@ -42,8 +42,8 @@ def converted(source, target, *options):
 def test_examples_and_weights_of_the_file(file, tmp_path):
     network = converted(f"{file}:step", tmp_path / "a.plan")
 
-    assert [(each.name, tuple(each.shape)) for each in network.inputs] == [("x", (5, 3))]
-    assert "params.w" in [each.name for each in network.layers]
+    assert [(tensor.name, tuple(tensor.shape)) for tensor in network.inputs] == [("x", (5, 3))]
+    assert "params.w" in [layer.name for layer in network.layers]
     made = trt.evaluate(network, {"x": np.zeros((5, 3), np.float32)})["output"]
     np.testing.assert_array_equal(made, np.zeros(3, np.float32))
 
@@ -58,7 +58,7 @@ def test_shapes_alone_are_of_float32(file, tmp_path):
     (tmp_path / "c.py").write_text("def twice(x, y):\n    return x * 2 + y\n")
     network = converted(f"{tmp_path / 'c.py'}:twice", tmp_path / "c.plan", "--shapes", "x:2x3,y:scalar")
 
-    assert [(each.name, each.dtype, tuple(each.shape)) for each in network.inputs] == [
+    assert [(tensor.name, tensor.dtype, tuple(tensor.shape)) for tensor in network.inputs] == [
         ("x", trt.float32, (2, 3)),
         ("y", trt.float32, ()),
     ]

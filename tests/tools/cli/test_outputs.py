@@ -27,7 +27,7 @@ def test_line_of_an_output(value, line):
 def test_parts_of_sequences_and_maps_have_lines():
     given = {"s": [np.int32(1), np.int32(2)], "m": {"a": 0.5}, "none": None}
 
-    assert [each.partition(":")[0] for each in outputs.lines_of(given)] == ["s.0", "s.1", "m.keys", "m.values"]
+    assert [name.partition(":")[0] for name in outputs.lines_of(given)] == ["s.0", "s.1", "m.keys", "m.values"]
 
 
 def test_saved_outputs_load_again(tmp_path):

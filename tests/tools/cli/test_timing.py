@@ -41,7 +41,7 @@ def test_duration_is_that_of_the_systems_on_average(clock):
     log = []
     times = timing.in_turns({"slow": clock("s", 9.0, log), "fast": clock("f", 1.0, log)}, 1, duration=20, warm_up=0)
 
-    assert [len(each) for each in times.values()] == [4, 4]
+    assert [len(entry) for entry in times.values()] == [4, 4]
 
 
 def test_there_is_at_least_one_turn(clock):
@@ -49,7 +49,7 @@ def test_there_is_at_least_one_turn(clock):
 
 
 def test_numbers_of_the_table():
-    times = {"netloop": [Call(0, each) for each in (0.001, 0.002, 0.006)], "x": [Call(0, 0.004)] * 3}
+    times = {"netloop": [Call(0, number) for number in (0.001, 0.002, 0.006)], "x": [Call(0, 0.004)] * 3}
     _, _, mine, theirs, ratio = timing.lines_of(times, [100])
 
     assert mine.split() == ["netloop", "2", "3", "1", "6", "6", "333.3"]
@@ -59,7 +59,7 @@ def test_numbers_of_the_table():
 
 
 def test_ratio_is_that_of_the_turns():
-    times = {"netloop": [Call(0, each) for each in (1, 10, 100)], "x": [Call(0, each) for each in (2, 20, 25)]}
+    times = {"netloop": [Call(0, number) for number in (1, 10, 100)], "x": [Call(0, number) for number in (2, 20, 25)]}
 
     *_, ratio = timing.lines_of(times, [])
     assert ratio.startswith("netloop / x: 0.5 ")

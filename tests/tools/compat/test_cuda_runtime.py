@@ -10,7 +10,7 @@ from netloop.tools.compat.cuda_runtime import cudaMemcpyKind, cudaStream_t
 from netloop.tools.compat.status import CUresult, cudaError_t
 
 X = np.arange(6, dtype=np.float32)
-TO_DEVICE, TO_HOST, ON_DEVICE = (cudaMemcpyKind(each) for each in (1, 2, 3))
+TO_DEVICE, TO_HOST, ON_DEVICE = (cudaMemcpyKind(number) for number in (1, 2, 3))
 INVALID, BAD_HANDLE = cudaError_t.cudaErrorInvalidValue, cudaError_t.cudaErrorInvalidResourceHandle
 
 
@@ -108,7 +108,7 @@ def test_there_is_one_device():
 def test_driver():
     results(cuda_driver.cuInit(0))
     device = results(cuda_driver.cuDeviceGet(0))
-    contexts = [results(cuda_driver.cuCtxCreate(*each)) for each in [(0, device), (None, 0, device)]]
+    contexts = [results(cuda_driver.cuCtxCreate(*entry)) for entry in [(0, device), (None, 0, device)]]
     block = results(cuda_driver.cuMemAlloc(X.nbytes))
     y = np.zeros_like(X)
     results(cuda_driver.cuMemcpyHtoD(block, X, X.nbytes))

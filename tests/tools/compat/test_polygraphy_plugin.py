@@ -52,7 +52,7 @@ def test_inputs_have_their_types_and_open_lengths():
 
 
 def test_polygraphy_finds_the_plugin():
-    (found,) = (each for each in entry_points(group=GROUP) if each.name == "netloop")
+    (found,) = (point for point in entry_points(group=GROUP) if point.name == "netloop")
 
     assert found.load() is export_argument_groups
 

@@ -119,13 +119,13 @@ def test_nothing_is_found_in_the_networks(tiny, name):
 def test_the_step_network_has_the_sample_s_inputs_and_outputs(tiny):
     network = char_rnn.step_network(tiny)
 
-    assert [(each.name, tuple(each.shape)) for each in network.inputs] == [
+    assert [(tensor.name, tuple(tensor.shape)) for tensor in network.inputs] == [
         ("data", (1, 3)),
         ("hiddenIn", (2, 5)),
         ("cellIn", (2, 5)),
         ("seqLen", ()),
     ]
-    assert [(each.name, tuple(each.shape)) for each in network.outputs] == [
+    assert [(tensor.name, tuple(tensor.shape)) for tensor in network.outputs] == [
         ("hiddenOut", (2, 5)),
         ("cellOut", (2, 5)),
         ("pred", (1, 1)),

@@ -66,7 +66,11 @@ def test_short_floats():
 def test_parts_of_sequences_and_maps_are_compared():
     found = agreements({"s": [np.zeros(1)], "m": {"k": 1.0}}, {"s": [np.ones(1)], "m": {"k": 1.0}})
 
-    assert [(each.name, each.agrees) for each in found] == [("s[0]", False), ("m.keys", True), ("m.values", True)]
+    assert [(agreement.name, agreement.agrees) for agreement in found] == [
+        ("s[0]", False),
+        ("m.keys", True),
+        ("m.values", True),
+    ]
 
 
 def test_no_elements_agree():

@@ -76,7 +76,7 @@ def test_warnings_are_not_logged_again():
     choice = network.add_if_conditional()
     choice.set_condition(condition)
     mark(network, y=choice.add_output(rows, constant(network, [0] * 4, np.int32)).get_output(0))
-    assert "NL222" in [each.code for each in trt.check(network)]
+    assert "NL222" in [finding.code for finding in trt.check(network)]
     peers.difference_from(peers.kind_of("reference"), network, {"c": np.array(False)})
 
     assert len([line for _, line in log.lines if line.startswith("NL222")]) == 1

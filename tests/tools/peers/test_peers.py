@@ -23,8 +23,8 @@ def test_outputs_of_an_example(name):
     found = peers.peer(name, made())(inputs)
 
     assert found.keys() == outputs.keys()
-    for each in outputs:
-        np.testing.assert_array_equal(found[each], outputs[each])
+    for tensor in outputs:
+        np.testing.assert_array_equal(found[tensor], outputs[tensor])
 
 
 def test_numbers_bools_and_several_inputs(name, network):

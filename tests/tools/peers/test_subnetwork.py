@@ -32,9 +32,9 @@ def test_one_layer(network, monkeypatch):
     plant(monkeypatch, lambda layer, made: made + (layer.name == "layer 5"))
     found = peers.smallest_failure(KIND, network, {"x": np.float32([1, 2])}, tensors[5])
 
-    assert [each.name for each in found.network.layers] == ["layer 5"]
-    assert {name: each.tolist() for name, each in found.inputs.items()} == {"t4": [-1, -2]}
-    assert [(each.name, each.agrees) for each in found.found] == [("t5", False)]
+    assert [layer.name for layer in found.network.layers] == ["layer 5"]
+    assert {name: array.tolist() for name, array in found.inputs.items()} == {"t4": [-1, -2]}
+    assert [(agreement.name, agreement.agrees) for agreement in found.found] == [("t5", False)]
 
 
 @pytest.mark.parametrize("needed", [2, 3, 4, 5, 7])
@@ -54,7 +54,7 @@ def _off_if_long(needed):
 
     def call(self, inputs):
         made = right(self, inputs)
-        return {name: each + (self.num_layers >= needed) for name, each in made.items()}
+        return {name: value + (self.num_layers >= needed) for name, value in made.items()}
 
     return call
 
@@ -76,7 +76,7 @@ def test_integers_that_decide_shapes_become_constants(network, monkeypatch):
     plant(monkeypatch, lambda layer, made: 2 * made if layer.op is trt.UnaryOperation.EXP else made)
     found = peers.smallest_failure(KIND, network, {"x": np.zeros((3, 2), np.float32)}, last)
 
-    assert [type(each) for each in found.network.layers] == [trt.IUnaryLayer]
+    assert [type(layer) for layer in found.network.layers] == [trt.IUnaryLayer]
     assert found.inputs.keys() == {found.network.inputs[0].name}
     assert found.network.inputs[0].shape == (3, 2)
 
@@ -93,5 +93,5 @@ def test_part_in_which_a_layer_reads_shapes(network, monkeypatch):
     monkeypatch.setattr(kind, "lower", lambda self, *arrays: jnp.add(right(self, *arrays), 1))
     found = peers.smallest_failure(KIND, network, {"x": np.zeros((3, 2), np.float32)}, made)
 
-    assert sorted(type(each).__name__ for each in found.network.layers) == ["IConstantLayer", "IShuffleLayer"]
+    assert sorted(type(layer).__name__ for layer in found.network.layers) == ["IConstantLayer", "IShuffleLayer"]
     assert found.inputs.keys() == {"x"}

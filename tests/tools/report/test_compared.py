@@ -20,7 +20,7 @@ def test_runtime_agrees_in_every_tensor(engine, peer):
     found = compared(engine, {"x": X}, peer, Graph(engine.network))
 
     assert found["peer"] == peer
-    assert all(each["agrees"] for each in found["rows"])
+    assert all(value["agrees"] for value in found["rows"])
     assert found["rows"][-1]["output"] == "every tensor"
     assert found["node"] == -1
 
@@ -40,7 +40,7 @@ def test_first_tensor_that_differs_is_a_node(engine, monkeypatch):
 def test_output_that_a_function_lacks_is_told(engine):
     found = compared(engine, {"x": X}, lambda inputs: {}, Graph(engine.network))
 
-    assert [each["what"] for each in found["rows"]] == ["missing"]
+    assert [value["what"] for value in found["rows"]] == ["missing"]
 
 
 def test_failure_of_a_call_is_told(engine):

@@ -48,7 +48,7 @@ def test_long_regions_become_sections(network):
 
     nodes = Graph(network).nodes
 
-    sizes = [sum(each["parent"] == parent for each in nodes) for parent in range(-1, 200)]
+    sizes = [sum(node["parent"] == parent for node in nodes) for parent in range(-1, 200)]
     assert max(sizes) <= LONGEST_REGION
     assert sum(node["kind"] == "section" for node in nodes) >= 5000 // SECTION
     last = nodes[next(node["parent"] for node in nodes if node.get("index") == 4999)]

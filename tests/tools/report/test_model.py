@@ -62,7 +62,7 @@ def test_an_invalid_network_is_shown_with_its_findings(network):
     model = page_model(network)
 
     assert model["engine"] is None
-    errors = [each for each in model["findings"] if each["severity"] == "ERROR"]
+    errors = [value for value in model["findings"] if value["severity"] == "ERROR"]
     assert model["nodes"][errors[0]["node"]]["kind"] == "ElementWise SUM"
 
 
@@ -91,7 +91,7 @@ def test_the_note_of_a_pass_is_with_the_layers_that_it_names():
 
     model = page_model(network, {"x": np.ones((3, 3), np.float32)})
 
-    fused = [number for number, each in enumerate(model["engine"]["notes"]) if each["by"] == "horizontal_fusion"]
+    fused = [number for number, value in enumerate(model["engine"]["notes"]) if value["by"] == "horizontal_fusion"]
     noted = {node["index"]: node["notes"] for node in model["nodes"] if "notes" in node}
     assert noted == {5: fused[:1], 6: fused[1:]}
 

@@ -43,4 +43,4 @@ def test_the_first_trip_with_infinity_is_found(network):
 
 
 def test_numbers_that_json_lacks_are_texts():
-    assert [number(each) for each in (np.nan, np.inf, -np.inf, 1 / 3)] == ["nan", "inf", "-inf", 0.333333]
+    assert [number(other) for other in (np.nan, np.inf, -np.inf, 1 / 3)] == ["nan", "inf", "-inf", 0.333333]

@@ -162,7 +162,7 @@ def test_changed_reply_is_outputs_of_the_declared_types_or_a_typed_error(answere
         assert list(outputs) == list(loaded.outputs)
         for name, info in loaded.outputs.items():
             arrays = outputs[name] if isinstance(outputs[name], list) else [outputs[name]]
-            assert all(is_of(each, info) for each in arrays)
+            assert all(is_of(array, info) for array in arrays)
 
     assert refused > 75
 
@@ -179,7 +179,7 @@ def test_replies_without_a_change_are_outputs(answered):
 
     assert list(outputs) == list(OUTPUTS)
     assert outputs["text"].tolist() == ["a", "bc"]
-    assert [each.tolist() for each in outputs["s"]] == [[1], [2, 3]]
+    assert [tensor.tolist() for tensor in outputs["s"]] == [[1], [2, 3]]
     with pytest.raises(trt.InputError, match="NL602"):
         answered(DESCRIPTION, FAILURE)
 
@@ -187,7 +187,7 @@ def test_replies_without_a_change_are_outputs(answered):
 def with_value(name, **form):
     """A reply with another form for a value, without the bytes of arrays."""
     header = json.loads(ANSWER[4 : 4 + int.from_bytes(ANSWER[:4], "big")])
-    forms = {each: {**header["values"]["b"], "shape": [0]} for each in header["values"]}
+    forms = {value: {**header["values"]["b"], "shape": [0]} for value in header["values"]}
     text = json.dumps({"values": {**forms, "s": [], "o": None, name: form}}).encode()
     return len(text).to_bytes(4, "big") + text
 
@@ -211,7 +211,7 @@ NO_TYPES = ("object", ["float32"], {}, None, 1)
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_forms_that_no_array_has_are_refused(answered, name):
     forms = [(dtype, dims) for dtype in ("float32", "bool", "uint4", "string") for dims in NO_DIMS]
-    for dtype, dims in (*forms, *((each, [0]) for each in NO_TYPES)):
+    for dtype, dims in (*forms, *((no_type, [0]) for no_type in NO_TYPES)):
         with pytest.raises(SandboxError, match=r"NL633: the process of 'm.plan' answered with"):
             answered(DESCRIPTION, with_value(name, dtype=dtype, shape=dims, bytes=0))
 

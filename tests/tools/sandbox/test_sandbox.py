@@ -198,7 +198,7 @@ def test_strings_pass(tmp_path):
     with trt.sandbox.load(path) as model:
         found = model(text=["a\0", "é"], many=[["b"], ["c"]])
         assert (found["y"].dtype, found["y"].tolist()) == (np.dtype(object), ["a\0", "é"])
-        assert [each.tolist() for each in found["all"]] == [["b"]]
+        assert [value.tolist() for value in found["all"]] == [["b"]]
         with pytest.raises(trt.InputError, match="NL603: the value for the input 'text' is not an array"):
             model(text=["a", 1], many=[])
 
@@ -225,10 +225,10 @@ def test_sequences_and_absent_values_pass(tmp_path, network):
     network.mark_output(maybe)
     path.write_bytes(trt.compile(network).serialize())
     with trt.sandbox.load(path) as model:
-        assert [each.kind for each in model.inputs.values()] == ["sequence", "optional"]
+        assert [info.kind for info in model.inputs.values()] == ["sequence", "optional"]
         found = model(s=[np.float32([1]), np.float32([2, 3]), np.float32([])], o=None)
 
-    assert [each.tolist() for each in found["t"]] == [[1], [2, 3]]
+    assert [value.tolist() for value in found["t"]] == [[1], [2, 3]]
     assert found["o"] is None
 
 

@@ -34,7 +34,9 @@ class Parent:
             Sequences(self.steps, {"s": "sn"}, sizes=(1,)),
             trt.Stepper(self.steps, {"s": "sn"}),
         )
-        self.streams, self.slots = (f(trt.SlotEngine(endless(empty()), slots=1)) for f in (Streams, lambda each: each))
+        self.streams, self.slots = (
+            f(trt.SlotEngine(endless(empty()), slots=1)) for f in (Streams, lambda value: value)
+        )
         self.done = self.server.submit(rows(1))
         self.done.result(SECONDS)
         self.gate = Gate(self.server)
@@ -90,8 +92,8 @@ class Parent:
         }
 
     def locks(self):
-        services = [each._changed for each in (self.server, self.sequences, self.streams)]
-        programs = [each._programs._lock for each in (self.engine, self.steps)]
+        services = [server._changed for server in (self.server, self.sequences, self.streams)]
+        programs = [engine._programs._lock for engine in (self.engine, self.steps)]
         return [*services, *programs, self.slots._lock, self.stepper._lock, self.sequences._program._lock]
 
 
@@ -102,8 +104,8 @@ def main() -> None:
     def hold():
         # as a thread of the parent does at any time
         with ExitStack() as stack:
-            for each in parent.locks():
-                stack.enter_context(each)
+            for lock in parent.locks():
+                stack.enter_context(lock)
             held.set()
             free.wait(4 * SECONDS)
 
@@ -115,21 +117,21 @@ def main() -> None:
     free.set()
     holding.join(SECONDS)
     parent.gate.open()
-    print("parent:", *(int(each.result(SECONDS)["y"][0, 0]) for each in (parent.running, parent.waiting)))
+    print("parent:", *(int(future.result(SECONDS)["y"][0, 0]) for future in (parent.running, parent.waiting)))
     print("parent:", int(next(parent.stream)["all"]), len(parent.slots.step()), parent.request.state)
     print("parent:", parent.sequences.step(1, number(1), start=True)["y"], np.asarray(parent.stepper(number(1))["y"]))
-    for each in (parent.server, parent.sequences, parent.streams):
-        each.close()
+    for server in (parent.server, parent.sequences, parent.streams):
+        server.close()
 
 
 def test_fork_refuses_calls_of_services_and_closes_them_without_harm():
     command = [sys.executable, "-W", "ignore", "-c", "from tests.tools.serve.test_forks import main; main()"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=4 * SECONDS)
     *lines, first, second, third = ran.stdout.splitlines() or [ran.stderr] * 3
-    said = dict(each.split(": ", 1) for each in lines)
+    said = dict(line.split(": ", 1) for line in lines)
 
-    harmless = {name: each for name, each in said.items() if name.endswith(", harmless")}
-    assert {name: each for name, each in said.items() if each != REFUSED} == harmless, ran.stderr
+    harmless = {name: word for name, word in said.items() if name.endswith(", harmless")}
+    assert {name: word for name, word in said.items() if word != REFUSED} == harmless, ran.stderr
     assert len(said) - len(harmless) == 27, ran.stderr
     assert [*harmless.values()] == ["returns NoneType"] * 4 + ["returns bool", "returns NoneType", "returns dict"]
     assert [first, second, third] == ["parent: 4 6", "parent: 5 0 running", "parent: 8 8"]

@@ -82,7 +82,7 @@ def test_streams_of_the_next_request_have_new_weights(hosting, save):
     options = {"stream": True, "slots": 2}
     service = hosting.take("texts", save(doubling, 2), options)
     hosting.take("texts", save(doubling, 3), options)
-    assert [int(each["all"]) for each in service.rows(number(1))] == doubled(1, 3)[0]
+    assert [int(row["all"]) for row in service.rows(number(1))] == doubled(1, 3)[0]
     service.close()
 
 
@@ -114,9 +114,9 @@ def test_another_network_with_the_same_options_is_another_service(hosting, save)
     assert new is not old
     np.testing.assert_array_equal(new(x=np.ones((1, 5), np.float32))["y"], np.ones((1, 5)))
     assert old(rows(4))["y"][0, 0] == 8
-    for each in (old, new):
-        assert hosting.leave(each)
-        each.close()
+    for value in (old, new):
+        assert hosting.leave(value)
+        value.close()
 
 
 def test_service_whose_thread_has_ended_gives_way_to_another_when_its_model_is_taken_again(hosting, save):

@@ -120,9 +120,9 @@ def test_many_clients_get_their_own_rows(server):
     def ask(number):
         client = (Http, Grpc)[number % 2](server)
         rows = [np.full((1 + step % 3, 3), 100 * number + step, np.int32) for step in range(10)]
-        found = [client.infer("rows", each).as_numpy("y") for each in rows]
+        found = [client.infer("rows", row).as_numpy("y") for row in rows]
         client.client.close()
-        return all(np.array_equal(made, 2 * each) for made, each in zip(found, rows, strict=True))
+        return all(np.array_equal(made, 2 * row) for made, row in zip(found, rows, strict=True))
 
     with ThreadPoolExecutor(12) as pool:
         assert all(pool.map(ask, range(12)))
@@ -144,7 +144,7 @@ def test_a_sequence_has_its_state_on_the_server(client, key):
         for i in range(5)
     ]
 
-    assert [int(each.as_numpy("y")[0]) for each in made] == [mixed(xs[: i + 1]) for i in range(5)]
+    assert [int(value.as_numpy("y")[0]) for value in made] == [mixed(xs[: i + 1]) for i in range(5)]
 
 
 def test_a_thousand_sequences_at_once_are_not_mixed_up(server):
@@ -213,11 +213,11 @@ def test_ten_times_too_many_requests_are_refused_while_the_accepted_ones_wait(cl
             assert not first.done()
         finally:
             (gate / "open").touch()
-        accepted = [each.result(SECONDS) for each in (first, *waiting)]
+        accepted = [future.result(SECONDS) for future in (first, *waiting)]
 
     assert accepted == [[[2.0] * 3]] * 5
-    for each in refused:
-        error = each.result()
+    for value in refused:
+        error = value.result()
         assert "NL641" in str(error)
         assert error.status() in ("503", "StatusCode.UNAVAILABLE")
 
@@ -449,7 +449,7 @@ def test_a_model_loaded_again_answers_all_requests_with_old_or_new_weights(serve
             last.client.close()
         finally:
             stop.set()
-        found = [each.result(SECONDS) for each in clients]
+        found = [future.result(SECONDS) for future in clients]
 
     for values in found:
         # in their order: no request has older weights than the one before
@@ -466,8 +466,8 @@ def test_sequences_keep_their_states_when_their_model_is_loaded_again(client, se
     assert posted(server, "/v2/repository/models/totals/load", b"")[0] == 200
     after = [client.infer("totals", np.int64([10]), sequence_id=key, sequence_end=True) for key in (1, 2)]
 
-    assert [int(each.as_numpy("y")[0]) for each in before] == [2, 4]
-    assert [int(each.as_numpy("y")[0]) for each in after] == [33, 36]
+    assert [int(value.as_numpy("y")[0]) for value in before] == [2, 4]
+    assert [int(value.as_numpy("y")[0]) for value in after] == [33, 36]
 
 
 # ---------------------------------------------------------------------------- streams
@@ -487,14 +487,14 @@ def events(server, model, x):
 
 
 def values(event):
-    return {each["name"]: each["data"] for each in event["outputs"]}
+    return {value["name"]: value["data"] for value in event["outputs"]}
 
 
 def test_rows_stream_over_http(server):
     *rows, final = events(server, "texts", 3)
     wanted, end = doubled(3)
 
-    assert [values(each) for each in rows] == [{"all": [each]} for each in wanted]
+    assert [values(row) for row in rows] == [{"all": [value]} for value in wanted]
     assert values(final) == {"end": [end]}
     assert final["parameters"]["triton_final_response"] is True
 
@@ -504,7 +504,7 @@ def test_rows_stream_over_grpc(server):
         for x in (5, 7):
             *rows, final = streamed(channel, "texts", x)
             wanted, end = doubled(x)
-            assert [number(each, "all") for each in rows] == wanted
+            assert [number(row, "all") for row in rows] == wanted
             assert number(final, "end") == end
             assert final.parameters["triton_final_response"].bool_param
 
@@ -530,7 +530,7 @@ def number(message, name):
 def test_many_streams_at_once_are_not_mixed_up(server):
     def rows(x):
         *found, final = events(server, "texts", x)
-        return [values(each)["all"][0] for each in found], values(final)["end"][0]
+        return [values(value)["all"][0] for value in found], values(final)["end"][0]
 
     with ThreadPoolExecutor(16) as pool:
         for x, found in zip(range(1, 33), pool.map(rows, range(1, 33)), strict=True):
@@ -584,7 +584,7 @@ def test_a_refused_stream_says_why(server):
         (accepted,) = waiting
         assert values(accepted.result(SECONDS)) == {"all": [2]}
 
-    for each in refused:
-        parameters = each.result()["parameters"]
+    for value in refused:
+        parameters = value.result()["parameters"]
         assert "NL641" in parameters["error"]
         assert parameters["status"] == 503

@@ -91,7 +91,7 @@ def test_a_thousand_sequences_at_once_are_not_mixed_up(network):
             [sequences.submit(key, number(row[key]), start=step == 0, end=step == steps - 1) for key in range(count)]
             for step, row in enumerate(xs)
         ]
-        found = np.array([[each.result(SECONDS)["y"] for each in row] for row in futures])
+        found = np.array([[future.result(SECONDS)["y"] for future in row] for row in futures])
         metrics = sequences.metrics()
 
     wanted = [[mixed(xs[: step + 1, key]) for key in range(count)] for step in range(steps)]
@@ -185,8 +185,8 @@ def test_only_the_idle_ones_of_many_sequences_end(network):
 
 def test_a_failure_of_the_device_ends_all_sequences(network, monkeypatch):
     def failing(program, states, *rest):
-        for each in states.values():
-            each.delete()
+        for state in states.values():
+            state.delete()
         raise trt.ExecutionError(trt.Finding("NL608", "the device failed"))
 
     with Sequences(mixing(network), {"s": "sn"}, slots=3) as sequences:
@@ -201,9 +201,9 @@ def test_a_failure_of_the_device_ends_all_sequences(network, monkeypatch):
             gate.open()
             with pytest.raises(trt.ExecutionError, match="NL608"):
                 running.result(SECONDS)
-            for each in waiting:
+            for future in waiting:
                 with pytest.raises(NotRun):
-                    each.result(SECONDS)
+                    future.result(SECONDS)
         for key in (1, 2, 3):
             with pytest.raises(UnknownSequence):
                 sequences.step(key, number(key))
@@ -220,7 +220,7 @@ def test_a_full_queue_refuses_at_once(network):
         with pytest.raises(Overloaded, match="NL641: 2 of at most 2 requests wait"):
             sequences.submit(1, number(4))
         gate.open()
-        assert [each.result(SECONDS)["y"] for each in futures] == [mixed([1]), mixed([1, 2]), mixed([1, 2, 3])]
+        assert [future.result(SECONDS)["y"] for future in futures] == [mixed([1]), mixed([1, 2]), mixed([1, 2, 3])]
 
 
 def test_a_step_whose_time_is_over_is_not_run_nor_those_behind_it(network):
@@ -264,7 +264,7 @@ def test_a_cancelled_step_takes_those_behind_it_along_and_none_before(network):
         gate = Gate(sequences)
         running = sequences.submit(1, number(1), start=True)
         assert gate.reached.wait(SECONDS)
-        before, cancelled, behind, also = (sequences.submit(1, number(each)) for each in (2, 3, 4, 5))
+        before, cancelled, behind, also = (sequences.submit(1, number(other)) for other in (2, 3, 4, 5))
         assert cancelled.cancel()
         assert also.cancel()
         after = sequences.submit(1, number(6))
@@ -272,7 +272,7 @@ def test_a_cancelled_step_takes_those_behind_it_along_and_none_before(network):
             behind.result(SECONDS)
         gate.open()
 
-        found = [each.result(SECONDS)["y"] for each in (running, before, after)]
+        found = [future.result(SECONDS)["y"] for future in (running, before, after)]
         assert found == [mixed([1]), mixed([1, 2]), mixed([1, 2, 6])]
 
 
@@ -298,7 +298,7 @@ def test_a_wrong_input_is_refused_before_the_queue(network):
 
 def refit(engine, factor):
     refitter = trt.Refitter(engine, trt.Logger())
-    (name,) = [each for each in refitter.get_all_weights() if refitter.get_weights_prototype(each).size == 16]
+    (name,) = [weight for weight in refitter.get_all_weights() if refitter.get_weights_prototype(weight).size == 16]
     assert refitter.set_named_weights(name, WEIGHTS * np.float32(factor))
     assert refitter.refit_cuda_engine()
 

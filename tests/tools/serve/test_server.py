@@ -32,7 +32,7 @@ def limited(network):
 
 
 def rows(*values):
-    return {"x": np.array([[each] * 3 for each in values], np.int32)}
+    return {"x": np.array([[value] * 3 for value in values], np.int32)}
 
 
 def test_requests_of_many_threads_get_their_own_rows(network):
@@ -51,10 +51,10 @@ def test_requests_that_wait_share_a_call(network):
         gate = Gate(server)
         futures = [server.submit(rows(0))]
         assert gate.reached.wait(SECONDS)
-        futures += [server.submit(rows(each)) for each in range(1, 13)]
+        futures += [server.submit(rows(index)) for index in range(1, 13)]
         gate.open()
 
-        assert [each.result(SECONDS)["y"][0, 0] for each in futures] == [2 * each for each in range(13)]
+        assert [future.result(SECONDS)["y"][0, 0] for future in futures] == [2 * index for index in range(13)]
         assert server.metrics().calls == 2
         assert server.metrics().batch_size == 6.5
 
@@ -104,7 +104,7 @@ def test_an_error_reaches_its_own_caller_only(network):
         gate = Gate(server)
         futures = [server.submit({"x": np.int32([0])})]
         assert gate.reached.wait(SECONDS)
-        futures += [server.submit({"x": np.int32([each])}) for each in (1, 100, 3)]
+        futures += [server.submit({"x": np.int32([number])}) for number in (1, 100, 3)]
         gate.open()
 
         assert futures[1].result(SECONDS)["y"] == 2
@@ -136,7 +136,7 @@ def test_wrong_rows_are_refused_before_the_queue(network):
 def test_metrics_are_text_for_prometheus(network):
     with Server(trt.compile(affine(network))) as server:
         server(rows(1))
-        lines = dict(each.split() for each in server.metrics().as_text().splitlines())
+        lines = dict(splitline.split() for splitline in server.metrics().as_text().splitlines())
 
     assert lines["netloop_serve_completed"] == "1"
     assert float(lines["netloop_serve_p99"]) >= float(lines["netloop_serve_median"]) > 0
@@ -147,4 +147,4 @@ def test_a_closed_server_refuses(network):
         pass
     with pytest.raises(Closed, match="NL644: the service is closed"):
         server(rows(1))
-    assert not [each for each in threading.enumerate() if each is server._thread]
+    assert not [thread for thread in threading.enumerate() if thread is server._thread]

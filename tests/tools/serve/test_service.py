@@ -83,9 +83,9 @@ def test_end_of_the_thread_is_told_to_those_who_wait_and_those_who_come(used, pl
     failing.opened.set()
 
     message = f"NL648: the thread of the service was ended by {type(error).__name__}"
-    for each in futures:
+    for future in futures:
         with pytest.raises(Closed, match=message):
-            each.result(SECONDS)
+            future.result(SECONDS)
     used.until_ended()
     with pytest.raises(Closed, match=message):
         used.submit()
@@ -133,9 +133,9 @@ def test_streams_that_run_and_wait_are_told_what_ended_the_thread():
     futures.append(used.submit())
     Failing(used.service._engine, "step", used.service, SystemExit("done")).opened.set()
 
-    for each in futures:
+    for future in futures:
         with pytest.raises(Closed, match="NL648: the thread of the service was ended by SystemExit: done"):
-            each.result(SECONDS)
+            future.result(SECONDS)
     used.until_ended()
     assert used.service.metrics().failed == 2
     used.service.close()
@@ -144,7 +144,7 @@ def test_streams_that_run_and_wait_are_told_what_ended_the_thread():
 # ---------------------------------------------------------------------------- callbacks
 
 
-@pytest.mark.parametrize("error", FAULTS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("error", FAULTS, ids=lambda value: type(value).__name__)
 def test_callback_of_a_caller_does_not_end_the_thread(error, caplog):
     def failing(_):
         raise error
@@ -159,12 +159,12 @@ def test_callback_of_a_caller_does_not_end_the_thread(error, caplog):
     with caplog.at_level(logging.CRITICAL, "concurrent.futures"):
         gate.open()
         assert future.result(SECONDS)["y"].tolist() == [[2, 2, 2]]
-        assert all(each.wait(SECONDS) for each in others)
+        assert all(other.wait(SECONDS) for other in others)
         assert used.submit().result(SECONDS)["y"].tolist() == [[2, 2, 2]]
     used.service.close()
 
 
-@pytest.mark.parametrize("error", FAULTS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("error", FAULTS, ids=lambda value: type(value).__name__)
 def test_caller_of_rows_does_not_end_the_thread(error):
     def failing(_):
         raise error
@@ -206,9 +206,9 @@ def test_closing_answers_all_even_if_a_callback_interrupts_it():
         used.service.close()
     gate.open()
 
-    for each in waiting:
+    for future in waiting:
         with pytest.raises(Closed, match="NL644"):
-            each.result(SECONDS)
+            future.result(SECONDS)
     assert running.result(SECONDS)["y"].tolist() == [[2, 2, 2]]
     used.service.close()
 
@@ -234,7 +234,7 @@ def test_seconds_that_no_thread_can_wait_are_refused_at_once(kind):
 
 
 def test_seconds_of_a_request_are_checked_before_the_queue():
-    server, sequences, streams = (Used(each) for each in (Server, Sequences, Streams))
+    server, sequences, streams = (Used(kind) for kind in (Server, Sequences, Streams))
     for value in NO_SECONDS:
         with pytest.raises(ValueError, match="timeout must be"):
             server.service.submit(rows(1), timeout=value)
@@ -242,9 +242,9 @@ def test_seconds_of_a_request_are_checked_before_the_queue():
             sequences.service.step(1, number(1), start=True, timeout=value)
         with pytest.raises(ValueError, match="timeout must be"):
             streams.service.submit(number(1), timeout=value)
-    for each in (server, sequences, streams):
-        assert each.service.metrics().accepted == 0
-        each.service.close()
+    for other in (server, sequences, streams):
+        assert other.service.metrics().accepted == 0
+        other.service.close()
 
 
 def test_infinity_is_no_limit_of_time():
@@ -269,12 +269,12 @@ def test_answer_is_failed_once_and_not_after_it_was_given_up():
     given_up.cancel()
     answered.set_result({})
     assert running.set_running_or_notify_cancel()
-    for each in (given_up, answered, running):
-        each.fail(ValueError("late"))
+    for answer in (given_up, answered, running):
+        answer.fail(ValueError("late"))
 
     assert given_up.cancelled()
     assert answered.result(0) == {}
     with pytest.raises(ValueError, match="late"):
         running.result(0)
     assert isinstance(running, Future)
-    assert np.all([each.done() for each in (given_up, answered, running)])
+    assert np.all([answer.done() for answer in (given_up, answered, running)])

@@ -58,7 +58,7 @@ def test_many_threads_get_their_own_rows_and_outputs(network):
     with Streams(trt.SlotEngine(doubling(network), slots=4, trips=2)) as streams:
 
         def client(x):
-            rows = [int(each["all"]) for each in streams.rows(number(x))]
+            rows = [int(row["all"]) for row in streams.rows(number(x))]
             made = streams(number(x))
             return rows, made["all"][: len(rows)].tolist(), int(made["end"])
 
@@ -121,7 +121,7 @@ def test_a_full_queue_refuses_at_once(network):
         with pytest.raises(Overloaded, match="2 of at most 2 requests"):
             streams.submit(number(1))
         assert streams.metrics().refused == 1
-        assert not any(each.done() for each in futures)
+        assert not any(future.done() for future in futures)
 
 
 def test_closing_answers_the_requests_that_run_and_wait(network):
@@ -130,9 +130,9 @@ def test_closing_answers_the_requests_that_run_and_wait(network):
         futures = [streams.submit(number(1), lambda _: began.set()), streams.submit(number(2))]
         assert began.wait(SECONDS)
 
-    for each in futures:
+    for future in futures:
         with pytest.raises(Closed):
-            each.result(SECONDS)
+            future.result(SECONDS)
     with pytest.raises(Closed):
         streams.submit(number(1))
 
@@ -161,9 +161,9 @@ def test_an_engine_that_fails_answers_all(network, monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(engine, "step", failing)
-            for each in futures:
+            for future in futures:
                 with pytest.raises(MemoryError):
-                    each.result(SECONDS)
+                    future.result(SECONDS)
         rows = streams.rows(number(3))
         assert int(next(rows)["all"]) == 3
         rows.close()
@@ -185,7 +185,7 @@ def test_another_engine_takes_the_requests_that_follow(network):
         old = streams.rows(number(1))
         assert int(next(old)["all"]) == 1
         streams.reload(trt.SlotEngine(doubling(trt.INetworkDefinition(), 3)))
-        assert [int(each["all"]) for each in streams.rows(number(1))] == doubled(1, 3)[0]
-        assert [int(each["all"]) for each in old] == doubled(1)[0][1:]
+        assert [int(row["all"]) for row in streams.rows(number(1))] == doubled(1, 3)[0]
+        assert [int(rows["all"]) for rows in old] == doubled(1)[0][1:]
         with pytest.raises(trt.NetworkError, match="NL646"):
             streams.reload(trt.SlotEngine(endless(trt.INetworkDefinition())))

@@ -27,7 +27,7 @@ class Text:
     """Text of protocol buffers, read token by token."""
 
     def __init__(self, text):
-        self.tokens = [next(filter(None, each)) for each in TOKEN.findall(text) if any(each)]
+        self.tokens = [next(filter(None, value)) for value in TOKEN.findall(text) if any(value)]
 
     def follows(self, token):
         """Whether a token is the next one, which is then read."""
@@ -95,7 +95,7 @@ def backend():
     module = ModuleType("triton_python_backend_utils")
     module.Tensor, module.TritonError = Tensor, str
     module.InferenceResponse = lambda output_tensors, error=None: SimpleNamespace(
-        tensors={each.named: each.array for each in output_tensors}, error=error
+        tensors={tensor.named: tensor.array for tensor in output_tensors}, error=error
     )
     module.get_input_tensor_by_name = lambda request, name: (
         Tensor(name, request.inputs[name]) if name in request.inputs else None
@@ -113,7 +113,7 @@ def started(monkeypatch):
     def start(folder, version="1"):
         config = parsed((folder / "config.pbtxt").read_text(encoding="utf-8"))
         parameters = {
-            each["key"][0]: {"string_value": each["value"][0]["string_value"][0]} for each in config["parameters"]
+            value["key"][0]: {"string_value": value["value"][0]["string_value"][0]} for value in config["parameters"]
         }
         spec = importlib.util.spec_from_file_location("model_of_triton", folder / version / "model.py")
         module = importlib.util.module_from_spec(spec)
@@ -125,18 +125,18 @@ def started(monkeypatch):
         return model
 
     yield start
-    for each in models:
-        each.finalize()
+    for value in models:
+        value.finalize()
 
 
 def texts(model, requests):
-    return [each.error for each in model.execute(requests)]
+    return [value.error for value in model.execute(requests)]
 
 
 def outputs(model, requests):
     responses = model.execute(requests)
-    assert [each.error for each in responses if each.error] == []
-    return [each.tensors["y"] for each in responses]
+    assert [response.error for response in responses if response.error] == []
+    return [response.tensors["y"] for response in responses]
 
 
 # ---------------------------------------------------------------------------- tests
@@ -173,7 +173,7 @@ def test_rows_are_answered(network, tmp_path, started):
     model = started(write_repository(trt.compile(affine(network)), tmp_path, sizes=(1, 8)))
     given = [np.full((count, 3), count, np.int32) for count in (1, 3, 2)]
 
-    found = outputs(model, [Request({"x": each}) for each in given])
+    found = outputs(model, [Request({"x": array}) for array in given])
 
     for x, y in zip(given, found, strict=True):
         np.testing.assert_array_equal(y, 2.0 * x)
@@ -195,7 +195,7 @@ def test_steps_of_sequences_are_answered(network, tmp_path, started):
     for step, row in enumerate(xs):
         flags = START if step == 0 else END if step == 2 else 0
         found = outputs(model, [Request({"x": np.array([[x]])}, key, flags) for key, x in enumerate(row, 1)])
-        assert [each.tolist() for each in found] == [[[mixed(xs[: step + 1, key])]] for key in range(7)]
+        assert [value.tolist() for value in found] == [[[mixed(xs[: step + 1, key])]] for key in range(7)]
 
 
 @pytest.mark.parametrize("rows", [-1, 1])
@@ -211,11 +211,13 @@ def test_steps_have_the_shapes_of_the_configuration(network, tmp_path, started, 
 
 def test_a_request_that_fails_has_its_own_error(network, tmp_path, started):
     model = started(write_repository(trt.compile(asserting(network)), tmp_path, states={"s": "sn"}, sizes=(4,)))
-    inputs = [{"x": small(each)["x"].reshape(1, 1)} for each in (4, 20, 5)]
+    inputs = [{"x": small(number)["x"].reshape(1, 1)} for number in (4, 20, 5)]
 
-    found = texts(model, [*(Request(each, key, START) for key, each in enumerate(inputs, 1)), Request(inputs[0], 9)])
+    found = texts(
+        model, [*(Request(tensor, key, START) for key, tensor in enumerate(inputs, 1)), Request(inputs[0], 9)]
+    )
 
-    assert [bool(each) for each in found] == [False, True, False, True]
+    assert [bool(value) for value in found] == [False, True, False, True]
     assert "more than 10" in found[1]
     assert "NL643: there is no sequence 9" in found[3]
     assert "NL602" in texts(model, [Request({}, 1)])[0]

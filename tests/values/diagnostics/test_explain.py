@@ -72,7 +72,7 @@ def test_reason_is_half_a_sentence(code):
 
 @pytest.mark.parametrize("code", CODES.values(), ids=CODES)
 def test_wrong_comes_with_right(code):
-    examples = [each.split(":")[0] for each in code.paragraphs if each.startswith(("Wrong:", "Right:"))]
+    examples = [paragraph.split(":")[0] for paragraph in code.paragraphs if paragraph.startswith(("Wrong:", "Right:"))]
 
     assert examples in ([], ["Wrong", "Right"])
     assert code.text.count("Wrong:") == code.text.count("Right:") == len(examples) // 2

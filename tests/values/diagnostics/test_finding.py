@@ -30,12 +30,12 @@ def exception_classes() -> list[type[Exception]]:
                     raise
 
     def below(cls: type[Exception]) -> Iterator[type[Exception]]:
-        for each in cls.__subclasses__():
-            yield each
-            yield from below(each)
+        for subclass in cls.__subclasses__():
+            yield subclass
+            yield from below(subclass)
 
-    found = {each for each in below(Exception) if each.__module__.startswith("netloop.")}
-    return sorted(found, key=lambda each: each.__qualname__)
+    found = {kind for kind in below(Exception) if kind.__module__.startswith("netloop.")}
+    return sorted(found, key=lambda kind: kind.__qualname__)
 
 
 def made(cls: type[Exception]) -> Exception:
@@ -62,8 +62,8 @@ def test_every_error_can_be_pickled(cls, protocol):
 
     assert (type(got), str(got), got.__notes__) == (cls, str(error), ["a note"])
     if isinstance(error, trt.NetloopError):
-        assert [str(each) for each in got.findings] == [str(each) for each in error.findings]
-        assert [each.as_json() for each in got.findings] == [each.as_json() for each in error.findings]
+        assert [str(finding) for finding in got.findings] == [str(finding) for finding in error.findings]
+        assert [finding.as_json() for finding in got.findings] == [finding.as_json() for finding in error.findings]
         assert repr(got.__cause__) == "ValueError('own')"
 
 

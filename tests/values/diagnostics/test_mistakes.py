@@ -12,7 +12,7 @@ from tests.support.mistakes import MESSAGES, message_of, mistakes
 MISTAKES = dict(mistakes())
 WANTED = {
     title: text.strip("\n")
-    for title, _, text in (each.partition("\n") for each in MESSAGES.read_text(encoding="utf-8").split("== ")[1:])
+    for title, _, text in (word.partition("\n") for word in MESSAGES.read_text(encoding="utf-8").split("== ")[1:])
 }
 
 
@@ -24,4 +24,4 @@ def test_message_is_the_expected_one(name):
 
 
 def test_every_message_is_that_of_a_mistake():
-    assert list(WANTED) == [inspect.getdoc(each) for each in MISTAKES.values()]
+    assert list(WANTED) == [inspect.getdoc(mistake) for mistake in MISTAKES.values()]

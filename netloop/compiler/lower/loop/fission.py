@@ -106,9 +106,9 @@ def _epilogue(steps: Sequence[Step], following: Sequence[ITensor], products: Seq
     """The products that no state needs, and all that follows from them; none if a step among these cannot move."""
     core = Block(list(steps)).needed(following, assertions=True)
     rest = _without(steps, core)
-    found = _from_products(rest, products)
-    layers = [step for step in found if isinstance(step, LayerStep) and _may_move(step)]
-    return layers if len(layers) == len(found) else []
+    result = _from_products(rest, products)
+    layers = [step for step in result if isinstance(step, LayerStep) and _may_move(step)]
+    return layers if len(layers) == len(result) else []
 
 
 def _may_move(step: LayerStep) -> bool:
@@ -123,13 +123,13 @@ S = TypeVar("S", bound=Step)
 def _from_products(steps: Iterable[S], products: Sequence[Step]) -> list[S]:
     """The products among some steps, and the steps that follow from them."""
     reached: set[ITensor] = set()
-    found: list[S] = []
+    results: list[S] = []
     first = set(products)
     for step in steps:
         if step in first or not reached.isdisjoint(step.reads):
-            found.append(step)
+            results.append(step)
             reached.update(step.writes)
-    return found
+    return results
 
 
 def _is_expensive(step: Step, varying: set[ITensor], types: TypeTable) -> bool:

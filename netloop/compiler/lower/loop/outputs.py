@@ -43,8 +43,8 @@ def leave(state: LoopState, end: Carry) -> None:
         frame.status = first_error(end.errors.status, end.errors.limits)
     ended = _ended(state, end)
     for layer in state.step.outputs:
-        made = _stack(state, layer, end) if layer.stacks else _last(state, layer, end, ended)
-        frame.values[layer.outputs[0]], flag = made
+        result = _stack(state, layer, end) if layer.stacks else _last(state, layer, end, ended)
+        frame.values[layer.outputs[0]], flag = result
         frame.poison(layer.outputs, flag)
 
 

@@ -56,9 +56,9 @@ class Scan:
     def run(self) -> Carry:
         """The carry after all iterations, with the rows of the stacked outputs as its buffers."""
         numbers, frame = jnp.arange(self._trips), self._state.frame
-        given = numbers, [all_slices(self._lowering, iterator, self._trips, frame) for iterator in self._iterators]
+        result = numbers, [all_slices(self._lowering, iterator, self._trips, frame) for iterator in self._iterators]
         run = self._chunk if self._parts.chunk >= self._trips else self._chunks
-        carry, rows = run(self._state.initial(), given)
+        carry, rows = run(self._state.initial(), result)
         return carry._replace(trip=self._trips, buffers=rows)
 
     def _chunks(self, carry: Carry, given: Any) -> tuple[Carry, list[Any]]:

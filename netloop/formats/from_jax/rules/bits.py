@@ -34,13 +34,13 @@ def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
         max(own.itemsize, wanted.itemsize) // min(own.itemsize, wanted.itemsize),
     )
     if own.itemsize > wanted.itemsize:
-        made = jnp.stack([(bits >> own.type(width * part)).astype(wanted) for part in range(count)], -1)
+        array = jnp.stack([(bits >> own.type(width * part)).astype(wanted) for part in range(count)], -1)
     else:
         parts = [bits[..., part].astype(wanted) << wanted.type(width * part) for part in range(count)]
-        made = parts[0]
+        array = parts[0]
         for part in parts[1:]:
-            made = made | part
-    return lax.bitcast_convert_type(made, dtype)
+            array = array | part
+    return lax.bitcast_convert_type(array, dtype)
 
 
 @primitive("shift_left", broadcasts=True)
@@ -94,12 +94,12 @@ def population_count(x: Any) -> Any:
 @defined("clz")
 def leading_zeros(x: Any) -> Any:
     """The number of zeros before the first bit that is 1."""
-    made, bits = _unsigned(x), 8 * x.dtype.itemsize
+    result, bits = _unsigned(x), 8 * x.dtype.itemsize
     width = 1
     while width < bits:
-        made = made | (made >> made.dtype.type(width))
+        result = result | (result >> result.dtype.type(width))
         width *= 2
-    return (bits - _ones(made)).astype(x.dtype)
+    return (bits - _ones(result)).astype(x.dtype)
 
 
 @defined("mulhi")
@@ -125,8 +125,8 @@ def next_after(x: Any, y: Any) -> Any:
     smallest = lax.bitcast_convert_type(jnp.where(y > 0, one, one | np.iinfo(kind).min), x.dtype)
     away = jnp.where((y > x) == (x > 0), one, -one)
     moved = lax.bitcast_convert_type(bits + away, x.dtype)
-    made = jnp.where(x == 0, smallest, moved)
-    return jnp.where(jnp.isnan(x) | jnp.isnan(y), x + y, jnp.where(x == y, y, made))
+    array = jnp.where(x == 0, smallest, moved)
+    return jnp.where(jnp.isnan(x) | jnp.isnan(y), x + y, jnp.where(x == y, y, array))
 
 
 @defined("reduce_precision")

@@ -29,8 +29,8 @@ def sort(call: Call, *operands: ITensor) -> list[ITensor]:
             for part in ((array[..., 0], array[..., 1]) if has_parts else (array,))
         ]
         count = keys + sum(have_parts[:keys])
-        made = iter(lax.sort(flat, dimension=call.params["dimension"], is_stable=True, num_keys=count))
-        return [_joined(next(made), next(made)) if has_parts else next(made) for has_parts in have_parts]
+        result = iter(lax.sort(flat, dimension=call.params["dimension"], is_stable=True, num_keys=count))
+        return [_joined(next(result), next(result)) if has_parts else next(result) for has_parts in have_parts]
 
     return call.define(ordered, *operands)
 
@@ -43,8 +43,8 @@ def written(call: Call, *operands: ITensor) -> list[ITensor]:
     names = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
 
     def of_parts(x: Any, indices: Any, updates: Any) -> Any:
-        given = {name: params[name] for name in names}
-        return _joined(*(write(x[..., part], indices, updates[..., part], **given) for part in range(2)))
+        values = {name: params[name] for name in names}
+        return _joined(*(write(x[..., part], indices, updates[..., part], **values) for part in range(2)))
 
     return call.define(of_parts, *operands)
 

@@ -28,9 +28,9 @@ def inlined(call: Call, *operands: ITensor) -> list[ITensor]:
     body: Any = next(call.params[name] for name in BODIES if name in call.params)
     assert isinstance(body, ClosedJaxpr | Jaxpr)
     if len(operands) == 2:
-        made = softplus(call.make, body, operands[0], call.facts.scalar_of(operands[1]))
-        if made is not None:
-            return [made]
+        tensor = softplus(call.make, body, operands[0], call.facts.scalar_of(operands[1]))
+        if tensor is not None:
+            return [tensor]
     return call.inline(body, operands)
 
 
@@ -39,8 +39,8 @@ def linear_solve(call: Call, *operands: ITensor) -> list[ITensor]:
     """The equations of the solver."""
     lengths, jaxprs = call.params["const_lengths"], call.params["jaxprs"]
     start = lengths.matvec + lengths.vecmat
-    given = operands[start : start + lengths.solve]
-    return call.inline(jaxprs.solve, [*given, *operands[sum(lengths) :]])
+    tensors = operands[start : start + lengths.solve]
+    return call.inline(jaxprs.solve, [*tensors, *operands[sum(lengths) :]])
 
 
 @primitive("while")
@@ -49,12 +49,12 @@ def while_loop(call: Call, *operands: ITensor) -> list[ITensor]:
     params, make = call.params, call.make
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
     initial, body = operands[second:], params["body_jaxpr"]
-    given, returned = body.jaxpr.invars[params["body_nconsts"] :], body.jaxpr.outvars
+    result, returned = body.jaxpr.invars[params["body_nconsts"] :], body.jaxpr.outvars
     loop = make.network.add_loop()
-    kept = [before is after for before, after in zip(given, returned, strict=True)]
+    kept = [before is after for before, after in zip(result, returned, strict=True)]
     recurrences = [None if same else loop.add_recurrence(state) for same, state in zip(kept, initial, strict=True)]
     carried = [state if one is None else one.outputs[0] for one, state in zip(recurrences, initial, strict=True)]
-    steps = [step_of(body, before, after) for before, after in zip(given, returned, strict=True)]
+    steps = [step_of(body, before, after) for before, after in zip(result, returned, strict=True)]
     state = LoopState([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + steps)
     count, goes_on = _count(call, state), None
     if count is not None:
@@ -63,9 +63,9 @@ def while_loop(call: Call, *operands: ITensor) -> list[ITensor]:
         goes_on = _condition(call, params["cond_jaxpr"], state.carried)
         loop.add_trip_limit(make.reduce(ReduceOperation.MAX, goes_on, range(goes_on.type.rank)), TripLimit.WHILE)
     _enter_ranges(call, state)
-    made = call.inline(body, [*operands[first:second], *carried])
+    tensors = call.inline(body, [*operands[first:second], *carried])
     results: list[ITensor] = []
-    for recurrence, start, value, atom in zip(recurrences, initial, made, returned, strict=True):
+    for recurrence, start, value, atom in zip(recurrences, initial, tensors, returned, strict=True):
         if recurrence is None:
             results.append(start)
             continue
@@ -128,8 +128,8 @@ def _enter_ranges(call: Call, state: LoopState) -> None:
 
 def _condition(call: Call, condition: ClosedJaxpr, operands: list[ITensor]) -> ITensor:
     """The condition; several of them for a loop under vmap, which ends when all are false."""
-    (made,) = call.inline(condition, operands)
-    return call.facts.whole(made, condition.jaxpr.outvars[0].aval)
+    (tensor,) = call.inline(condition, operands)
+    return call.facts.whole(tensor, condition.jaxpr.outvars[0].aval)
 
 
 def _where_it_goes_on(call: Call, goes_on: ITensor, after: ITensor, before: ITensor) -> ITensor:
@@ -157,24 +157,24 @@ def conditional(call: Call, which: ITensor, *operands: ITensor) -> list[ITensor]
         chosen = branches[min(max(int(known), 0), len(branches) - 1)]
         return call.inline(chosen, operands)
     results = [_branch(call, branch, operands) for branch in branches]
-    made = results[-1] if len(branches) != 2 else None
+    tensors = results[-1] if len(branches) != 2 else None
     condition = unconverted(which)
-    if made is None and condition.type.is_bool:
+    if tensors is None and condition.type.is_bool:
         return _either(call, condition, results[1], results[0])
-    made = results[-1]
+    tensors = results[-1]
     for number in reversed(range(len(branches) - 1)):
         chosen = make.less(which, 1) if number == 0 else make.equal(which, number)
-        made = _either(call, chosen, results[number], made)
-    return made
+        tensors = _either(call, chosen, results[number], tensors)
+    return tensors
 
 
 def _branch(call: Call, branch: ClosedJaxpr, operands: tuple[ITensor, ...]) -> list[ITensor]:
-    made = call.inline(branch, operands)
-    return [call.facts.whole(tensor, atom.aval) for tensor, atom in zip(made, branch.jaxpr.outvars, strict=True)]
+    tensors = call.inline(branch, operands)
+    return [call.facts.whole(tensor, atom.aval) for tensor, atom in zip(tensors, branch.jaxpr.outvars, strict=True)]
 
 
 def _either(call: Call, condition: ITensor, true: list[ITensor], false: list[ITensor]) -> list[ITensor]:
-    made = call.make.network.add_if_conditional()
-    made.set_condition(condition)
+    result = call.make.network.add_if_conditional()
+    result.set_condition(condition)
     pairs = zip(true, false, strict=True)
-    return [a if a is b else made.add_output(a, b).outputs[0] for a, b in pairs]
+    return [a if a is b else result.add_output(a, b).outputs[0] for a, b in pairs]

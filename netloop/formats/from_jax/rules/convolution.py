@@ -34,9 +34,9 @@ def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
     extra = 1 if space == 0 else 0
     if extra:
         x, kernel = make.expand_dims(x, [2]), make.expand_dims(kernel, [2])
-    made = _convolved(call, x, kernel, padding, params["feature_group_count"] * groups)
-    made = make.squeeze(made, [2]) if extra else made
-    return make.transpose(made, np.argsort(_ints(numbers.out_spec)).tolist())
+    tensor = _convolved(call, x, kernel, padding, params["feature_group_count"] * groups)
+    tensor = make.squeeze(tensor, [2]) if extra else tensor
+    return make.transpose(tensor, np.argsort(_ints(numbers.out_spec)).tolist())
 
 
 def _ints(axes: Sequence[Any]) -> list[int]:

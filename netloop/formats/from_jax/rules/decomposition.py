@@ -70,8 +70,8 @@ def triangular_solve(
 
         return lax.fori_loop(0, size, row, jnp.zeros_like(b))
 
-    made = batched(solve, a, b)
-    return made if left_side else jnp.swapaxes(made, -1, -2)
+    result = batched(solve, a, b)
+    return result if left_side else jnp.swapaxes(result, -1, -2)
 
 
 @defined("lu")
@@ -102,10 +102,10 @@ def lu(x: Any, **_: Any) -> Any:
                 pivots,
             )
 
-        made, order, pivots = lax.fori_loop(
+        result, order, pivots = lax.fori_loop(
             np.int32(0), np.int32(least), column, (a, places, jnp.zeros(least, np.int32))
         )
-        return made, pivots, order
+        return result, pivots, order
 
     return list(batched(factor, x))
 
@@ -137,15 +137,15 @@ def tridiagonal_solve(lower: Any, diagonal: Any, upper: Any, right: Any, **_: An
         def forward(before: Any, row: Any) -> Any:
             (ratio, value), (a, b, c, d) = before, row
             scale = b - a * ratio
-            made = c / scale, (d - a * value) / scale
-            return made, made
+            result = c / scale, (d - a * value) / scale
+            return result, result
 
         first = jnp.zeros((), b.dtype), jnp.zeros(d.shape[1:], d.dtype)
         _, (ratios, values) = lax.scan(forward, first, (a, b, c, d))
 
         def backward(after: Any, row: Any) -> Any:
-            made = row[1] - row[0] * after
-            return made, made
+            result = row[1] - row[0] * after
+            return result, result
 
         return lax.scan(backward, jnp.zeros_like(d[0]), (ratios, values), reverse=True)[1]
 

@@ -106,8 +106,8 @@ def _diagonal_form(a: Any) -> tuple[Any, Any]:
         return turned[order][:, order], rotated(vectors, cosine, sine)[:, order]
 
     def sweep(state: Any) -> tuple[Any, Any]:
-        made = lax.fori_loop(0, max(2 * half - 1, 1), turn, state)
-        return made, jnp.sum(jnp.where(is_diagonal, 0, abs(made[0])) ** 2)
+        result = lax.fori_loop(0, max(2 * half - 1, 1), turn, state)
+        return result, jnp.sum(jnp.where(is_diagonal, 0, abs(result[0])) ** 2)
 
     limit = (jnp.finfo(a.dtype).eps / 4) ** 2 * jnp.sum(abs(a) ** 2)
     a, vectors = until_small(sweep, (a, jnp.eye(2 * half, dtype=a.dtype)), limit)
@@ -182,8 +182,8 @@ def _orthogonal_columns(a: Any, vectors: bool) -> tuple[Any, Any, Any]:
         return turned[0], turned[1], jnp.maximum(most, share)
 
     def sweep(state: Any) -> tuple[Any, Any]:
-        *made, most = lax.fori_loop(0, max(2 * half - 1, 1), turn, (*state, jnp.zeros((), jnp.real(a).dtype)))
-        return tuple(made), most
+        *values, most = lax.fori_loop(0, max(2 * half - 1, 1), turn, (*state, jnp.zeros((), jnp.real(a).dtype)))
+        return tuple(values), most
 
     limit = jnp.asarray(np.sqrt(size) * jnp.finfo(a.dtype).eps, jnp.real(a).dtype)
     columns, right = until_small(sweep, (columns, jnp.eye(2 * half, dtype=a.dtype)), limit)

@@ -52,8 +52,8 @@ def on_parts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
             def of_pairs(*pairs: Any) -> Any:
                 parts = [_parts(*entry) for entry in zip(pairs, complexes, strict=True)]
-                made = function(*(part for pair in parts for part in pair), **call.params)
-                return jnp.stack(jnp.broadcast_arrays(*made), -1) if isinstance(made, tuple) else made
+                result = function(*(part for pair in parts for part in pair), **call.params)
+                return jnp.stack(jnp.broadcast_arrays(*result), -1) if isinstance(result, tuple) else result
 
             return call.define(of_pairs, *operands)
 
@@ -139,12 +139,12 @@ def _sum_of_products(a: Any, b: Any, c: Any, d: Any, *, dimension_numbers: Any, 
 @complex_primitive("select_n")
 def chosen(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
     """The case that ``which`` says, number by number."""
-    made = cases[-1]
+    result = cases[-1]
     wide = call.make.expand_dims(which, [which.type.rank]) if which.type.rank else which
     for number in reversed(range(len(cases) - 1)):
         other = wide if which.type.is_bool else call.make.logical_not(call.make.equal(wide, number))
-        made = call.make.where(other, made, cases[number])
-    return made
+        result = call.make.where(other, result, cases[number])
+    return result
 
 
 @complex_primitive("convert_element_type")

@@ -26,9 +26,9 @@ SCATTER = {
 
 def _fill_value(call: Call) -> Any:
     """What a gather reads out of bounds."""
-    given, dtype = call.params["fill_value"], call.dtype
-    if given is not None:
-        return given
+    result, dtype = call.params["fill_value"], call.dtype
+    if result is not None:
+        return result
     if dtype.kind in "iu":
         return np.iinfo(dtype).min if dtype.kind == "i" else np.iinfo(dtype).max
     return dtype.kind == "b" or np.nan
@@ -39,16 +39,16 @@ def gather(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     """The windows of the tensor at some positions; out of bounds clipped, or filled with NaN."""
     numbers, sizes = call.params["dimension_numbers"], call.params["slice_sizes"]
     windows = Windows.of_gather(call, numbers, sizes)
-    found = Indices(call, windows, indices, call.params["mode"] is not GatherScatterMode.PROMISE_IN_BOUNDS)
-    made, axes = _gathered(call, x, found)
-    wanted = _result_axes(numbers, windows, found.batch)
+    results = Indices(call, windows, indices, call.params["mode"] is not GatherScatterMode.PROMISE_IN_BOUNDS)
+    result, axes = _gathered(call, x, results)
+    wanted = _result_axes(numbers, windows, results.batch)
     order = [axes.index(axis) for axis in wanted]
-    made = call.make.transpose(made, [*order, *range(len(order), made.type.rank)])
-    if call.params["mode"] is not GatherScatterMode.FILL_OR_DROP or found.valid is None:
-        return made
-    missing = [axis for axis in range(made.type.rank) if axis >= len(wanted) or wanted[axis][0] == "window"]
-    valid = call.make.expand_dims(found.valid, missing)
-    return call.make.where(valid, made, call.make.constant(np.asarray(_fill_value(call), made.type.dtype)))
+    result = call.make.transpose(result, [*order, *range(len(order), result.type.rank)])
+    if call.params["mode"] is not GatherScatterMode.FILL_OR_DROP or results.valid is None:
+        return result
+    missing = [axis for axis in range(result.type.rank) if axis >= len(wanted) or wanted[axis][0] == "window"]
+    valid = call.make.expand_dims(results.valid, missing)
+    return call.make.where(valid, result, call.make.constant(np.asarray(_fill_value(call), result.type.dtype)))
 
 
 Axis = tuple[str, int]
@@ -66,17 +66,17 @@ def _gathered(call: Call, x: ITensor, found: Indices) -> tuple[ITensor, list[Axi
         return wide, [*batch, *(("window", axis) for axis in range(windows.rank))]
     if len(windows.indexed) == 1:
         axis = windows.indexed[0]
-        made = make.gather(x, found.along(axis), axis)
+        tensor = make.gather(x, found.along(axis), axis)
         before, after = (
             [("window", number) for number in span] for span in (range(axis), range(axis + 1, windows.rank))
         )
-        return made, [*before, *batch, *inner, *after]
+        return tensor, [*before, *batch, *inner, *after]
     element = found.element_axis()
     if element is not None:
         return make.gather_elements(x, found.along(element), element), batch
     whole = [axis for axis in range(x.type.rank) if axis not in windows.indexed]
-    made = make.gather_nd(make.transpose(x, [*windows.indexed, *whole]), found.positions())
-    return made, [*batch, *inner, *(("window", axis) for axis in whole if axis < windows.rank)]
+    tensor = make.gather_nd(make.transpose(x, [*windows.indexed, *whole]), found.positions())
+    return tensor, [*batch, *inner, *(("window", axis) for axis in whole if axis < windows.rank)]
 
 
 def _result_axes(numbers: Any, windows: Windows, batch: int) -> list[Axis]:
@@ -96,12 +96,12 @@ def scatter(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITens
     plain = name != "scatter" or jaxpr is None or not jaxpr.eqns
     require(plain, "a scatter with a function of its own", fix="use one of at[].set, add, mul, min and max")
     windows = Windows.of_scatter(call, numbers, updates)
-    found = Indices(call, windows, indices, call.params["mode"] is not GatherScatterMode.PROMISE_IN_BOUNDS)
-    updates = call.make.transpose(updates, _update_order(numbers, windows, found.batch, updates.type.rank))
+    result = Indices(call, windows, indices, call.params["mode"] is not GatherScatterMode.PROMISE_IN_BOUNDS)
+    updates = call.make.transpose(updates, _update_order(numbers, windows, result.batch, updates.type.rank))
     if name == "scatter-sub":
         updates = call.make.sub(0, updates)
     drops = call.params["mode"] is GatherScatterMode.FILL_OR_DROP
-    return written(call, x, found, updates, by, drops)
+    return written(call, x, result, updates, by, drops)
 
 
 def _update_order(numbers: Any, windows: Windows, batch: int, rank: int) -> list[int]:
@@ -132,9 +132,9 @@ def written(
             updates = make.where(valid, updates, make.gather_nd(turned, positions))
         else:
             return make.transpose(_dropping(call, turned, found, updates), np.argsort(order).tolist())
-    made = make.scatter_nd(turned, positions, updates, by)
-    made = make.transpose(made, np.argsort(order).tolist())
-    return make.cast(made, np.bool_) if is_bool else made
+    tensor = make.scatter_nd(turned, positions, updates, by)
+    tensor = make.transpose(tensor, np.argsort(order).tolist())
+    return make.cast(tensor, np.bool_) if is_bool else tensor
 
 
 def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITensor:
@@ -148,5 +148,5 @@ def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITens
     assert valid is not None
     last = make.list_tensor([rows[0], *[0] * (len(found.windows.indexed) - 1)])
     positions = make.where(valid, positions, make.cast(last, positions.type.dtype))
-    made = make.scatter_nd(spare, positions, updates)
-    return make.slice(made, [0], [rows[0]], axes=[0])
+    tensor = make.scatter_nd(spare, positions, updates)
+    return make.slice(tensor, [0], [rows[0]], axes=[0])

@@ -43,10 +43,10 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 def _attention(call: Call, a: ITensor, b: ITensor, sides: tuple[Sum, Sum]) -> ITensor | None:
     """The attention of which the sums are the last step, if nothing else reads its shares."""
-    made = attention(call.facts, a, sides, b, True) if call.is_read_once(0) else None
-    if made is None and call.is_read_once(1):
-        made = attention(call.facts, b, (sides[1], sides[0]), a, False)
-    return made
+    result = attention(call.facts, a, sides, b, True) if call.is_read_once(0) else None
+    if result is None and call.is_read_once(1):
+        result = attention(call.facts, b, (sides[1], sides[0]), a, False)
+    return result
 
 
 def _multiplied(call: Call, a: ITensor, op_a: MatrixOperation, b: ITensor, op_b: MatrixOperation) -> ITensor:
@@ -104,8 +104,8 @@ def ragged_product(call: Call, a: ITensor, b: ITensor, sizes: ITensor) -> ITenso
     """The product of consecutive groups of rows with a matrix each, `jax.lax.ragged_dot`; other axes have no layers."""
     numbers = call.params["ragged_dot_dimension_numbers"]
     plain = ((1,), (1,)), ((), ())
-    found = tuple(tuple(map(tuple, number)) for number in numbers.dot_dimension_numbers)
-    is_plain = found == plain and [*numbers.lhs_ragged_dimensions] == [0] and [*numbers.rhs_group_dimensions] == [0]
+    values = tuple(tuple(map(tuple, number)) for number in numbers.dot_dimension_numbers)
+    is_plain = values == plain and [*numbers.lhs_ragged_dimensions] == [0] and [*numbers.rhs_group_dimensions] == [0]
     require(is_plain and a.type.rank == 2, "the groups are along other axes than those of jax.lax.ragged_dot")
 
     def product(rows: Any, matrices: Any, sizes: Any) -> Any:
@@ -113,7 +113,7 @@ def ragged_product(call: Call, a: ITensor, b: ITensor, sizes: ITensor) -> ITenso
         ends = jnp.cumsum(sizes)
         group = jnp.sum((places >= ends).astype(np.int32), 1)
         chosen = jnp.take(matrices, jnp.minimum(group, matrices.shape[0] - 1), 0, mode="clip")
-        made = jnp.einsum("mk,mkn->mn", rows, chosen, preferred_element_type=call.dtype)
-        return jnp.where(places < ends[-1], made, 0).astype(call.dtype)
+        array = jnp.einsum("mk,mkn->mn", rows, chosen, preferred_element_type=call.dtype)
+        return jnp.where(places < ends[-1], array, 0).astype(call.dtype)
 
     return call.define(product, a, b, sizes)[0]

@@ -37,13 +37,13 @@ BINARY = {
 def aligned(call: Call, *tensors: ITensor) -> list[ITensor]:
     """Tensors of equal rank, to be broadcast by a layer; a 0-D constant becomes another constant."""
     rank = max(tensor.type.rank for tensor in tensors)
-    made: list[ITensor] = []
+    result: list[ITensor] = []
     for tensor in tensors:
         value = call.facts.scalar_of(tensor) if tensor.type.rank < rank else None
         missing = range(rank - tensor.type.rank)
         one = tensor if value is None else call.make.constant(value.reshape((1,) * rank))
-        made.append(call.make.expand_dims(one, missing) if value is None else one)
-    return made
+        result.append(call.make.expand_dims(one, missing) if value is None else one)
+    return result
 
 
 def binary(call: Call, op: ElementWiseOperation, a: ITensor, b: ITensor) -> ITensor:
@@ -73,8 +73,8 @@ def unary(call: Call, x: ITensor) -> ITensor:
     known = folded(call.facts, call.equation.primitive.name, x)
     if known is not None:
         return known
-    made = call.make.unary(UNARY[call.equation.primitive.name], wide_enough(call, x))
-    return call.make.cast(made, call.dtype)
+    tensor = call.make.unary(UNARY[call.equation.primitive.name], wide_enough(call, x))
+    return call.make.cast(tensor, call.dtype)
 
 
 @primitive(*BINARY, broadcasts=True)
@@ -98,8 +98,8 @@ def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
     a, b = wide_enough(call, a), wide_enough(call, b)
     if a.type.dtype != b.type.dtype:  # a product may have operands of different types
         a, b = call.make.cast(a, call.dtype), call.make.cast(b, call.dtype)
-    made = binary(call, op, a, b)
-    return call.make.cast(made, call.dtype)
+    tensor = binary(call, op, a, b)
+    return call.make.cast(tensor, call.dtype)
 
 
 def recognized(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
@@ -216,11 +216,11 @@ def select_n(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
         return cases[0 if known is None else min(max(int(known), 0), len(cases) - 1)]
     if which.type.is_bool:
         return bent_line(call.facts, which, *cases) or select(call, which, cases[1], cases[0])
-    made = cases[-1]
+    result = cases[-1]
     for number in reversed(range(len(cases) - 1)):
         is_case = binary(call, ElementWiseOperation.EQUAL, which, constant_like(call, number, which))
-        made = select(call, is_case, cases[number], made)
-    return made
+        result = select(call, is_case, cases[number], result)
+    return result
 
 
 @primitive("clamp", broadcasts=True)
@@ -267,10 +267,10 @@ def one_minus_square(call: Call, x: ITensor) -> ITensor:
 @primitive("polynomial", broadcasts=True)
 def polynomial(call: Call, x: ITensor, *coefficients: ITensor) -> ITensor:
     """A sum of coefficients times powers of x, the constant term first, by Horner's rule."""
-    made = coefficients[-1]
+    result = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
-        made = binary(call, ElementWiseOperation.SUM, binary(call, ElementWiseOperation.PROD, made, x), coefficient)
-    return made
+        result = binary(call, ElementWiseOperation.SUM, binary(call, ElementWiseOperation.PROD, result, x), coefficient)
+    return result
 
 
 @primitive("rsqrt", broadcasts=True)
@@ -283,15 +283,15 @@ def inverse_root(call: Call, x: ITensor) -> ITensor:
 def integer_power(call: Call, x: ITensor) -> ITensor:
     """A constant power, by repeated squaring."""
     exponent = abs(call.params["y"])
-    made, base = None, x
+    result, base = None, x
     while exponent:
         if exponent & 1:
-            made = base if made is None else binary(call, ElementWiseOperation.PROD, made, base)
+            result = base if result is None else binary(call, ElementWiseOperation.PROD, result, base)
         exponent >>= 1
         base = binary(call, ElementWiseOperation.PROD, base, base) if exponent else base
-    if made is None:
+    if result is None:
         return constant_like(call, 1, x)
-    return call.make.unary(UnaryOperation.RECIP, made) if call.params["y"] < 0 else made
+    return call.make.unary(UnaryOperation.RECIP, result) if call.params["y"] < 0 else result
 
 
 @primitive("pow", broadcasts=True)

@@ -82,16 +82,16 @@ def _pooled(
         return None
     make, negative = call.make, by is ReduceOperation.MIN
     kind = PoolingType.AVERAGE if by is ReduceOperation.SUM else PoolingType.MAX
-    given = make.sub(0, x) if negative else x
-    layer = make.network.add_pooling_nd(given, kind, Dims(sizes[2:]))
+    result = make.sub(0, x) if negative else x
+    layer = make.network.add_pooling_nd(result, kind, Dims(sizes[2:]))
     layer.stride_nd, layer.dilation_nd = Dims(steps[2:]), Dims(dilations[2:])
     layer.pre_padding = Dims([before for before, _ in padding[2:]])
     layer.post_padding = Dims([after for _, after in padding[2:]])
     layer.average_count_excludes_padding = False
-    made = make.made(layer)
+    tensor = make.made(layer)
     if by is ReduceOperation.SUM:
-        return make.mul(made, float(np.prod(sizes)))
-    return make.sub(0, made) if negative else made
+        return make.mul(tensor, float(np.prod(sizes)))
+    return make.sub(0, tensor) if negative else tensor
 
 
 def _ints(axes: Sequence[Any]) -> list[int]:

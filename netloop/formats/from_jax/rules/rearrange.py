@@ -61,9 +61,9 @@ def transpose(call: Call, x: ITensor) -> ITensor:
     """The axes in another order."""
     order = [int(param) for param in call.params["permutation"]]
     if x.type.rank == len(order):
-        made = transposed_einsum(call.make, x, order) or transposed_again(call.make, x, order)
-        if made is not None:
-            return made
+        result = transposed_einsum(call.make, x, order) or transposed_again(call.make, x, order)
+        if result is not None:
+            return result
     return call.make.transpose(x, [*order, *range(len(order), x.type.rank)])
 
 

@@ -80,8 +80,8 @@ def reduce_by(call: Call, *operands: ITensor) -> list[ITensor]:
     require(by is not None and len(operands) == 2, "a reduction by a function of its own", fix="write it with lax.scan")
     assert by is not None
     x, start = operands
-    made = call.make.reduce(by, x, [int(param) for param in call.params["dimensions"]])
-    return [combined(call, by, made, start)]
+    tensor = call.make.reduce(by, x, [int(param) for param in call.params["dimensions"]])
+    return [combined(call, by, tensor, start)]
 
 
 def monoid(body: Any) -> ReduceOperation | None:
@@ -128,11 +128,11 @@ def _running(x: Any, axis: int, reverse: bool, join: Any, neutral: Any) -> Any:
     rows = jnp.moveaxis(x, axis, 0)
 
     def step(total: Any, row: Any) -> tuple[Any, Any]:
-        made = join(total, row)
-        return made, made
+        result = join(total, row)
+        return result, result
 
-    _, made = lax.scan(step, jnp.broadcast_to(neutral, rows.shape[1:]), rows, reverse=reverse)
-    return jnp.moveaxis(made, 0, axis)
+    _, result = lax.scan(step, jnp.broadcast_to(neutral, rows.shape[1:]), rows, reverse=reverse)
+    return jnp.moveaxis(result, 0, axis)
 
 
 @defined("cummax")

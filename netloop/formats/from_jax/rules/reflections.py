@@ -134,10 +134,10 @@ def qr(x: Any, *, full_matrices: bool, pivoting: bool = False, **_: Any) -> Any:
 
     def factor(a: Any) -> tuple[Any, ...]:
         rows, columns = a.shape
-        made, taus, order = _factored(a, pivoting)
+        result, taus, order = _factored(a, pivoting)
         width = rows if full_matrices else min(rows, columns)
-        wide = jnp.pad(made, ((0, 0), (0, max(width - columns, 0))))[:, :width]
-        parts = product_of_reflections(wide, taus), jnp.triu(made[:width])
+        wide = jnp.pad(result, ((0, 0), (0, max(width - columns, 0))))[:, :width]
+        parts = product_of_reflections(wide, taus), jnp.triu(result[:width])
         return (*parts, order) if pivoting else parts
 
     return list(batched(factor, x))
@@ -159,8 +159,8 @@ def hessenberg(x: Any, **_: Any) -> Any:
             own = lax.dynamic_index_in_dim(a, number, 1, keepdims=False)
             vector, tau, beta = reflection(own, number + 1)
             turned = reflected(reflected_columns(a, vector, tau), vector, jnp.conj(tau))
-            made = put(jnp.where(places > number, turned, a), kept(own, vector, beta, number + 1), number)
-            return made, jnp.where(jnp.arange(size - 1) == number, tau, taus)
+            result = put(jnp.where(places > number, turned, a), kept(own, vector, beta, number + 1), number)
+            return result, jnp.where(jnp.arange(size - 1) == number, tau, taus)
 
         return lax.fori_loop(0, size - 1, step, (a, jnp.zeros(size - 1, a.dtype)))
 
@@ -190,15 +190,15 @@ def tridiagonal(x: Any, *, lower: bool, **_: Any) -> Any:
             )
 
         start = hermitian(a, lower=True), jnp.zeros_like(a), jnp.zeros(size - 1, a.dtype)
-        turned, made, taus = lax.fori_loop(0, size - 1, step, start)
+        turned, result, taus = lax.fori_loop(0, size - 1, step, start)
         diagonal = jnp.real(jnp.diagonal(turned))
-        made = jnp.where(
-            places[:, None] == places, diagonal.astype(a.dtype), jnp.where(places[:, None] > places, made, a)
+        result = jnp.where(
+            places[:, None] == places, diagonal.astype(a.dtype), jnp.where(places[:, None] > places, result, a)
         )
-        beside = jnp.real(jnp.diagonal(made, -1))
+        beside = jnp.real(jnp.diagonal(result, -1))
         if lower:
-            return made, diagonal, beside, taus
-        return made[::-1, ::-1], diagonal[::-1], beside[::-1], taus[::-1]
+            return result, diagonal, beside, taus
+        return result[::-1, ::-1], diagonal[::-1], beside[::-1], taus[::-1]
 
     return list(batched(factor, x))
 

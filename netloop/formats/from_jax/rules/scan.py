@@ -25,15 +25,15 @@ def scan(call: Call, *operands: ITensor) -> list[ITensor]:
     recurrences = [None if same else loop.add_recurrence(state) for same, state in zip(kept, initial, strict=True)]
     carried = [state if one is None else one.outputs[0] for one, state in zip(recurrences, initial, strict=True)]
     _enter_ranges(call, [*operands[:consts], *carried, *iterated], operands)
-    made = call.inline(body, [*operands[:consts], *carried, *iterated])
+    tensors = call.inline(body, [*operands[:consts], *carried, *iterated])
     results: list[ITensor] = []
-    for recurrence, start, value, atom in zip(recurrences, initial, made, body.jaxpr.outvars, strict=False):
+    for recurrence, start, value, atom in zip(recurrences, initial, tensors, body.jaxpr.outvars, strict=False):
         if recurrence is None:
             results.append(start)
         else:
             recurrence.set_input(1, call.facts.whole(value, atom.aval))
             results.append(make.last(loop, recurrence))
-    for value, atom in zip(made[count:], body.jaxpr.outvars[count:], strict=True):
+    for value, atom in zip(tensors[count:], body.jaxpr.outvars[count:], strict=True):
         results.append(make.stacked(loop, call.facts.whole(value, atom.aval), make.tensor(length), 0, reverse))
     return results
 

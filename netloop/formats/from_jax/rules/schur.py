@@ -85,11 +85,11 @@ def _rotated(state: tuple[Any, Any], number: Any, is_first: Any, shift: Any) -> 
     turn = jnp.stack([jnp.stack([jnp.conj(c), jnp.conj(s)]), jnp.stack([-s, c])])
     rows = turn @ lax.dynamic_slice_in_dim(t, number, 2, 0)
     t = lax.dynamic_update_slice_in_dim(t, rows, number, 0)
-    made = [
+    arrays = [
         lax.dynamic_update_slice_in_dim(array, lax.dynamic_slice_in_dim(array, number, 2, 1) @ adjoint(turn), number, 1)
         for array in (t, q)
     ]
-    return made[0], made[1]
+    return arrays[0], arrays[1]
 
 
 @defined("schur", is_complex=True)
@@ -120,12 +120,12 @@ def eig(x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: 
         if is_real:
             limit = 4 * jnp.finfo(a.dtype).eps * size_of(t)
             values = lax.complex(jnp.real(values), jnp.where(abs(jnp.imag(values)) <= limit, 0, jnp.imag(values)))
-        made: list[Any] = [values]
+        result: list[Any] = [values]
         if compute_left_eigenvectors:
-            made.append(_unit(q @ _vectors(adjoint(t)[::-1, ::-1])[::-1, ::-1]))
+            result.append(_unit(q @ _vectors(adjoint(t)[::-1, ::-1])[::-1, ::-1]))
         if compute_right_eigenvectors:
-            made.append(_unit(q @ _vectors(t)))
-        return tuple(made)
+            result.append(_unit(q @ _vectors(t)))
+        return tuple(result)
 
     return list(batched(decompose, x))
 

@@ -65,9 +65,9 @@ def _incomplete_gamma(a: Any, x: Any, upper: bool) -> Any:
     factors = [jnp.exp(a * jnp.log(array) - array - lax.lgamma(a)) for array in (near, far)]
     # a finite series needs a start that is not far from x
     lower, above = _lower_series(a, jnp.where(by_series, near, a), factors[0]), _upper_fraction(a, far, factors[1])
-    made = jnp.where(by_series, 1 - lower, above) if upper else jnp.where(by_series, lower, 1 - above)
-    made = jnp.where(x == 0, 1.0 if upper else 0.0, jnp.where(jnp.isinf(x), 0.0 if upper else 1.0, made))
-    return jnp.where((x < 0) | (a <= 0) | jnp.isnan(a) | jnp.isnan(x), np.nan, made).astype(x.dtype)
+    result = jnp.where(by_series, 1 - lower, above) if upper else jnp.where(by_series, lower, 1 - above)
+    result = jnp.where(x == 0, 1.0 if upper else 0.0, jnp.where(jnp.isinf(x), 0.0 if upper else 1.0, result))
+    return jnp.where((x < 0) | (a <= 0) | jnp.isnan(a) | jnp.isnan(x), np.nan, result).astype(x.dtype)
 
 
 @defined("igamma")
@@ -117,10 +117,10 @@ def incomplete_beta(a: Any, b: Any, x: Any) -> Any:
     p, q, y = jnp.where(turned, b, a), jnp.where(turned, a, b), jnp.where(turned, 1 - x, x)
     inside = jnp.clip(y, 0, 1)
     logarithm = lax.lgamma(a + b) - lax.lgamma(a) - lax.lgamma(b) + p * jnp.log(inside) + q * jnp.log1p(-inside)
-    made = jnp.exp(logarithm) * _beta_fraction(p, q, inside) / p
-    made = jnp.where(turned, 1 - made, made)
-    made = jnp.where(x == 0, 0.0, jnp.where(x == 1, 1.0, made))
-    return jnp.where((a <= 0) | (b <= 0) | (x < 0) | (x > 1), np.nan, made).astype(x.dtype)
+    result = jnp.exp(logarithm) * _beta_fraction(p, q, inside) / p
+    result = jnp.where(turned, 1 - result, result)
+    result = jnp.where(x == 0, 0.0, jnp.where(x == 1, 1.0, result))
+    return jnp.where((a <= 0) | (b <= 0) | (x < 0) | (x > 1), np.nan, result).astype(x.dtype)
 
 
 TERMS = 10

@@ -36,10 +36,10 @@ def dynamic_slice(call: Call, x: ITensor, *starts: ITensor) -> ITensor:
     if not axes:
         return x
     first = [_moved(call, starts[axis], before[axis], after[axis]) for axis in axes]
-    made = call.make.slice(x, first, call.lengths([after[axis] for axis in axes]), [1] * len(axes), axes)
-    if len(axes) == 1 and isinstance(first[0], ITensor) and made.type.shape[axes[0]] == 1:
-        call.facts.picked[made] = x, first[0], axes[0]
-    return made
+    result = call.make.slice(x, first, call.lengths([after[axis] for axis in axes]), [1] * len(axes), axes)
+    if len(axes) == 1 and isinstance(first[0], ITensor) and result.type.shape[axes[0]] == 1:
+        call.facts.picked[result] = x, first[0], axes[0]
+    return result
 
 
 def _moved(call: Call, start: ITensor, length: Any, size: Any) -> Length:
@@ -71,14 +71,14 @@ def dynamic_update_slice(call: Call, x: ITensor, update: ITensor, *starts: ITens
     parts = [
         make.constant(np.asarray([length], dtype)) if isinstance(length, int) else make.flat(length) for length in first
     ]
-    given = (
+    tensor = (
         make.constant(np.array(ints, np.int64))
         if len(ints) == len(first)
         else make.concat([make.cast(part, dtype) for part in parts], 0)
     )
     windows = Windows(before, tuple(size), tuple(axes), {}, frozenset(), True)
     order = [*axes, *(axis for axis in range(update.type.rank) if axis not in axes)]
-    return written(call, x, Indices(call, windows, given, False), make.transpose(update, order), ReduceOperation.NONE)
+    return written(call, x, Indices(call, windows, tensor, False), make.transpose(update, order), ReduceOperation.NONE)
 
 
 # ---------------------------------------------------------------------- pads

@@ -13,9 +13,9 @@ def iota(call: Call, *lengths: ITensor) -> ITensor:
     make, axis, shape = call.make, int(call.params["dimension"]), call.params["shape"]
     start = make.constant(np.asarray(0, call.dtype if call.dtype.kind in "iuf" else np.int64))
     numbers = make.cast(make.arange(call.lengths([shape[axis]])[0], start), call.dtype)
-    made = make.expand_dims(numbers, [index for index in range(len(shape)) if index != axis])
-    call.facts.iotas[made] = axis
-    return made
+    result = make.expand_dims(numbers, [index for index in range(len(shape)) if index != axis])
+    call.facts.iotas[result] = axis
+    return result
 
 
 @primitive("empty", "empty2")

@@ -23,9 +23,9 @@ def exponential_less_one(call: Call, x: ITensor) -> ITensor:
     mirrored = make.activation(ActivationType.ELU, make.unary(UnaryOperation.NEG, x), 1.0)
     grown = binary(call, ElementWiseOperation.PROD, mirrored, make.unary(UnaryOperation.EXP, x))
     is_below = binary(call, ElementWiseOperation.LESS, x, constant_like(call, 0, x))
-    made = select(call, is_below, below, make.unary(UnaryOperation.NEG, grown))
-    call.facts.less_ones[made] = x
-    return made
+    result = select(call, is_below, below, make.unary(UnaryOperation.NEG, grown))
+    call.facts.less_ones[result] = x
+    return result
 
 
 @defined("log1p")
@@ -34,8 +34,8 @@ def log_of_one_more(x: Any, **_: Any) -> Any:
     total = x + 1
     added = total - 1
     exact = (added == 0) | jnp.isinf(total)
-    made = jnp.log(total) * (x / jnp.where(exact, 1, added))
-    return jnp.where(added == 0, x, jnp.where(jnp.isinf(total), total, made))
+    result = jnp.log(total) * (x / jnp.where(exact, 1, added))
+    return jnp.where(added == 0, x, jnp.where(jnp.isinf(total), total, result))
 
 
 @defined("cbrt")
@@ -72,18 +72,18 @@ def angle(y: Any, x: Any) -> Any:
     below = (y < 0) | ((y == 0) & (1 / y < 0))
     left = (x < 0) | ((x == 0) & (1 / x < 0))
     turn = jnp.where(below, -np.asarray(math.pi, x.dtype), np.asarray(math.pi, x.dtype))
-    made = jnp.arctan(a / jnp.where(b == 0, 1, b))
-    made = jnp.where(left & (b != 0), made + turn, made)
+    array = jnp.arctan(a / jnp.where(b == 0, 1, b))
+    array = jnp.where(left & (b != 0), array + turn, array)
     upright = jnp.where(a == 0, jnp.where(left, turn, jnp.where(below, -jnp.zeros_like(a), 0)), turn / 2)
-    return jnp.where(b == 0, jnp.where(jnp.isnan(y), y, upright), made)
+    return jnp.where(b == 0, jnp.where(jnp.isnan(y), y, upright), array)
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     """A polynomial by Horner's rule, the highest coefficient first."""
-    made: Any = np.asarray(coefficients[0], x.dtype)
+    result: Any = np.asarray(coefficients[0], x.dtype)
     for coefficient in coefficients[1:]:
-        made = made * x + np.asarray(coefficient, x.dtype)
-    return made
+        result = result * x + np.asarray(coefficient, x.dtype)
+    return result
 
 
 # Chebyshev fits of this project, in the variable scaled to the range from -1 to 1; each is exact to float32.
@@ -117,9 +117,9 @@ def _scaled(x: Any, low: float, high: float) -> Any:
 @primitive("erfc")
 def complement_of_erf(call: Call, x: ITensor) -> list[ITensor]:
     """1 - erf(x), exact in the upper tail too; as a part of `jax.nn.gelu`, the activation."""
-    made = call.define(_complement_of_erf, x)
-    call.facts.complements[made[0]] = x
-    return made
+    tensors = call.define(_complement_of_erf, x)
+    call.facts.complements[tensors[0]] = x
+    return tensors
 
 
 def _complement_of_erf(x: Any) -> Any:
@@ -135,10 +135,10 @@ def inverse_of_erf(x: Any) -> Any:
     logarithm = -jnp.log((1 - x) * (1 + x))
     centre = polynomial(_scaled(jnp.minimum(logarithm, 5), 0, 5), ERF_INV_CENTRE)
     root = _scaled(jnp.sqrt(jnp.clip(logarithm, 5, 17)), 5**0.5, 17**0.5)
-    made = x * jnp.where(logarithm < 5, centre, polynomial(root, ERF_INV_TAIL))
+    result = x * jnp.where(logarithm < 5, centre, polynomial(root, ERF_INV_TAIL))
     for _ in range(2 if x.dtype == np.float64 else 0):  # Newton's method
-        made = made - (lax.erf(made) - x) * jnp.exp(made * made) * (math.sqrt(math.pi) / 2)
-    return jnp.where(abs(x) == 1, x * np.asarray(np.inf, x.dtype), made)
+        result = result - (lax.erf(result) - x) * jnp.exp(result * result) * (math.sqrt(math.pi) / 2)
+    return jnp.where(abs(x) == 1, x * np.asarray(np.inf, x.dtype), result)
 
 
 def _lanczos(x: Any) -> Any:
@@ -158,13 +158,13 @@ def log_of_gamma(x: Any) -> Any:
     z = jnp.where(mirrored, -x, x - 1)
     total, _ = _lanczos(z)
     base = z + 7.5
-    made = (z + 0.5) * jnp.log(base) - base + jnp.log(total) + 0.5 * math.log(2 * math.pi)
+    array = (z + 0.5) * jnp.log(base) - base + jnp.log(total) + 0.5 * math.log(2 * math.pi)
     rest = abs(x) - jnp.floor(abs(x))
     sine = jnp.sin(math.pi * jnp.where(rest > 0.5, 1 - rest, rest))
-    reflected = math.log(math.pi) - jnp.log(sine) - made
-    made = jnp.where(mirrored, reflected, made)
+    reflected = math.log(math.pi) - jnp.log(sine) - array
+    array = jnp.where(mirrored, reflected, array)
     pole = (x <= 0) & (rest == 0)
-    return jnp.where(jnp.isinf(x) | pole, np.asarray(np.inf, x.dtype), made)
+    return jnp.where(jnp.isinf(x) | pole, np.asarray(np.inf, x.dtype), array)
 
 
 @defined("digamma")
@@ -174,8 +174,8 @@ def digamma(x: Any) -> Any:
     z = jnp.where(mirrored, -x, x - 1)
     total, slope = _lanczos(z)
     base = z + 7.5
-    made = jnp.log(base) + slope / total - 7 / base
+    result = jnp.log(base) + slope / total - 7 / base
     turns = math.pi * (x + abs(jnp.floor(x + 0.5)))
-    reflected = made - math.pi * jnp.cos(turns) / jnp.sin(turns)
-    made = jnp.where(mirrored, reflected, made)
-    return jnp.where((x <= 0) & (x == jnp.floor(x)), np.asarray(np.nan, x.dtype), made)
+    reflected = result - math.pi * jnp.cos(turns) / jnp.sin(turns)
+    result = jnp.where(mirrored, reflected, result)
+    return jnp.where((x <= 0) & (x == jnp.floor(x)), np.asarray(np.nan, x.dtype), result)

@@ -35,9 +35,9 @@ class GraphWriter:
 
     def graph(self) -> GraphProto:
         """Return the protobuf of the whole graph."""
-        made = self._of(self._graph)
-        made.initializer.extend(tensor(self._names[array], array.array) for array in self._arrays.values())
-        return made
+        proto = self._of(self._graph)
+        proto.initializer.extend(tensor(self._names[array], array.array) for array in self._arrays.values())
+        return proto
 
     def _of(self, graph: OnnxGraph) -> GraphProto:
         inputs = [self._declared(value, type) for value, type in graph.inputs]
@@ -50,10 +50,10 @@ class GraphWriter:
         while inputs and not inputs[-1]:
             inputs.pop()
         domain = DOMAINS.get(node.op)
-        made = NodeProto(op_type=node.op, domain=domain, name=self._nodes.new(node.name), input=inputs)
-        made.attribute.extend(self._attribute(name, value) for name, value in node.attributes.items())
-        made.output.extend(self._name(value) for value in node.outputs)
-        return made
+        proto = NodeProto(op_type=node.op, domain=domain, name=self._nodes.new(node.name), input=inputs)
+        proto.attribute.extend(self._attribute(name, value) for name, value in node.attributes.items())
+        proto.output.extend(self._name(value) for value in node.outputs)
+        return proto
 
     def _attribute(self, name: str, value: Any) -> AttributeProto:
         if isinstance(value, OnnxGraph):
@@ -84,12 +84,12 @@ class GraphWriter:
 def tensor(name: str, array: Array | None) -> TensorProto:
     """Return the protobuf of an array."""
     assert array is not None
-    made = TensorProto(name=name, data_type=type_code(array.dtype), dims=array.shape)
+    proto = TensorProto(name=name, data_type=type_code(array.dtype), dims=array.shape)
     if array.dtype == STRING:
-        made.string_data.extend(number.encode() for number in array.reshape(-1).tolist())
+        proto.string_data.extend(number.encode() for number in array.reshape(-1).tolist())
     else:
-        made.raw_data = array_bytes(array)
-    return made
+        proto.raw_data = array_bytes(array)
+    return proto
 
 
 def model(graph: OnnxGraph, opset: int) -> ModelProto:

@@ -267,11 +267,11 @@ class _Names:
             LayerError: there is none; ``role`` says why there must be one.
         """
         keys = self._keys(trees, nodes)
-        found = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
-        known = self.keys[found] == keys if len(self.keys) else np.zeros(len(keys), bool)
+        array = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
+        known = self.keys[array] == keys if len(self.keys) else np.zeros(len(keys), bool)
         wrong = [f"node {nodes[number]} of tree {trees[number]}" for number in np.flatnonzero(~known)[:1].tolist()]
         require(not wrong, f"{wrong and wrong[0]} {role}, and there is no such node")
-        return self.order[found]
+        return self.order[array]
 
 
 def _leaf_weights(call: Call, weighted: str, names: _Names, leaves: Array, count: int, size: int | None) -> Array:
@@ -318,10 +318,10 @@ def _floats(call: Call, name: str) -> Array:
 
 def _column(call: Call, name: str, count: int | None = None) -> Array:
     """A list of integers; if ``count`` is given, one for each node."""
-    given = call.attribute(name)
-    require(given is not None, f"there is no {name}")
-    whole = not isinstance(given, np.ndarray) or given.dtype.kind in "iu"
+    result = call.attribute(name)
+    require(result is not None, f"there is no {name}")
+    whole = not isinstance(result, np.ndarray) or result.dtype.kind in "iu"
     require(whole, f"{name} must be of integers")
-    column = np.array(given, np.int64).reshape(-1)
+    column = np.array(result, np.int64).reshape(-1)
     require(count in (None, len(column)), f"{name} has {len(column)} numbers, and there are {count} nodes")
     return column

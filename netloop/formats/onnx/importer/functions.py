@@ -51,10 +51,10 @@ def _in_context(node: ImportedNode, schema: Any, version: int, inputs: Sequence[
 
 
 def _named(attribute: AttributeProto, name: str) -> AttributeProto:
-    made = AttributeProto()
-    made.CopyFrom(attribute)
-    made.name = name
-    return made
+    proto = AttributeProto()
+    proto.CopyFrom(attribute)
+    proto.name = name
+    return proto
 
 
 def _type_of(value: ITensor | None) -> onnx.TypeProto:

@@ -293,9 +293,9 @@ class OnnxImporter(ModelImporter):
         try:
             inner = NameScope(scope.opsets, None, scope.bindings, scope.functions, scope.depth + 1, graphs=scope.graphs)
             for name, tensor in inputs.items():
-                made = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
+                result = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
                 known = self._make.known(tensor)
-                inner.values[name] = made if known is None else self._make.constant(known)
+                inner.values[name] = result if known is None else self._make.constant(known)
             self._add_graph(graph, inner)
             value = merged(self._read(output, inner, "the gradient"))
             if not isinstance(value, ITensor):
@@ -311,13 +311,13 @@ class OnnxImporter(ModelImporter):
         if body is None:
             raise LayerError(f"netloop has no operator {node.operator}", reason(UNKNOWN), "", UNKNOWN)
         require(len(inputs) <= len(body.input), f"{quoted(node.op)} takes {len(body.input)} inputs, not {len(inputs)}")
-        given = [*inputs, *[None] * (len(body.input) - len(inputs))]
+        tensors = [*inputs, *[None] * (len(body.input) - len(inputs))]
         inner = NameScope(
             {**scope.opsets, **opsets_of(body.opset_import)},
             bindings={**default_attributes(body), **node.given},
             functions=(*scope.functions, node.op),
             depth=scope.depth + 1,
-            values=dict(zip(body.input, given, strict=True)),
+            values=dict(zip(body.input, tensors, strict=True)),
         )
         self._add_graph(body, inner)
         wanted = zip(body.output, node.proto.output, strict=False)

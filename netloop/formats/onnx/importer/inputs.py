@@ -82,11 +82,11 @@ class ModelInputs:
         if declared.sequence:
             return network.add_sequence_input(proto.name, declared.dtype, shape)
         assert shape is not None
-        made = network.add_input(proto.name, declared.dtype, shape)
+        result = network.add_input(proto.name, declared.dtype, shape)
         for axis, dim in enumerate(declared.tensor.shape.dim):
             if dim.dim_param:
-                made.set_dimension_name(axis, dim.dim_param)
-        return made
+                result.set_dimension_name(axis, dim.dim_param)
+        return result
 
     def _shape(self, name: str, declared: DeclaredType) -> Sequence[int] | None:
         """The shape of an input, or of each tensor of a sequence; None only for a sequence or a value of any shape."""

@@ -34,17 +34,17 @@ def facts() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
 @cache
 def microsoft_schema(domain: str, op: str) -> defs.OpSchema | None:
     """The schema of an operator of onnxruntime; None for any other."""
-    found = facts().get(domain, {}).get(op)
-    if found is None:
+    values = facts().get(domain, {}).get(op)
+    if values is None:
         return None
     return defs.OpSchema(
         op,
         domain,
         1,
-        inputs=[_parameter(value) for value in found["inputs"]],
-        outputs=[_parameter(value) for value in found["outputs"]],
+        inputs=[_parameter(value) for value in values["inputs"]],
+        outputs=[_parameter(value) for value in values["outputs"]],
         type_constraints=[(ANY, ["tensor(float)"], "")],
-        attributes=[_attribute(name, value) for name, value in found["attributes"].items()],
+        attributes=[_attribute(name, value) for name, value in values["attributes"].items()],
     )
 
 

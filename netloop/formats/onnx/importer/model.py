@@ -109,8 +109,8 @@ def _has_broken_text(message: Message) -> bool:
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """The version of each domain, at most the newest that the package onnx has."""
-    found = {domain_of(opset.domain): opset.version for opset in imports}
-    return {domain: min(version, NEWEST.get(domain, version)) for domain, version in found.items()}
+    numbers = {domain_of(opset.domain): opset.version for opset in imports}
+    return {domain: min(version, NEWEST.get(domain, version)) for domain, version in numbers.items()}
 
 
 def version_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> int:
@@ -134,9 +134,9 @@ def _model_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
         versions: dict[str, set[int]] = {}
         for opset in imports:
             versions.setdefault(domain_of(opset.domain), set()).add(opset.version)
-        for domain, found in sorted(versions.items()):
-            if len(found) > 1:
-                named = " and ".join(map(str, sorted(found)))
+        for domain, numbers in sorted(versions.items()):
+            if len(numbers) > 1:
+                named = " and ".join(map(str, sorted(numbers)))
                 what = f"{owner} imports the operators of {_titled(domain)} in the versions {named}"
                 yield "NL745", what, "keep the version that the model was exported for in opset_import"
 

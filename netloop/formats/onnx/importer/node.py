@@ -107,8 +107,8 @@ class ImportedNode:
     @cached_property
     def given(self) -> dict[str, AttributeProto]:
         """The attributes of the node, with those of the function around it filled in."""
-        found = {attribute.name: self._filled_in(attribute) for attribute in self.proto.attribute}
-        return {name: attribute for name, attribute in found.items() if attribute is not None}
+        protos = {attribute.name: self._filled_in(attribute) for attribute in self.proto.attribute}
+        return {name: attribute for name, attribute in protos.items() if attribute is not None}
 
     def _filled_in(self, own: AttributeProto) -> AttributeProto | None:
         return self.bindings.get(own.ref_attr_name) if own.ref_attr_name else own
@@ -118,11 +118,11 @@ class ImportedNode:
 
         Tensors are arrays, strings are str, lists are lists; a graph is a GraphProto.
         """
-        found = self.given.get(name)
-        if found is None and self.schema is not None and name in self.schema.attributes:
+        proto = self.given.get(name)
+        if proto is None and self.schema is not None and name in self.schema.attributes:
             standard = self.schema.attributes[name].default_value
-            found = standard if standard.type != AttributeProto.UNDEFINED else None
-        return default if found is None else self._value(found)
+            proto = standard if standard.type != AttributeProto.UNDEFINED else None
+        return default if proto is None else self._value(proto)
 
     def _value(self, proto: AttributeProto) -> Any:
         what = f"attribute {quoted(proto.name)} is of a type that netloop does not support"

@@ -66,8 +66,8 @@ def _circle(before: Mapping[int, Collection[int]], nodes: Sequence[onnx.NodeProt
 
 def last_readers(nodes: Sequence[onnx.NodeProto], outputs: Collection[str]) -> dict[str, int]:
     """The position of the last node that reads each name; for an output of their graph, the number of nodes."""
-    found = {name: position for position, node in enumerate(nodes) for name in free_names(node)}
-    return found | dict.fromkeys(outputs, len(nodes))
+    numbers = {name: position for position, node in enumerate(nodes) for name in free_names(node)}
+    return numbers | dict.fromkeys(outputs, len(nodes))
 
 
 def free_names(node: onnx.NodeProto) -> Iterator[str]:

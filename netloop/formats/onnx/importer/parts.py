@@ -23,30 +23,30 @@ def part_of(graphs: Sequence[Graph], inputs: Collection[str], output: str) -> on
     nodes = [node for graph in outermost_first for node in graph.node]
     makers: dict[str, int] = {name: number for number, node in enumerate(nodes) for name in node.output if name}
     tensors = _initializers(outermost_first)
-    needed, found, stack = set[int](), set(inputs), [output]
+    needed, texts, stack = set[int](), set(inputs), [output]
     while stack:
         name = stack.pop()
-        if name in found:
+        if name in texts:
             continue
-        found.add(name)
+        texts.add(name)
         if name in makers:
             needed.add(makers[name])
             stack.extend(free_names(nodes[makers[name]]))
     _require_complete([nodes[number] for number in needed], output, {*inputs, *makers, *tensors})
     part = onnx.GraphProto(name=f"what {output} depends on", node=[nodes[number] for number in sorted(needed)])
-    for name in sorted(found & tensors.keys() - set(inputs)):
+    for name in sorted(texts & tensors.keys() - set(inputs)):
         kept: Any = part.initializer if isinstance(tensors[name], onnx.TensorProto) else part.sparse_initializer
         kept.append(tensors[name])
     return part
 
 
 def _initializers(graphs: Sequence[Graph]) -> Mapping[str, onnx.TensorProto | onnx.SparseTensorProto]:
-    found: dict[str, onnx.TensorProto | onnx.SparseTensorProto] = {}
+    result: dict[str, onnx.TensorProto | onnx.SparseTensorProto] = {}
     for graph in graphs:
         if isinstance(graph, onnx.GraphProto):
-            found.update({initializer.name: initializer for initializer in graph.initializer})
-            found.update({tensor.values.name: tensor for tensor in graph.sparse_initializer})
-    return found
+            result.update({initializer.name: initializer for initializer in graph.initializer})
+            result.update({tensor.values.name: tensor for tensor in graph.sparse_initializer})
+    return result
 
 
 def _require_complete(nodes: Sequence[onnx.NodeProto], output: str, known: Collection[str]) -> None:

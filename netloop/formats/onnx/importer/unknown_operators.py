@@ -24,21 +24,21 @@ def unknown_operators(model: Model, given: Collection[tuple[str, str]] = ()) -> 
 
     ``given`` are the domains and names of operators that the caller imports.
     """
-    found: dict[str, list[ImportedNode]] = {}
+    nodes: dict[str, list[ImportedNode]] = {}
     for node in _nodes(model):
         if node.key not in model.functions and node.key[:2] not in given and not _is_known(node):
-            found.setdefault(node.operator, []).append(node)
-    return found
+            nodes.setdefault(node.operator, []).append(node)
+    return nodes
 
 
 def unknown_findings(model: Model, unknown: Mapping[str, list[ImportedNode]]) -> list[Finding]:
     """A finding for each unknown operator, at its first node."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for operator, nodes in unknown.items():
         what = f"netloop has no operator {operator}" + (f", which {len(nodes)} nodes have" if len(nodes) > 1 else "")
         where = f"{model.name}, {nodes[0].description}"
-        found.append(Finding("NL744", what, where, reason("NL744"), _way_out(model, nodes[0]), at=nodes[0]))
-    return found
+        findings.append(Finding("NL744", what, where, reason("NL744"), _way_out(model, nodes[0]), at=nodes[0]))
+    return findings
 
 
 def _nodes(model: Model) -> Iterator[ImportedNode]:

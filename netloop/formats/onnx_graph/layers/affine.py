@@ -10,11 +10,11 @@ from netloop.values.types import Array, normal_axis
 
 @exports(IScaleLayer)
 def scale(layer: IScaleLayer, make: NodeBuilder, x: Value) -> Value:
-    made = make.wide(x)
+    value = make.wide(x)
     for op, weights in (("Mul", layer.scale), ("Add", layer.shift), ("Pow", layer.power)):
         if weights is not None and weights.size:
-            made = make.op(op, made, _weights(layer, make, weights.astype(made.dtype), x))
-    return make.cast(made, x.dtype)
+            value = make.op(op, value, _weights(layer, make, weights.astype(value.dtype), x))
+    return make.cast(value, x.dtype)
 
 
 def _weights(layer: IScaleLayer, make: NodeBuilder, weights: Array, x: Value) -> Value:

@@ -33,13 +33,13 @@ def attention_input(
 def attention_output(
     layer: IAttentionOutputLayer, make: NodeBuilder, query: Value, key: Value, value: Value, *extras: Value | None
 ) -> Value:
-    given = OptionalInputs(*extras)
+    inputs = OptionalInputs(*extras)
     tensors = (make.wide(query), make.wide(key), make.wide(value))
     if PACKED in (layer.query_form, layer.key_value_form):
-        made = _packed(layer, make, tensors, given)
+        result = _packed(layer, make, tensors, inputs)
     else:
-        made = _attend(layer, make, tensors, given, _allowed(layer, make, tensors, given))
-    return make.cast(made, query.dtype)
+        result = _attend(layer, make, tensors, inputs, _allowed(layer, make, tensors, inputs))
+    return make.cast(result, query.dtype)
 
 
 # ---------------------------------------------------------------------------- padded sequences
@@ -52,19 +52,19 @@ def _allowed(
 ) -> Value | None:
     """A mask of the keys to which each query may attend; None for all."""
     queries, keys = make.length(tensors[0], make.type(0), 2), make.length(tensors[1], make.type(1), 2)
-    count, found = keys, None
+    count, result = keys, None
     j = make.arange(keys)
     if extras.key_value_lengths is not None:
         count = make.reshape(make.cast(extras.key_value_lengths, INT64), [-1, 1, 1, 1])
-        found = make.compare("Less", j, count)
+        result = make.compare("Less", j, count)
     if layer.causal_kind is not CausalMaskKind.NONE:
         reach = make.expand_dims(make.arange(queries), [1])
         if layer.causal_kind is CausalMaskKind.LOWER_RIGHT:
             reach = make.op("Add", reach, make.op("Sub", count, queries))
-        found = _and(make, found, make.compare("LessOrEqual", j, reach))
+        result = _and(make, result, make.compare("LessOrEqual", j, reach))
     if extras.mask is not None and extras.mask.dtype == BOOL:
-        found = _and(make, found, extras.mask)
-    return found
+        result = _and(make, result, extras.mask)
+    return result
 
 
 def _and(make: NodeBuilder, a: Value | None, b: Value) -> Value:
@@ -167,11 +167,11 @@ def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: QueryKeyVa
     forms = zip(tensors, (query_form, key_form, key_form), strict=True)
     query, key, value = (_row(make, value, is_packed) for value, is_packed in forms)
     allowed = _same_sequence(layer, make, queries, keys)
-    made = make.transpose(_attend(layer, make, (query, key, value), extras, allowed), [0, 2, 1, 3])
+    result = make.transpose(_attend(layer, make, (query, key, value), extras, allowed), [0, 2, 1, 3])
     if query_form:
-        return make.squeeze(made, [0])
+        return make.squeeze(result, [0])
     batch, heads, count, elements = (make.length(tensors[0], make.type(0), axis) for axis in range(4))
-    by_token = make.reshape(made, make.concat([batch, count, heads, elements], 0))
+    by_token = make.reshape(result, make.concat([batch, count, heads, elements], 0))
     return make.transpose(by_token, [0, 2, 1, 3])
 
 
@@ -230,12 +230,12 @@ def _of_sequence(make: NodeBuilder, numbers: Value, sequence: Value) -> Value:
 
 def _same_sequence(layer: IAttentionOutputLayer, make: NodeBuilder, queries: Tokens, keys: Tokens) -> Value:
     same = make.compare("Equal", make.expand_dims(queries.sequence, [1]), keys.sequence)
-    found = make.op("And", same, make.expand_dims(_exists(make, queries), [1]))
-    found = make.op("And", found, _exists(make, keys))
+    result = make.op("And", same, make.expand_dims(_exists(make, queries), [1]))
+    result = make.op("And", result, _exists(make, keys))
     if layer.causal_kind is CausalMaskKind.NONE:
-        return found
+        return result
     reach = queries.position
     if layer.causal_kind is CausalMaskKind.LOWER_RIGHT:
         longer = make.op("Sub", keys.lengths, queries.lengths)
         reach = make.op("Add", reach, _of_sequence(make, longer, queries.sequence))
-    return make.op("And", found, make.compare("LessOrEqual", keys.position, make.expand_dims(reach, [1])))
+    return make.op("And", result, make.compare("LessOrEqual", keys.position, make.expand_dims(reach, [1])))

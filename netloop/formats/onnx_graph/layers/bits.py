@@ -15,6 +15,6 @@ def bit_cast(layer: IBitCastLayer, make: NodeBuilder, x: Value) -> Value:
         return x
     if to in TINY and x.dtype in TINY:
         return make.cast(make.cast(make.cast(x, SMALL[x.dtype]), SMALL[to]), to)
-    made = Value(to)
-    make.node("BitCast", [x], [made], to=to)
-    return made
+    result = Value(to)
+    make.node("BitCast", [x], [result], to=to)
+    return result

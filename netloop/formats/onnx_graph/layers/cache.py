@@ -36,8 +36,8 @@ def kv_cache_update(
     else:
         tokens = make.transpose(_with_empty_token(make, update, 2, 4), [0, 2, 1, 3])
         rows = make.op("GatherND", tokens, make.expand_dims(index, [2]), batch_dims=1)
-    found = make.transpose(rows, [0, 2, 1, 3])
-    return make.where(make.expand_dims(written, [1, 3]), found, cache)
+    value = make.transpose(rows, [0, 2, 1, 3])
+    return make.where(make.expand_dims(written, [1, 3]), value, cache)
 
 
 def _with_empty_token(make: NodeBuilder, update: Value, axis: int, rank: int) -> Value:

@@ -95,5 +95,5 @@ def deconvolution(
         return _split(layer, make, x, _with_bias(layer, make, sums, weights))
     places = layer.places([1] * len(shape[2:]))
     pads = [place.before for place in places] + [place.after for place in places]
-    made = make.op("ConvTranspose", _merged(layer, make, x), *weights, **_steps(layer), pads=pads)
-    return _split(layer, make, x, made)
+    value = make.op("ConvTranspose", _merged(layer, make, x), *weights, **_steps(layer), pads=pads)
+    return _split(layer, make, x, value)

@@ -17,8 +17,8 @@ from netloop.values.types import LARGEST_INDEX, UNKNOWN, numpy_type
 def non_zero(layer: INonZeroLayer, make: NodeBuilder, x: Value) -> Value:
     to = numpy_type(layer.indices_type)
     if make.type(0).rank == 0:
-        found = make.op("NonZero", make.reshape(make.cast(x, BOOL), [1]), to=INT64)
-        return make.cast(make.op("Slice", found, make.int64s(0), make.int64s(0), make.int64s(0)), to)
+        value = make.op("NonZero", make.reshape(make.cast(x, BOOL), [1]), to=INT64)
+        return make.cast(make.op("Slice", value, make.int64s(0), make.int64s(0), make.int64s(0)), to)
     return make.cast(make.op("NonZero", make.cast(x, BOOL), to=INT64), to)
 
 

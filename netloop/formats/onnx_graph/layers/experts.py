@@ -20,8 +20,8 @@ def experts(
     h = _activated(layer, make, g, u)
     if scale is not None:
         h = _quantized(make, h, make.wide(scale), make.type(9).rank)
-    made = _product(make, make.wide(make.cast(h, hidden.dtype)), down, biases[2])
-    of_token = make.transpose(made, [1, 0, 2])
+    result = _product(make, make.wide(make.cast(h, hidden.dtype)), down, biases[2])
+    of_token = make.transpose(result, [1, 0, 2])
     chosen = make.reshape(make.cast(selected, INT64), _rows(make, selected))
     own = make.op("GatherND", of_token, make.expand_dims(chosen, [2]), batch_dims=1)
     weights = make.expand_dims(make.reshape(make.wide(scores), _rows(make, scores)), [2])
@@ -36,8 +36,8 @@ def _rows(make: NodeBuilder, x: Value) -> Value:
 
 def _product(make: NodeBuilder, rows: Value, weights: Value | None, bias: Value | None) -> Value:
     assert weights is not None
-    made = make.op("MatMul", rows, make.wide(weights))
-    return made if bias is None else make.op("Add", made, make.expand_dims(make.wide(bias), [1]))
+    value = make.op("MatMul", rows, make.wide(weights))
+    return value if bias is None else make.op("Add", value, make.expand_dims(make.wide(bias), [1]))
 
 
 def _activated(layer: IMoELayer, make: NodeBuilder, g: Value, u: Value) -> Value:

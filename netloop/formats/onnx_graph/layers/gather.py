@@ -26,11 +26,11 @@ def _gather_in_batch(layer: IGatherLayer, make: NodeBuilder, data: Value, indice
     source, places = make.type(0), make.type(1)
     axis = layer.axis % source.rank
     rows = make.move_axis(_broadcast(make, data, 0, 1, indices), source.rank, axis, 1)
-    made = make.op("GatherND", rows, make.expand_dims(_broadcast(make, indices, 1, 0, data), [-1]), batch_dims=1)
+    value = make.op("GatherND", rows, make.expand_dims(_broadcast(make, indices, 1, 0, data), [-1]), batch_dims=1)
     width = places.rank - 1
     rank = source.rank + width - 1
     moved = [0, *range(width + 1, width + axis), *range(1, width + 1), *range(width + axis, rank)]
-    return make.transpose(made, moved)
+    return make.transpose(value, moved)
 
 
 def _broadcast(make: NodeBuilder, x: Value, position: int, other: int, like: Value) -> Value:

@@ -13,9 +13,9 @@ VECTOR, TRANSPOSE = MatrixOperation.VECTOR, MatrixOperation.TRANSPOSE
 def matrix_multiply(layer: IMatrixMultiplyLayer, make: NodeBuilder, a: Value, b: Value) -> Value:
     left = _operand(make, make.wide(a), layer.op0, make.type(0).rank, -2)
     right = _operand(make, make.wide(b), layer.op1, make.type(1).rank, -1)
-    made = make.op("MatMul", left, right)
+    value = make.op("MatMul", left, right)
     vectors = [axis for axis, op in ((-2, layer.op0), (-1, layer.op1)) if op is VECTOR]
-    return make.cast(make.squeeze(made, vectors), a.dtype)
+    return make.cast(make.squeeze(value, vectors), a.dtype)
 
 
 def _operand(make: NodeBuilder, x: Value, op: MatrixOperation, rank: int, vector_axis: int) -> Value:

@@ -23,5 +23,5 @@ def reverse_sequence(layer: IReverseSequenceLayer, make: NodeBuilder, x: Value, 
     lengths = make.expand_dims(make.cast(sequence_lens, INT64), [1])
     last = make.op("Sub", lengths, make.number(1, INT64))
     mirrored = make.where(make.compare("Less", places, lengths), make.op("Sub", last, places), places)
-    made = make.op("GatherND", rows, make.expand_dims(mirrored, [2]), batch_dims=1)
-    return make.transpose(made, [order.index(axis) for axis in range(rank)])
+    value = make.op("GatherND", rows, make.expand_dims(mirrored, [2]), batch_dims=1)
+    return make.transpose(value, [order.index(axis) for axis in range(rank)])

@@ -55,8 +55,8 @@ def _relu(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
 
 def _softplus(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
     inner = x if layer.beta == 1 else make.op("Mul", x, make.number_like(layer.beta, x))
-    made = make.op("Softplus", inner)
-    return made if layer.alpha == 1 else make.op("Mul", made, make.number_like(layer.alpha, x))
+    value = make.op("Softplus", inner)
+    return value if layer.alpha == 1 else make.op("Mul", value, make.number_like(layer.alpha, x))
 
 
 def _clip(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
@@ -112,8 +112,8 @@ def elementwise(layer: IElementWiseLayer, make: NodeBuilder, a: Value, b: Value)
     if special is not None:
         return special(make, a, b)
     table = ELEMENTWISE_BITWISE if is_integer and layer.op in ELEMENTWISE_BITWISE.members else ELEMENTWISE
-    made = make.out().dtype
-    return make.op(table.onnx.write[layer.op], a, b, to=None if made == a.dtype else made)
+    result = make.out().dtype
+    return make.op(table.onnx.write[layer.op], a, b, to=None if result == a.dtype else result)
 
 
 def _is(make: NodeBuilder, x: Value, number: int) -> Value:
@@ -174,8 +174,8 @@ def _shift_right(make: NodeBuilder, a: Value, b: Value) -> Value:
         return _shift(make, a, b, ElementWiseOperation.SHIFT_RIGHT)
     is_negative = make.compare("Less", a, make.number_like(0, a))
     bits = make.where(is_negative, make.op("BitwiseNot", a), a)
-    made = _shift(make, bits, b, ElementWiseOperation.SHIFT_RIGHT)
-    return make.where(is_negative, make.op("BitwiseNot", made), made)
+    value = _shift(make, bits, b, ElementWiseOperation.SHIFT_RIGHT)
+    return make.where(is_negative, make.op("BitwiseNot", value), value)
 
 
 def _shift(make: NodeBuilder, a: Value, b: Value, op: ElementWiseOperation = ElementWiseOperation.SHIFT_LEFT) -> Value:
@@ -185,8 +185,8 @@ def _shift(make: NodeBuilder, a: Value, b: Value, op: ElementWiseOperation = Ele
     zero = make.number(0, wide)
     is_inside = make.compare("Less", amount, make.number(8 * a.dtype.itemsize, wide))
     bits, direction = make.where(is_inside, amount, zero), SHIFT_DIRECTIONS.onnx.write[op]
-    made = make.op("BitShift", make.cast(a, wide), bits, direction=direction)
-    return make.cast(make.where(is_inside, made, zero), a.dtype)
+    value = make.op("BitShift", make.cast(a, wide), bits, direction=direction)
+    return make.cast(make.where(is_inside, value, zero), a.dtype)
 
 
 # fmt: off

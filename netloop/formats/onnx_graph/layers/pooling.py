@@ -146,8 +146,8 @@ def lrn(layer: ILRNLayer, make: NodeBuilder, x: Value) -> Value:
     numbers: dict[str, Any] = {"size": layer.window_size, "alpha": layer.alpha, "beta": layer.beta, "bias": layer.k}
     if rank == 4:
         return make.op("LRN", x, **numbers)
-    made = make.op("LRN", make.reshape(x, _planes(rank), zero_copies=True), **numbers)
-    return make.op("Reshape", made, make.lengths(x, make.type(0)))
+    value = make.op("LRN", make.reshape(x, _planes(rank), zero_copies=True), **numbers)
+    return make.op("Reshape", value, make.lengths(x, make.type(0)))
 
 
 def _planes(rank: int) -> Sequence[int]:

@@ -31,9 +31,9 @@ def _scales(layer: IQuantizeLayer | IDequantizeLayer, make: NodeBuilder, scale: 
 
 def _sizes(layer: IQuantizeLayer | IDequantizeLayer, x: TensorType, own: TensorType) -> list[int]:
     """The lengths of a block along each axis."""
-    given: list[int] = list(layer.block_shape)
-    if given and min(given) > 0 and sum(size > 1 for size in given) == 1:
-        return given
+    numbers: list[int] = list(layer.block_shape)
+    if numbers and min(numbers) > 0 and sum(size > 1 for size in numbers) == 1:
+        return numbers
     require(
         x.is_fixed and own.is_fixed,
         f"the blocks of {layer.name!r} have lengths that are known only at run time",

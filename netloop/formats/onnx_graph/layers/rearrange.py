@@ -11,10 +11,10 @@ from netloop.values.types import UNKNOWN, Shape
 
 @exports(IShuffleLayer)
 def shuffle(layer: IShuffleLayer, make: NodeBuilder, x: Value, reshape: Value | None = None) -> Value:
-    made = x if layer.first_transpose is None else make.transpose(x, layer.first_transpose)
+    value = x if layer.first_transpose is None else make.transpose(x, layer.first_transpose)
     if reshape is not None or layer.reshape_dims is not None:
-        made = make.op("Reshape", made, _dims(layer, make, reshape), allowzero=int(_means_zero(layer, make)))
-    return made if layer.second_transpose is None else make.transpose(made, layer.second_transpose)
+        value = make.op("Reshape", value, _dims(layer, make, reshape), allowzero=int(_means_zero(layer, make)))
+    return value if layer.second_transpose is None else make.transpose(value, layer.second_transpose)
 
 
 def _reshaped(layer: IShuffleLayer, make: NodeBuilder) -> Shape:

@@ -41,8 +41,8 @@ def _count(make: NodeBuilder, x: Value, axes: Value, wide: Value) -> Value:
     if UNKNOWN not in lengths:
         count = math.prod(lengths)
         return make.number_like(count if wide.dtype.kind == "f" else max(count, 1), wide)
-    found = make.gather(make.shape(x), axes, 0)
-    count = make.cast(make.op("ReduceProd", found, keepdims=0), wide.dtype)
+    value = make.gather(make.shape(x), axes, 0)
+    count = make.cast(make.op("ReduceProd", value, keepdims=0), wide.dtype)
     return count if wide.dtype.kind == "f" else make.op("Max", count, make.number_like(1, wide))
 
 

@@ -31,10 +31,10 @@ def resize(
         return make.full(make.int64s(*after), 0, x.dtype)
     if _is_whole(layer, before, after):
         return _resize(layer, make, x, make.int64s(*after))
-    made, by_scales = make.wide(x), size is None and bool(layer.scales)
+    value, by_scales = make.wide(x), size is None and bool(layer.scales)
     for axis, (length, new) in enumerate(zip(before, after, strict=True)):
-        made = _along(layer, make, made, axis, _Axis(length, new, layer.scales[axis] if by_scales else None))
-    return make.cast(made, x.dtype)
+        value = _along(layer, make, value, axis, _Axis(length, new, layer.scales[axis] if by_scales else None))
+    return make.cast(value, x.dtype)
 
 
 def _is_whole(layer: IResizeLayer, before: Shape, after: Shape) -> bool:

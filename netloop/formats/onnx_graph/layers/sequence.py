@@ -37,19 +37,19 @@ def _made(make: NodeBuilder, op: str, *inputs: Value | None, **attributes: objec
     dtype = make.out().dtype
     for other in (dtype, *(value.dtype for value in inputs if value is not None)):
         require(other != BF16 and other not in SMALL, f"ONNX has neither sequences nor optional values of {other}")
-    made = Value(dtype)
-    make.node(op, inputs, [made], **attributes)
-    return made
+    result = Value(dtype)
+    make.node(op, inputs, [result], **attributes)
+    return result
 
 
 @exports(*OPERATORS)
 def one_operator(layer: ILayer, make: NodeBuilder, *inputs: Value | None) -> Value:
     place = POSITIONS.get(type(layer))
-    given = [
+    values = [
         make.scalar(value) if value is not None and position == place and make.type(position).rank else value
         for position, value in enumerate(inputs)
     ]
-    return _made(make, OPERATORS[type(layer)], *given)
+    return _made(make, OPERATORS[type(layer)], *values)
 
 
 @exports(ISequenceLayer)

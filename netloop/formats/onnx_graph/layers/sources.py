@@ -31,8 +31,8 @@ def fill(
     low = make.number(layer.alpha, wide) if alpha is None else make.cast(alpha, wide)
     steps = make.number(layer.beta, wide) if beta is None else make.cast(beta, wide)
     lengths = make.int64s(*layer.shape) if shape is None else make.cast(shape, INT64)
-    made = _random(layer, make, lengths, low, steps) if layer.draws else _linspace(make, lengths, low, steps)
-    return make.cast(made, dtype)
+    value = _random(layer, make, lengths, low, steps) if layer.draws else _linspace(make, lengths, low, steps)
+    return make.cast(value, dtype)
 
 
 def _random(layer: IFillLayer, make: NodeBuilder, lengths: Value, low: Value, high: Value) -> Value:
@@ -47,11 +47,11 @@ def _random(layer: IFillLayer, make: NodeBuilder, lengths: Value, low: Value, hi
 
 def _linspace(make: NodeBuilder, lengths: Value, first: Value, steps: Value) -> Value:
     rank = make.out().rank
-    made = make.op("Expand", first, lengths)
+    result = make.op("Expand", first, lengths)
     for axis in range(rank):
         count = make.op("Slice", lengths, make.int64s(axis), make.int64s(axis + 1))
         index = make.cast(make.arange(count), first.dtype)
         step = make.reshape(steps, [1]) if rank == 1 else make.gather(steps, make.int64s(axis), 0)
         along = make.op("Mul", index, step)
-        made = make.op("Add", made, make.expand_dims(along, range(1, rank - axis)))
-    return made
+        result = make.op("Add", result, make.expand_dims(along, range(1, rank - axis)))
+    return result

@@ -27,9 +27,9 @@ def concatenation(layer: IStringConcatenationLayer, make: NodeBuilder, a: Value,
 
 @exports(IStringSplitLayer)
 def split(layer: IStringSplitLayer, make: NodeBuilder, x: Value) -> tuple[Value, Value]:
-    made = Value(STRING), Value(INT64)
-    make.node("StringSplit", [x], made, delimiter=layer.delimiter or None, maxsplit=layer.max_splits)
-    return made
+    result = Value(STRING), Value(INT64)
+    make.node("StringSplit", [x], result, delimiter=layer.delimiter or None, maxsplit=layer.max_splits)
+    return result
 
 
 @exports(IStringNormalizationLayer)
@@ -51,8 +51,8 @@ def lookup(layer: IStringLookupLayer, make: NodeBuilder, x: Value) -> Value:
     same = make.compare("Equal", make.expand_dims(x, [rank]), make.constant(layer.vocabulary))
     shape = make.concat([make.shape(x), make.int64s(1)], 0)
     always = make.op("Expand", make.constant(np.ones([1] * (rank + 1), np.bool_)), shape)
-    found = make.concat([same, always], rank) if count else always
-    return make.op("ArgMax", make.cast(found, FLOAT), to=INT64, axis=rank, keepdims=0)
+    value = make.concat([same, always], rank) if count else always
+    return make.op("ArgMax", make.cast(value, FLOAT), to=INT64, axis=rank, keepdims=0)
 
 
 @exports(IStringNgramsLayer)

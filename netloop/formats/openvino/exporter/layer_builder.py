@@ -78,8 +78,8 @@ class LayerBuilder:
             )
         self._name = node.name
         inputs = [None if value is None else self.read(value) for value in node.inputs]
-        made = function(self, node, *inputs)
-        for value, port in zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=False):
+        result = function(self, node, *inputs)
+        for value, port in zip(node.outputs, result if isinstance(result, tuple) else (result,), strict=False):
             self.put(value, port)
 
     def _report(self, node: OnnxNode, error: LayerError) -> None:
@@ -168,10 +168,10 @@ class LayerBuilder:
         """The outputs of a copy of a layer of the outer net."""
         if layer.array is not None:
             return [self.constant(layer.array)]
-        made = [IrPort(port.dtype, port.shape) for port in layer.outputs]
+        ports = [IrPort(port.dtype, port.shape) for port in layer.outputs]
         inputs = [self._again[port] for port in layer.inputs]
-        self._add_layer(replace(layer, inputs=inputs, outputs=made))
-        return made
+        self._add_layer(replace(layer, inputs=inputs, outputs=ports))
+        return ports
 
     # ------------------------------------------------------------------ layers
 
@@ -179,11 +179,11 @@ class LayerBuilder:
         self, type: str, version: int, inputs: Sequence[IrPort], outputs: Iterable[IrPort], name: str = "", **data: Any
     ) -> IrLayer:
         """Add a layer."""
-        for port in (made := list(outputs)):
+        for port in (ports := list(outputs)):
             if element_type(port.dtype) is None:
                 what = f"OpenVINO has no tensors of {type_name(port.dtype)}"
                 raise LayerError(what, "it is not one of its element types")
-        return self._add_layer(IrLayer(type, f"opset{version}", list(inputs), made, data, name or self._name))
+        return self._add_layer(IrLayer(type, f"opset{version}", list(inputs), ports, data, name or self._name))
 
     def _add_layer(self, layer: IrLayer) -> IrLayer:
         self.net.add(layer)
@@ -202,9 +202,9 @@ class LayerBuilder:
         **data: Any,
     ) -> IrPort:
         """Add a layer with one output, whose element type is by default that of the first input."""
-        made = IrPort(inputs[0].dtype if dtype is None else dtype, shape)
-        self.layer(type, version, inputs, [made], **data)
-        return made
+        port = IrPort(inputs[0].dtype if dtype is None else dtype, shape)
+        self.layer(type, version, inputs, [port], **data)
+        return port
 
     def pointwise(self, type: str, *inputs: IrPort, version: int = 1, dtype: Any = None, **data: Any) -> IrPort:
         """Add a layer with one output, whose inputs are broadcast to each other.
@@ -227,8 +227,8 @@ class LayerBuilder:
     def parameter(self, name: str, dtype: np.dtype[Any], shape: Shape | None) -> IrLayer:
         """Add a Parameter."""
         lengths = "..." if shape is None else ",".join("?" if length == UNKNOWN else str(length) for length in shape)
-        made = IrPort(dtype, shape)
-        return self.layer("Parameter", 1, (), [made], name, shape=lengths, element_type=dtype)
+        port = IrPort(dtype, shape)
+        return self.layer("Parameter", 1, (), [port], name, shape=lengths, element_type=dtype)
 
     def result(self, port: IrPort, *names: str) -> IrLayer:
         """Add a Result."""
@@ -239,9 +239,9 @@ class LayerBuilder:
         numbers: Array = np.asarray(value, dtype)
         same = (numbers.dtype, numbers.shape, numbers.tobytes() if numbers.size <= 32 else id(numbers))
         if same not in self._constants:
-            made = self.layer("Const", 1, (), [IrPort(numbers.dtype, numbers.shape)], "constant")
-            made.array = numbers
-            self._constants[same] = made.outputs[0]
+            layer = self.layer("Const", 1, (), [IrPort(numbers.dtype, numbers.shape)], "constant")
+            layer.array = numbers
+            self._constants[same] = layer.outputs[0]
         return self._constants[same]
 
     # ------------------------------------------------------------------ formulas
@@ -271,8 +271,8 @@ class LayerBuilder:
         array, lengths = self.source(x).array, self.ints(wanted)
         if array is not None and lengths is not None and (not zero_copies or 0 not in lengths):
             return self.constant(array.reshape(lengths))
-        made = reshaped_shape(x.shape, wanted.shape, lengths, zero_copies)
-        return self.op("Reshape", 1, x, wanted, shape=made, special_zero=zero_copies)
+        result = reshaped_shape(x.shape, wanted.shape, lengths, zero_copies)
+        return self.op("Reshape", 1, x, wanted, shape=result, special_zero=zero_copies)
 
     def expand_dims(self, x: IrPort, axes: Sequence[int]) -> IrPort:
         """``x`` with new axes of length 1."""
@@ -352,15 +352,15 @@ def open_shape(x: IrPort) -> Shape | None:
 
 def broadcast_shape(shapes: Iterable[Shape | None]) -> Shape | None:
     """The shape that shapes are broadcast to."""
-    made: list[int] = []
+    numbers: list[int] = []
     for shape in shapes:
         if shape is None:
             return None
-        made = [1] * (len(shape) - len(made)) + made
-        for axis, length in enumerate(shape, len(made) - len(shape)):
-            if made[axis] == 1 or (made[axis] == UNKNOWN and length != 1):
-                made[axis] = length
-    return tuple(made)
+        numbers = [1] * (len(shape) - len(numbers)) + numbers
+        for axis, length in enumerate(shape, len(numbers) - len(shape)):
+            if numbers[axis] == 1 or (numbers[axis] == UNKNOWN and length != 1):
+                numbers[axis] = length
+    return tuple(numbers)
 
 
 def expanded_shape(shape: Shape | None, axes: Sequence[int]) -> Shape | None:
@@ -377,10 +377,10 @@ def joined_shape(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
     known = [shape for shape in shapes if shape is not None]
     if not known:
         return None
-    made = list(known[0])
+    numbers = list(known[0])
     lengths = [UNKNOWN if shape is None else shape[axis] for shape in shapes]
-    made[axis] = UNKNOWN if UNKNOWN in lengths else sum(lengths)
-    return tuple(made)
+    numbers[axis] = UNKNOWN if UNKNOWN in lengths else sum(lengths)
+    return tuple(numbers)
 
 
 def reshaped_shape(

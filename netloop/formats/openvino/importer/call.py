@@ -40,8 +40,8 @@ class Subgraph:
 
     def __call__(self, given: Tensors) -> Tensors:
         """Add the layers of the graph to the network, given its Parameters; return its Results as tensors."""
-        found = {id: merged(value) for id, value in self.values(given).items()}
-        return {id: value for id, value in found.items() if isinstance(value, ITensor)}
+        values = {id: merged(value) for id, value in self.values(given).items()}
+        return {id: value for id, value in values.items() if isinstance(value, ITensor)}
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,10 @@ class Call:
 
 
 def _truth(text: str) -> bool:
-    found = TRUTHS.get(text.strip().lower())
-    if found is None:
+    flag = TRUTHS.get(text.strip().lower())
+    if flag is None:
         raise ValueError(text)
-    return found
+    return flag
 
 
 TRUTHS = {"true": True, "1": True, "false": False, "0": False}

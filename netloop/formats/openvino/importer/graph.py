@@ -75,9 +75,9 @@ class OpenVinoImporter(ModelImporter):
         for parameter in parameters:
             with self._collect(parameter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter, self._fixed)
-        found = self._add_graph(self._graph, values, 0)
+        result = self._add_graph(self._graph, values, 0)
         for root in roots:
-            value = found.get(root.id)
+            value = result.get(root.id)
             with self._collect(root):
                 value = merged(value)
             if isinstance(value, ITensor):
@@ -135,28 +135,28 @@ class OpenVinoImporter(ModelImporter):
             require(layer.id in given or layer.id not in live, f"{quoted(layer.name)} of the body has no value")
             if layer.id in given:
                 values[_only_output(layer)] = given[layer.id]
-        found = self._add_graph(body.graph, values, depth)
-        return dict(zip(found, all_imported(list(found.values())), strict=True))
+        result = self._add_graph(body.graph, values, depth)
+        return dict(zip(result, all_imported(list(result.values())), strict=True))
 
     def _add_graph(self, graph: XmlGraph, values: Values, depth: int) -> dict[int, Value]:
         """Add the layers of a graph to the network; return what its roots read."""
-        found: dict[int, Value] = {}
+        results: dict[int, Value] = {}
         order = self._in_order(graph)
         needed = _last_readers(graph, order)
         for position, layer in enumerate(order):
             self._count_node()
             if layer.type.lower() in ROOTS:
-                found[layer.id] = self._root(graph, layer, values, depth)
+                results[layer.id] = self._root(graph, layer, values, depth)
             elif layer.type.lower() == "parameter":
                 values.setdefault(_only_output(layer), Unimported())
             else:
                 outputs = [(layer.id, port.id) for port in layer.outputs]
                 translate = partial(self._outputs_of, graph, layer, values, depth)
-                made = self._import_node(layer, len(outputs), translate)
-                values.update(zip(outputs, made, strict=False))
-                if any(isinstance(value, Alternatives) for value in made):
+                result = self._import_node(layer, len(outputs), translate)
+                values.update(zip(outputs, result, strict=False))
+                if any(isinstance(value, Alternatives) for value in result):
                     merge_finished(values, needed, position)
-        return found
+        return results
 
     def _in_order(self, graph: XmlGraph) -> Sequence[XmlLayer]:
         live = _live(graph)
@@ -173,13 +173,13 @@ class OpenVinoImporter(ModelImporter):
 
     def _root(self, graph: XmlGraph, layer: XmlLayer, values: Values, depth: int) -> Value:
         """The value that a Result has, or that an Assign gives to its variable."""
-        found: Value = Unimported()
+        unimported: Value = Unimported()
         with self._collect(layer):
             what = "a variable is assigned in a body, and only the model itself has variables"
             require(depth == 0 or layer.type.lower() == "result", what)
-            found = next(tensor for tensor in self._read(graph, layer, values) if tensor is not None)
-        values.update(((layer.id, port.id), found) for port in layer.outputs)
-        return found
+            unimported = next(tensor for tensor in self._read(graph, layer, values) if tensor is not None)
+        values.update(((layer.id, port.id), unimported) for port in layer.outputs)
+        return unimported
 
     def _outputs_of(self, graph: XmlGraph, layer: XmlLayer, values: Values, depth: int) -> Sequence[Value]:
         read = self._read(graph, layer, values)
@@ -200,13 +200,13 @@ class OpenVinoImporter(ModelImporter):
 
     def _read(self, graph: XmlGraph, layer: XmlLayer, values: Values) -> list[ITensor | Alternatives | None]:
         """The inputs of a layer."""
-        found: list[Value] = []
+        result: list[Value] = []
         for port in layer.inputs:
             source = graph.sources.get((layer.id, port.id))
             if source is None and layer.type.lower() not in OPTIONAL:
                 raise LayerError(f"no edge leads to input {port.id}", reason("NL753"), "", "NL753")
-            found.append(None if source is None else self._assumptions.resolve(values[source]))
-        return all_imported(found)
+            result.append(None if source is None else self._assumptions.resolve(values[source]))
+        return all_imported(result)
 
     def _collect(self, layer: XmlLayer) -> AbstractContextManager[None]:
         return self._errors.collect(layer.description, layer)
@@ -227,13 +227,13 @@ def _way_out(layer: XmlLayer) -> str:
 
 def _last_readers(graph: XmlGraph, order: Sequence[XmlLayer]) -> dict[PortId, int]:
     """The position of the last layer that reads each output; for what a root reads, the number of layers."""
-    found: dict[PortId, int] = {}
+    numbers: dict[PortId, int] = {}
     for position, layer in enumerate(order):
         last = len(order) if layer.type.lower() in ROOTS else position
         for place in _wired(graph, layer):
             source = graph.sources[place]
-            found[source] = max(found.get(source, 0), last)
-    return found
+            numbers[source] = max(numbers.get(source, 0), last)
+    return numbers
 
 
 def _only_output(parameter: XmlLayer) -> PortId:
@@ -248,13 +248,13 @@ def _wired(graph: XmlGraph, layer: XmlLayer) -> Iterator[PortId]:
 def _live(graph: XmlGraph) -> Collection[int]:
     """The layers of a graph that its roots depend on."""
     stack = [layer.id for layer in graph.layers.values() if layer.type.lower() in ROOTS]
-    found = dict.fromkeys(stack)
+    results = dict.fromkeys(stack)
     while stack:
         layer = graph.layers[stack.pop()]
         before = [graph.sources[place][0] for place in _wired(graph, layer)]
-        stack += [number for number in before if number not in found]
-        found.update(dict.fromkeys(before))
-    return found
+        stack += [number for number in before if number not in results]
+        results.update(dict.fromkeys(before))
+    return results
 
 
 def _live_layers(graph: XmlGraph) -> Iterable[XmlLayer]:

@@ -192,9 +192,9 @@ class ModelReader:
     # ------------------------------------------------------------------ layers
 
     def _layer(self, element: Element) -> XmlLayer:
-        given = element.attributes
-        type, id = given.get("type", ""), self._number(element, "id")
-        name = given.get("name") or f"{type}_{id}"
+        texts = element.attributes
+        type, id = texts.get("type", ""), self._number(element, "id")
+        name = texts.get("name") or f"{type}_{id}"
         if not type:
             self._add_finding(f"layer {quoted(name)} has no type", element)
         data = element.first("data")
@@ -209,8 +209,8 @@ class ModelReader:
             self._add_finding(f"layer {quoted(name)} has more than one <{tag}>", element)
         bodies = {tag: self._body(element, body, name) for tag in BODIES if (body := element.first(tag)) is not None}
         attributes = {} if data is None else data.attributes
-        names = _names(given.get("output_names", ""))
-        version = given.get("version", "")
+        names = _names(texts.get("output_names", ""))
+        version = texts.get("version", "")
         return XmlLayer(id, name, type, version, element.line, attributes, inputs, outputs, bodies, names)
 
     def _ports(self, element: Element | None) -> list[XmlPort]:
@@ -260,9 +260,9 @@ class ModelReader:
         return body
 
     def _entry(self, element: Element) -> PortEntry:
-        given = element.attributes
-        numbers = {number: self._number(element, number) for number in NUMBERS if number in given}
-        purpose = given.get("purpose", "execution_condition" if given.get("condition", "").lower() == "true" else "")
+        texts = element.attributes
+        numbers = {number: self._number(element, number) for number in NUMBERS if number in texts}
+        purpose = texts.get("purpose", "execution_condition" if texts.get("condition", "").lower() == "true" else "")
         return PortEntry(
             self._number(element, "external_port_id"), self._number(element, *INSIDE), **numbers, purpose=purpose
         )
@@ -271,11 +271,11 @@ class ModelReader:
 
     def _number(self, element: Element, *names: str) -> int:
         """The integer in the first attribute of some names that the element has."""
-        found = next((element.attributes[name] for name in names if name in element.attributes), None)
-        if found is None:
+        text = next((element.attributes[name] for name in names if name in element.attributes), None)
+        if text is None:
             self._add_finding(f"<{element.tag}> has no attribute {quoted(names[0])}", element)
             return 0
-        return self._integer(element, found, names[0])
+        return self._integer(element, text, names[0])
 
     def _integer(self, element: Element, text: str, what: str) -> int:
         try:
@@ -325,16 +325,16 @@ def integer(text: str) -> int:
 def wiring_errors(body: XmlBody) -> list[str]:
     """Errors in the wiring of a body."""
     parameters, results = ({layer.id for layer in body.graph.of_type(type)} for type in ("parameter", "result"))
-    found: list[str] = []
+    texts: list[str] = []
     for entries, known, what in ((body.inputs, parameters, "Parameter"), (body.outputs, results, "Result")):
-        found += [
+        texts += [
             f"maps layer {port.layer} of its body, which is not a {what}" for port in entries if port.layer not in known
         ]
-        found += [f"maps port {entry} twice" for entry in repeated(e.port for e in entries) if entry != UNCONNECTED]
-    found += [f"maps layer {entry} of its body twice" for entry in repeated(port.layer for port in body.inputs)]
+        texts += [f"maps port {entry} twice" for entry in repeated(e.port for e in entries) if entry != UNCONNECTED]
+    texts += [f"maps layer {entry} of its body twice" for entry in repeated(port.layer for port in body.inputs)]
     for target, source in body.back_edges.items():
         if target not in parameters:
-            found.append(f"has a back edge to layer {target} of its body, which is not a Parameter")
+            texts.append(f"has a back edge to layer {target} of its body, which is not a Parameter")
         if source not in results:
-            found.append(f"has a back edge from layer {source} of its body, which is not a Result")
-    return found
+            texts.append(f"has a back edge from layer {source} of its body, which is not a Result")
+    return texts

@@ -24,10 +24,10 @@ def element_type(name: str) -> np.dtype[Any]:
     Raises:
         LayerError: netloop does not support the type.
     """
-    found = ELEMENT_TYPES.openvino.read.get(name.lower())
-    if found is None:
+    dtype = ELEMENT_TYPES.openvino.read.get(name.lower())
+    if dtype is None:
         raise LayerError(f"netloop has no tensors of {name or 'unknown'} elements", reason("NL746"), "", "NL746")
-    return numpy_type(found)
+    return numpy_type(dtype)
 
 
 class WeightsFile(AbstractContextManager["WeightsFile"]):

@@ -49,7 +49,7 @@ def test_product_of_a_state_is_formed(is_doubled, moved):
     engine = trt.compile(products_of_states(is_doubled))
     sums = np.cumsum(X, axis=0) - X
 
-    assert [type(each) for each in engine.batched_layers[LOOP]] == moved
+    assert [type(layer) for layer in engine.batched_layers[LOOP]] == moved
     assert np.asarray(engine({"x": X})["y"]).tolist() == (sums @ WEIGHTS * (1 + is_doubled)).tolist()
 
 
@@ -66,7 +66,7 @@ def test_row_from_outside_the_loop_is_stacked_with_a_product_that_is_moved():
     engine = trt.compile(network)
     outputs = engine({"x": X, "same": np.array([1, 2], np.float32)})
 
-    assert [type(each) for each in engine.batched_layers[LOOP]] == [trt.IMatrixMultiplyLayer]
+    assert [type(layer) for layer in engine.batched_layers[LOOP]] == [trt.IMatrixMultiplyLayer]
     assert np.asarray(outputs["z"]).tolist() == [[1, 2]] * TRIPS
 
 
@@ -81,7 +81,7 @@ def test_product_before_the_loop_may_be_the_next_value_of_a_state():
     mark(network, y=stacked(loop, before.get_output(0), constant(network, TRIPS, np.int32)))
     engine = trt.compile(network)
 
-    assert [type(each) for each in engine.batched_layers[LOOP]] == [trt.IMatrixMultiplyLayer]
+    assert [type(layer) for layer in engine.batched_layers[LOOP]] == [trt.IMatrixMultiplyLayer]
     assert np.asarray(engine({"x": X})["y"]).tolist() == [np.zeros((2, 2)).tolist(), *(X @ WEIGHTS)[:-1].tolist()]
 
 
@@ -93,7 +93,7 @@ def test_product_is_formed_before_the_loop_unless_an_inner_loop_can_fail(reads_p
     x = loop.add_iterator(network.add_input("x", trt.float32, X.shape)).get_output(0)
     plain = trt.MatrixOperation.NONE
     row = network.add_matrix_multiply(x, plain, constant(network, WEIGHTS), plain).get_output(0)
-    state, total = (each.add_recurrence(constant(network, np.zeros((2, 2), np.float32))) for each in (loop, inner))
+    state, total = (other.add_recurrence(constant(network, np.zeros((2, 2), np.float32))) for other in (loop, inner))
     element = inner.add_iterator(constant(network, np.ones((2, 2, 2), np.float32))).get_output(0)
     total.set_input(1, combine(network, combine(network, total.get_output(0), element), state.get_output(0)))
     doubled = last(inner, combine(network, total.get_output(0), element if reads_past_the_end else 2.0))
@@ -108,10 +108,10 @@ def states_in_a_ring(size):
     """y0, y1, ..: the last values of states of which each takes the sum of itself and the next."""
     network = trt.INetworkDefinition()
     loop = counted(network, 2)
-    states = [loop.add_recurrence(constant(network, np.full(2, each + 0.5, np.float32))) for each in range(size)]
-    for each, following in zip(states, [*states[1:], states[0]], strict=True):
-        each.set_input(1, combine(network, each.get_output(0), following.get_output(0)))
-    return mark(network, **{f"y{number}": last(loop, each.get_output(0)) for number, each in enumerate(states)})
+    states = [loop.add_recurrence(constant(network, np.full(2, index + 0.5, np.float32))) for index in range(size)]
+    for state, following in zip(states, [*states[1:], states[0]], strict=True):
+        state.set_input(1, combine(network, state.get_output(0), following.get_output(0)))
+    return mark(network, **{f"y{number}": last(loop, state.get_output(0)) for number, state in enumerate(states)})
 
 
 def test_twice_the_states_take_twice_the_work_of_tracing():

@@ -32,14 +32,14 @@ def chosen(elements):
     state = loop.add_recurrence(network.add_input("s", trt.float32, (elements,)))
     s, choice = state.get_output(0), network.add_if_conditional()
     choice.set_condition(condition)
-    ways = (combine(network, s, np.float32([each]), trt.ElementWiseOperation.PROD) for each in (0.5, 0.9))
+    ways = (combine(network, s, np.float32([number]), trt.ElementWiseOperation.PROD) for number in (0.5, 0.9))
     state.set_input(1, choice.add_output(*ways).get_output(0))
     return mark(network, y=last(loop, s))
 
 
 def unrolled(network):
     """The unroll factor, from the notes of an engine."""
-    notes = [str(each) for each in trt.compile(network, passes=["loop_unrolling"]).notes]
+    notes = [str(note) for note in trt.compile(network, passes=["loop_unrolling"]).notes]
     return int(notes[0].split()[1]) if notes else 1
 
 

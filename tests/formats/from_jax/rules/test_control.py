@@ -21,7 +21,7 @@ def test_while_ends_before_the_first_false_condition():
         lambda x: lax.while_loop(lambda s: s[1].sum() < 50, lambda s: (s[0] + 1, s[1] * 2 + 1), (0, x)), abs(X)
     )
 
-    assert [each.kind.name for each in network.loops[0].layers if hasattr(each, "kind")][:1] == ["WHILE"]
+    assert [layer.kind.name for layer in network.loops[0].layers if hasattr(layer, "kind")][:1] == ["WHILE"]
 
 
 def test_while_without_an_iteration():
@@ -43,7 +43,7 @@ def test_value_that_a_loop_does_not_change_is_no_recurrence():
         lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1], s[2] + s[1]), (0, x, x)), X
     )
 
-    assert sum(type(each).__name__ == "IRecurrenceLayer" for each in network.layers) == 2
+    assert sum(type(layer).__name__ == "IRecurrenceLayer" for layer in network.layers) == 2
 
 
 @pytest.mark.parametrize("x", [X, -abs(X), abs(X)])
@@ -67,7 +67,7 @@ def test_condition_that_is_known_leaves_one_branch():
 def test_condition_is_the_bool_itself():
     network = check_same(lambda x, c: lax.cond(c, jnp.sin, jnp.cos, x), X, np.bool_(True))
 
-    assert "ICastLayer" not in [type(each).__name__ for each in network.layers]
+    assert "ICastLayer" not in [type(layer).__name__ for layer in network.layers]
 
 
 def test_functions_are_inlined():
@@ -78,7 +78,7 @@ def test_functions_are_inlined():
     own.defjvp(lambda at, along: (own(at[0]), along[0]))
     network = check_same(lambda x: jax.checkpoint(jax.jit(own))(x), X)
 
-    assert len([each for each in network.layers if type(each).__name__ != "IConstantLayer"]) == 2
+    assert len([layer for layer in network.layers if type(layer).__name__ != "IConstantLayer"]) == 2
 
 
 def test_derivatives():
@@ -93,13 +93,13 @@ def test_derivatives():
 
 
 def layers_in(network):
-    return [type(each).__name__ for each in network.layers if type(each).__name__ != "IConstantLayer"]
+    return [type(layer).__name__ for layer in network.layers if type(layer).__name__ != "IConstantLayer"]
 
 
 def test_loop_that_only_counts_has_a_count():
     network = check_same(lambda x, n: lax.fori_loop(1, n, lambda i, s: s + i, x), X, np.int32(4))
 
-    assert [each.kind.name for each in network.loops[0].layers if hasattr(each, "kind")][:1] == ["COUNT"]
+    assert [layer.kind.name for layer in network.loops[0].layers if hasattr(layer, "kind")][:1] == ["COUNT"]
 
 
 def test_index_that_counts_is_not_checked():

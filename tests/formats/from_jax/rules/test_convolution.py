@@ -73,4 +73,4 @@ def test_gradient():
 def test_constant_kernel_is_a_weight_of_the_layer():
     network = check_same(lambda a: lax.conv_general_dilated(a, jnp.asarray(KERNEL), (1, 1), "SAME"), IMAGE)
 
-    assert [type(each).__name__ for each in network.layers] == ["IConvolutionLayer"]
+    assert [type(layer).__name__ for layer in network.layers] == ["IConvolutionLayer"]

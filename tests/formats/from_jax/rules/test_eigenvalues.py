@@ -32,7 +32,7 @@ def hard_cases(dtype, rows, columns):
     left, _, right = np.linalg.svd(some, full_matrices=False)
     size = min(rows, columns)
     graded, repeated = np.logspace(0, -6, size), np.repeat([2, 1], [size - size // 2, size // 2])
-    parts = [left * each @ right for each in (graded, repeated, repeated - 1)]
+    parts = [left * array @ right for array in (graded, repeated, repeated - 1)]
     plain = [np.zeros((rows, columns)), np.ones((rows, columns)), 1e-25 * some, 1e25 * some]
     return np.stack([some, *parts, *plain]).astype(dtype)
 
@@ -69,8 +69,8 @@ def test_singular_values_and_vectors(shape, dtype):
 
         assert_small(values[:, None] - np.linalg.svd(given.astype(np.complex128), compute_uv=False)[:, None], given)
         assert_small(left[..., :size] * values[:, None] @ right[:, :size] - given, given)
-        for each in (left, adjoint(right)):
-            assert_small(adjoint(each) @ each - np.eye(each.shape[-1]), np.ones((1, *shape), dtype))
+        for array in (left, adjoint(right)):
+            assert_small(adjoint(array) @ array - np.eye(array.shape[-1]), np.ones((1, *shape), dtype))
         assert (np.diff(values) <= 0).all()
 
 

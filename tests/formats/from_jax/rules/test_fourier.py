@@ -44,7 +44,7 @@ def test_transform(function):
 def test_complex_numbers(function):
     def parts(x):
         made = function(lax.complex(x, x[::-1] + 1))
-        return jax.tree.map(lambda each: (each.real, each.imag) if jnp.iscomplexobj(each) else each, made)
+        return jax.tree.map(lambda value: (value.real, value.imag) if jnp.iscomplexobj(value) else value, made)
 
     check_same(parts, X, rtol=1e-4, atol=1e-4)
 

@@ -39,7 +39,7 @@ def test_index_along_an_axis_reads_element_by_element():
     network = check_same(lambda x, n: jnp.take_along_axis(x, n, 0, mode="promise_in_bounds"), X, at)
     check_same(lambda x, n: jnp.take_along_axis(x, n[:, :1], 1), X, at)
 
-    assert "IGatherLayer" in [type(each).__name__ for each in network.layers]
+    assert "IGatherLayer" in [type(layer).__name__ for layer in network.layers]
 
 
 def test_index_of_each_row_under_vmap():
@@ -50,7 +50,7 @@ def test_index_of_each_row_under_vmap():
 @pytest.mark.parametrize("write", ["set", "add", "multiply", "min", "max", "subtract"])
 def test_updates_out_of_bounds_are_dropped(write, at):
     def written(x, n):
-        return [getattr(each, write)(2.0) for each in (x.at[n], x.at[:, n], x.at[n, n], x.at[1, n])]
+        return [getattr(value, write)(2.0) for value in (x.at[n], x.at[:, n], x.at[n, n], x.at[1, n])]
 
     check_same(written, X, np.int32(at))
 

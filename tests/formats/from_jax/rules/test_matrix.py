@@ -34,7 +34,7 @@ def normal(*shape):
 def test_product(function, shapes, kinds):
     network = check_same(function, *(normal(*shape) for shape in shapes))
 
-    assert kinds is None or kinds == [type(each).__name__ for each in network.layers]
+    assert kinds is None or kinds == [type(layer).__name__ for layer in network.layers]
 
 
 def test_product_of_integers():
@@ -59,7 +59,7 @@ def test_transposes_are_part_of_the_layers():
         lambda a, b: (a.T @ b.T, jnp.einsum("qhd,khd->qhk", a[None], a[None])), normal(4, 3), normal(5, 4)
     )
 
-    assert "IShuffleLayer" not in [type(each).__name__ for each in network.layers]
+    assert "IShuffleLayer" not in [type(layer).__name__ for layer in network.layers]
 
 
 @pytest.mark.parametrize("sizes", [[1, 2, 2], [0, 5, 0], [2, 0, 1]])

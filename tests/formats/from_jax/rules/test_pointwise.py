@@ -104,13 +104,13 @@ def test_bits_of_numbers_are_read_as_integers():
 def test_maximum_with_zero_is_a_relu():
     network = check_same(jax.nn.relu, X)
 
-    assert [type(each).__name__ for each in network.layers] == ["IActivationLayer"]
+    assert [type(layer).__name__ for layer in network.layers] == ["IActivationLayer"]
 
 
 def test_operands_that_layers_broadcast_have_no_layer_of_their_own():
     network = check_same(lambda x, b: jnp.tanh(x) * 0.5 + b, X, normal(1, 4))
 
-    assert [type(each).__name__ for each in network.layers if type(each).__name__ != "IConstantLayer"] == [
+    assert [type(layer).__name__ for layer in network.layers if type(layer).__name__ != "IConstantLayer"] == [
         "IActivationLayer",
         "IElementWiseLayer",
         "IElementWiseLayer",
@@ -123,7 +123,7 @@ def test_gelu_is_one_layer(approximate, dtype):
     loose = {"rtol": 2e-2, "atol": 1e-2} if dtype == jnp.bfloat16 else {}
     network = check_same(lambda x: jax.nn.gelu(x, approximate), X.astype(dtype), **loose)
 
-    assert [type(each).__name__ for each in network.layers] == ["IActivationLayer"]
+    assert [type(layer).__name__ for layer in network.layers] == ["IActivationLayer"]
 
 
 @pytest.mark.parametrize("factor", [0.4, 0.6])

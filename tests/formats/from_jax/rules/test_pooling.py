@@ -32,7 +32,7 @@ def minimum(x):
 def test_windows_of_images_are_poolings(function):
     network = check_same(function, IMAGE)
 
-    assert "IPoolingLayer" in [type(each).__name__ for each in network.layers]
+    assert "IPoolingLayer" in [type(layer).__name__ for layer in network.layers]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ KEY = jax.random.key(3)
         lambda key: (jax.random.uniform(key, (3, 5)), jax.random.randint(key, (7,), 0, 10)),
         lambda key: (jax.random.bernoulli(key, 0.3, (9,)), jax.random.permutation(key, 6)),
         lambda key: (jax.random.split(key, 3), jax.random.fold_in(key, 5), jax.random.key(7), jax.random.split(key)[1]),
-        lambda key: jax.vmap(lambda each: jax.random.bits(each, (2,)))(jax.random.split(key, 3)),
+        lambda key: jax.vmap(lambda value: jax.random.bits(value, (2,)))(jax.random.split(key, 3)),
         lambda key: lax.scan(lambda key, _: (jax.random.split(key)[0], jax.random.bits(key)), key, None, length=4),
         lambda key: jnp.where(jax.random.bits(key) > 5, 1, 0),
     ],

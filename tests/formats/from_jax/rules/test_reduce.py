@@ -50,7 +50,7 @@ def test_running_totals_of_nothing(dtype):
 
     def totals(*arrays):
         along = [(x, axis, reverse) for x in arrays for axis in range(x.ndim) for reverse in (False, True)]
-        return [total(*each) for total in running for each in along]
+        return [total(*entry) for total in running for entry in along]
 
     check_same(totals, *(np.zeros(shape, dtype) for shape in ((0,), (3, 0), (0, 3))))
 
@@ -89,7 +89,7 @@ def test_place_of_the_first_nan():
 def test_places_that_are_sorted_with_a_key_become_the_order():
     network = check_same(lambda x: jnp.argsort(x), A)
 
-    assert [type(each).__name__ for each in network.layers] == ["ITopKLayer", "ICastLayer"]
+    assert [type(layer).__name__ for layer in network.layers] == ["ITopKLayer", "ICastLayer"]
 
 
 @pytest.mark.parametrize("function", [lax.psum, lax.pmax, lax.pmin, lax.pmean])

@@ -18,17 +18,17 @@ def matrix(rows, columns, dtype=np.float32):
 
 def parts(results):
     """Results with complex numbers as pairs, as networks have them."""
-    return [jnp.stack([each.real, each.imag], -1) if jnp.iscomplexobj(each) else each for each in results]
+    return [jnp.stack([result.real, result.imag], -1) if jnp.iscomplexobj(result) else result for result in results]
 
 
 def check(function, *given):
     """Check a function of matrices, whose complex numbers are pairs for the network."""
-    arrays = [np.stack([each.real, each.imag], -1) if np.iscomplexobj(each) else each for each in given]
+    arrays = [np.stack([value.real, value.imag], -1) if np.iscomplexobj(value) else value for value in given]
 
     def of_parts(*arrays):
         joined = (
-            lax.complex(each[..., 0], each[..., 1]) if np.iscomplexobj(one) else each
-            for each, one in zip(arrays, given, strict=True)
+            lax.complex(array[..., 0], array[..., 1]) if np.iscomplexobj(one) else array
+            for array, one in zip(arrays, given, strict=True)
         )
         return parts(jax.tree.leaves(function(*joined)))
 

@@ -42,8 +42,8 @@ def test_eigenvectors_on_both_sides(size, dtype):
 
     assert_small(given @ right - right * values[:, None], given)
     assert_small(adjoint(left) @ given - values[..., None] * adjoint(left), given)
-    for each in (left, right):
-        np.testing.assert_allclose(np.linalg.norm(each, axis=-2), 1, rtol=1e-5)
+    for array in (left, right):
+        np.testing.assert_allclose(np.linalg.norm(array, axis=-2), 1, rtol=1e-5)
 
 
 def test_real_eigenvalues_of_real_numbers_have_no_imaginary_part():

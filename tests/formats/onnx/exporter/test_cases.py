@@ -72,9 +72,9 @@ OF_DOUBLE = {
 BY_REFERENCE = {np.dtype(trt.types.NUMPY_TYPES[trt.fp4])}
 """The types that only the onnx package's own runtime computes."""
 
-CASES = [each for each in all_cases() if str(each) not in NOT_IN_ONNX]
-DRAWING = [each for each in CASES if each.layer.draws]
-CERTAIN = [each for each in CASES if not each.layer.draws]
+CASES = [case_ for case_ in all_cases() if str(case_) not in NOT_IN_ONNX]
+DRAWING = [case_ for case_ in CASES if case_.layer.draws]
+CERTAIN = [case_ for case_ in CASES if not case_.layer.draws]
 
 
 def outputs(case: Case) -> tuple[np.ndarray, ...]:
@@ -93,11 +93,11 @@ def agree(case: Case, dynamic: bool = False) -> None:
     network, arrays = network_of(case, dynamic)
     model = export(network)
     meant = outputs(case)
-    if any(each is not None and each.dtype == np.float64 for each in (*case.inputs, *meant)) and OF_DOUBLE.intersection(
-        node.op_type for node in model.graph.node
-    ):
+    if any(
+        array is not None and array.dtype == np.float64 for array in (*case.inputs, *meant)
+    ) and OF_DOUBLE.intersection(node.op_type for node in model.graph.node):
         pytest.skip(NO_KERNEL)
-    by_reference = BY_REFERENCE & {each.dtype for each in (*case.inputs, *meant) if each is not None}
+    by_reference = BY_REFERENCE & {array.dtype for array in (*case.inputs, *meant) if array is not None}
     got = (run_by_reference if by_reference else run)(model, arrays)
     for position, wanted in enumerate(meant):
         assert_same(got[f"y{position}"], wanted, case.rtol)
@@ -106,8 +106,8 @@ def agree(case: Case, dynamic: bool = False) -> None:
 def skipping(cases: list[Case]) -> list:
     reasons = NOT_IN_ONNXRUNTIME
     return [
-        pytest.param(each, id=str(each), marks=pytest.mark.skip(reasons[str(each)]) if str(each) in reasons else ())
-        for each in cases
+        pytest.param(case_, id=str(case_), marks=pytest.mark.skip(reasons[str(case_)]) if str(case_) in reasons else ())
+        for case_ in cases
     ]
 
 
@@ -147,7 +147,7 @@ def test_random_fills_have_their_distributions():
 
 @pytest.mark.parametrize("name", NOT_IN_ONNX)
 def test_what_onnx_cannot_express_is_refused(name):
-    (case,) = (each for each in all_cases() if str(each) == name)
+    (case,) = (case_ for case_ in all_cases() if str(case_) == name)
 
     with pytest.raises(trt.NetworkError, match="NL731"):
         export(network_of(case)[0])

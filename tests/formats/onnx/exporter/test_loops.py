@@ -35,7 +35,7 @@ def agree(network, inputs):
 def test_loop_is_one_node():
     model = export(running_sum())
 
-    assert [each.op_type for each in model.graph.node] == ["Loop"]
+    assert [attribute.op_type for attribute in model.graph.node] == ["Loop"]
 
 
 def test_tensors_and_layers_keep_their_names():
@@ -144,7 +144,7 @@ def test_rows_of_no_iteration_have_their_lengths(trips):
     outer.first_transpose = (1, 0)
     rows = [product, outer.get_output(0), combine(network, column, column)]
     length = constant(network, 2, np.int32)
-    mark(network, **{f"y{n}": stacked(loop, each, length) for n, each in enumerate(rows)})
+    mark(network, **{f"y{n}": stacked(loop, row, length) for n, row in enumerate(rows)})
 
     agree(network, {"x": np.ones((2, 3, 5), np.float32), "w": np.ones((5, 4), np.float32)})
 
@@ -195,7 +195,7 @@ def test_known_condition_exports_only_the_branch_taken():
     choice.set_condition(constant(network, True, np.bool_))
     mark(network, y=choice.add_output(combine(network, x, x), x).get_output(0))
 
-    assert [each.op_type for each in export(network).graph.node] == ["Add"]
+    assert [attribute.op_type for attribute in export(network).graph.node] == ["Add"]
 
 
 def test_loops_nested_too_deep_are_refused():

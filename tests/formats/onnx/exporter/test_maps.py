@@ -23,7 +23,7 @@ def test_maps_of_rows_are_zip_map(keys):
 
     for rows in (np.float32([[1, 2], [3, 4]]), np.zeros((0, 2), np.float32)):
         assert run(model, {"x": rows})["y"] == trt.evaluate(network, {"x": rows})["y"]
-    assert {each.domain for each in model.opset_import} == {"", "ai.onnx.ml"}
+    assert {opset.domain for opset in model.opset_import} == {"", "ai.onnx.ml"}
 
 
 def looked_up(key, value, keys=None, default=0):
@@ -72,11 +72,13 @@ def test_maps_that_onnx_does_not_make_are_refused():
     x, one = network.add_input("x", trt.float64, (-1, 2)), network.add_input("one", trt.float32, (2,))
     k, twice = network.add_input("k", trt.int64, (2,)), network.add_input("twice", trt.float32, (-1, 2))
     keys = keys_of(network, [1, 2])
-    maps = [network.add_map(*each) for each in ((keys, x), (keys, one), (k, twice), (keys_of(network, [1, 1]), twice))]
-    mark(network, **{f"y{position}": each.get_output(0) for position, each in enumerate(maps)})
+    maps = [
+        network.add_map(*entry) for entry in ((keys, x), (keys, one), (k, twice), (keys_of(network, [1, 1]), twice))
+    ]
+    mark(network, **{f"y{position}": map_.get_output(0) for position, map_ in enumerate(maps)})
 
     with pytest.raises(trt.NetworkError) as caught:
         export(network)
-    messages = [each.what for each in caught.value.findings]
+    messages = [finding.what for finding in caught.value.findings]
     assert ["float64" in messages[0], "float32" in messages[1]] == [True, True]
     assert ["computed" in messages[2], "a key twice" in messages[3]] == [True, True]

@@ -72,7 +72,7 @@ def averaged(lengths, window, padding, mode, excludes):
         network.add_input("x", trt.float32, (-1, 2, *lengths)), trt.PoolingType.AVERAGE, (size,) * axes
     )
     layer.stride_nd, layer.dilation_nd = (stride,) * axes, (dilation,) * axes
-    layer.pre_padding, layer.post_padding = ((each,) * axes for each in padding)
+    layer.pre_padding, layer.post_padding = ((amount,) * axes for amount in padding)
     layer.padding_mode, layer.average_count_excludes_padding = mode, excludes
     return mark(network, y=layer.get_output(0))
 
@@ -97,7 +97,7 @@ def test_average_of_partial_windows_keeps_its_operator():
     for axes, excludes in product((1, 2, 3), (False, True)):
         network = averaged((-1,) * axes, (3, 2, 1), (0, 0), trt.PaddingMode.EXPLICIT_ROUND_UP, excludes)
         model = export(network)
-        assert [each.op_type for each in model.graph.node] == ["AveragePool"]
+        assert [attribute.op_type for attribute in model.graph.node] == ["AveragePool"]
         for length in (4, 6):
             agree(model, network, {"x": np.random.default_rng(0).normal(size=(1, 2, *(length,) * axes)).astype("f")})
 
@@ -120,11 +120,11 @@ def test_slice_along_axes_and_by_strides_that_are_computed(mode):
         ([0, 0], [0, 1], [1, 1], [2, 0]),
     ):
         numbers = {"start": start, "size": size, "stride": stride, "axes": axes}
-        inputs = {name: np.array(each, np.int64) for name, each in numbers.items()}
+        inputs = {name: np.array(number, np.int64) for name, number in numbers.items()}
         agree(model, network, {"x": np.arange(36, dtype=np.float32).reshape(3, 3, 4), **inputs})
     if mode is not trt.SampleMode.STRICT_BOUNDS:
         outside = {"start": [-3, 2], "size": [5, 4], "stride": [2, -2], "axes": [0, 2]}
-        inputs = {name: np.array(each, np.int64) for name, each in outside.items()}
+        inputs = {name: np.array(entry, np.int64) for name, entry in outside.items()}
         agree(model, network, {"x": np.arange(36, dtype=np.float32).reshape(3, 3, 4), **inputs})
 
 

@@ -36,7 +36,7 @@ def test_network_comes_back_from_its_file(tmp_path):
     netloop.onnx.save(example.make(), tmp_path / "model.onnx", external_above=0)
     network = netloop.onnx.load(tmp_path / "model.onnx")
 
-    assert [each.name for each in network.outputs] == [each.name for each in example.make().outputs]
+    assert [tensor.name for tensor in network.outputs] == [tensor.name for tensor in example.make().outputs]
     assert_outputs(trt.evaluate(network, example.inputs), example.outputs)
 
 

@@ -48,7 +48,7 @@ def test_equal_networks_give_equal_bytes(tmp_path):
 
 def test_large_arrays_go_into_a_separate_file(tmp_path):
     save(weighted(), tmp_path / "model.onnx", external_above=100)
-    name = next(each for each in files(tmp_path) if each != "model.onnx")
+    name = next(file for file in files(tmp_path) if file != "model.onnx")
 
     assert name.startswith("model.onnx.")
     assert name.endswith(".data")
@@ -88,8 +88,8 @@ def test_all_reasons_are_reported_at_once():
     with pytest.raises(trt.NetworkError) as caught:
         to_model(network)
 
-    assert [each.code for each in caught.value.findings] == ["NL731", "NL731"]
-    assert all(__file__ in each.where or "networks.py" in each.where for each in caught.value.findings)
+    assert [finding.code for finding in caught.value.findings] == ["NL731", "NL731"]
+    assert all(__file__ in finding.where or "networks.py" in finding.where for finding in caught.value.findings)
     assert "'powers'" in str(caught.value)
 
 
@@ -102,7 +102,7 @@ def test_assertion_known_to_hold_is_left_out():
     network = chain(1)
     network.add_assertion(constant(network, True, np.bool_), "it is")
 
-    assert [each.op_type for each in export(network).graph.node] == ["Neg"]
+    assert [attribute.op_type for attribute in export(network).graph.node] == ["Neg"]
 
 
 def test_layer_of_an_unknown_kind_is_refused():
@@ -192,8 +192,8 @@ def test_unknown_lengths_stay_open():
     x = network.add_input("x", trt.float32, (-1, 2))
     model = export(mark(network, y=combine(network, x, x)))
 
-    for each in (*model.graph.input, *model.graph.output):
-        assert [dim.HasField("dim_value") for dim in each.type.tensor_type.shape.dim] == [False, True]
+    for info in (*model.graph.input, *model.graph.output):
+        assert [dim.HasField("dim_value") for dim in info.type.tensor_type.shape.dim] == [False, True]
 
 
 def test_four_bit_constants_are_packed():
@@ -241,4 +241,4 @@ def test_reasons_are_json():
     with pytest.raises(trt.NetworkError) as caught:
         to_model(asserted())
 
-    assert "NL731" in json.dumps([each.as_json() for each in caught.value.findings])
+    assert "NL731" in json.dumps([finding.as_json() for finding in caught.value.findings])

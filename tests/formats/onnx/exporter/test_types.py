@@ -53,7 +53,7 @@ def test_powers_of_integers(dtype):
     together([Case("POW", IElementWiseLayer(op=Op.POW), (a, b), a**b)])
 
 
-@pytest.mark.parametrize("dtype", [each for each in WIDTHS if each.kind == "i"], ids=str)
+@pytest.mark.parametrize("dtype", [width for width in WIDTHS if width.kind == "i"], ids=str)
 def test_shift_by_a_negative_number_counts_as_one_of_all_bits(dtype):
     a, b = np.array([5, -5], dtype), np.array([-1, -40], dtype)
 
@@ -63,31 +63,31 @@ def test_shift_by_a_negative_number_counts_as_one_of_all_bits(dtype):
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize("to_type", [each for each in TYPES if each is not trt.fp4], ids=str)
+@pytest.mark.parametrize("to_type", [type_ for type_ in TYPES if type_ is not trt.fp4], ids=str)
 def test_every_type_is_converted_to_every_other(to_type):
     """Without FP4, for which onnxruntime has no kernels."""
     layer = ICastLayer(to_type=to_type)
     numbers = [1, 1, 1] if to_type is trt.e8m0 else [0, 1, 1]
-    others = [each for each in TYPES if each not in (trt.fp4, trt.e8m0, to_type)]
-    given = [np.array(numbers).astype(NUMPY_TYPES[each]) for each in others]
+    others = [type_ for type_ in TYPES if type_ not in (trt.fp4, trt.e8m0, to_type)]
+    given = [np.array(numbers).astype(NUMPY_TYPES[other]) for other in others]
 
-    together([Case(str(each.dtype), layer, (each,), layer.evaluate(each)) for each in given])
+    together([Case(str(array.dtype), layer, (array,), layer.evaluate(array)) for array in given])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 def test_floats_beyond_an_integer_become_its_ends(dtype):
     x = np.array([-np.inf, -6e4, -200.5, -1.5, -0.5, 0.5, 2.5, 200.5, 6e4, np.inf, np.nan]).astype(dtype)
-    layers = [ICastLayer(to_type=each) for each in TYPES if NUMPY_TYPES[each] in INTEGERS | TINY]
+    layers = [ICastLayer(to_type=type_) for type_ in TYPES if NUMPY_TYPES[type_] in INTEGERS | TINY]
 
-    together([Case(str(each.to_type), each, (x,), each.evaluate(x)) for each in layers])
+    together([Case(str(layer.to_type), layer, (x,), layer.evaluate(x)) for layer in layers])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_floats_beyond_wide_integers_become_their_ends(dtype):
     x = np.array([-1e20, -1e10, 1e10, 1e20]).astype(dtype)
-    layers = [ICastLayer(to_type=each) for each in TYPES if NUMPY_TYPES[each] in INTEGERS]
+    layers = [ICastLayer(to_type=type_) for type_ in TYPES if NUMPY_TYPES[type_] in INTEGERS]
 
-    together([Case(str(each.to_type), each, (x,), each.evaluate(x)) for each in layers])
+    together([Case(str(layer.to_type), layer, (x,), layer.evaluate(x)) for layer in layers])
 
 
 @pytest.mark.parametrize("dtype", [trt.int2, trt.uint2, trt.int4, trt.uint4, trt.fp4], ids=str)

@@ -136,7 +136,10 @@ def test_tables_of_tensors_are_those_of_onnxruntime(x, keys, values, default):
     tables = {"keys": keys, "values": values, "default": default}
 
     check_texts(
-        "LabelEncoder", x, opset=4, **{f"{name}_tensor": numpy_helper.from_array(each) for name, each in tables.items()}
+        "LabelEncoder",
+        x,
+        opset=4,
+        **{f"{name}_tensor": numpy_helper.from_array(table) for name, table in tables.items()},
     )
 
 

@@ -33,7 +33,7 @@ def changed(text, *changes):
 def imports(*pairs):
     def change(made):
         del made.opset_import[:]
-        made.opset_import.extend(helper.make_opsetid(*each) for each in pairs)
+        made.opset_import.extend(helper.make_opsetid(*pair) for pair in pairs)
 
     return change
 
@@ -72,14 +72,14 @@ def loaded(made):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         network = netloop.onnx.load(made)
-    assert {each.category for each in found} <= {ModelWarning}
-    return network, [each.message.finding for each in found]
+    assert {message.category for message in found} <= {ModelWarning}
+    return network, [message.message.finding for message in found]
 
 
 def refusal(made):
     with pytest.raises(ModelError) as caught:
         netloop.onnx.load(made)
-    return [(each.code, each.what) for each in caught.value.findings]
+    return [(finding.code, finding.what) for finding in caught.value.findings]
 
 
 FORGIVEN = {

@@ -22,7 +22,7 @@ def refused(given, **options):
     """The findings of a model that is refused."""
     with pytest.raises(ModelError) as caught:
         netloop.onnx.load(given, **options)
-    return [(each.code, each.what) for each in caught.value.findings]
+    return [(finding.code, finding.what) for finding in caught.value.findings]
 
 
 def external(location, **entries):
@@ -382,7 +382,9 @@ EXTREMES = [
 ]
 
 
-@pytest.mark.parametrize(("operator", "arrays", "attributes", "what"), EXTREMES, ids=[each[0] for each in EXTREMES])
+@pytest.mark.parametrize(
+    ("operator", "arrays", "attributes", "what"), EXTREMES, ids=[extreme[0] for extreme in EXTREMES]
+)
 def test_extreme_numbers_of_operators_are_refused(operator, arrays, attributes, what):
     made, _ = of_node(operator, *arrays, **attributes)
 
@@ -451,7 +453,7 @@ def test_windows_and_grids_beyond_memory_are_refused(operator, shapes, attribute
         helper.make_tensor_value_info(f"x{index}", TensorProto.INT64 if len(shape) == 1 else TensorProto.FLOAT, shape)
         for index, shape in enumerate(shapes)
     ]
-    node = helper.make_node(operator, [each.name for each in inputs], ["y"], **attributes)
+    node = helper.make_node(operator, [info.name for info in inputs], ["y"], **attributes)
     graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info("y")])
 
     assert what in refused(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))[0][1]
@@ -527,4 +529,4 @@ def test_split_is_even_except_at_the_end(length, count, expected):
     """As in onnxruntime, each part has the length divided by the number of parts, rounded up, as long as it lasts."""
     network = netloop.onnx.load(of_node("Split", np.zeros(length, np.float32), outputs=count, num_outputs=count)[0])
 
-    assert [each.shape for each in network.outputs] == [(each,) for each in expected]
+    assert [tensor.shape for tensor in network.outputs] == [(value,) for value in expected]

@@ -14,7 +14,7 @@ DOUBLE = "double (float[n, 2] x) => (float[n, 2] y) { y = Add (x, x) }"
 def findings(given):
     with pytest.raises(ModelError) as caught:
         netloop.onnx.load(given)
-    return [(each.code, each.what) for each in caught.value.findings]
+    return [(finding.code, finding.what) for finding in caught.value.findings]
 
 
 def test_inputs_and_outputs_keep_their_names_and_open_lengths():
@@ -29,7 +29,7 @@ def test_layers_are_named_after_their_nodes():
     made = model(DOUBLE)
     made.graph.node[0].name = "twice"
 
-    assert [each.name for each in netloop.onnx.load(made)] == ["twice"]
+    assert [layer.name for layer in netloop.onnx.load(made)] == ["twice"]
 
 
 def test_model_is_read_from_a_file_and_from_bytes(tmp_path):
@@ -66,7 +66,7 @@ def test_outputs_may_be_inputs_and_listed_twice():
         {"x": np.float32([1, 2])}
     )
 
-    assert {name: each.tolist() for name, each in outputs.items()} == {"x": [1, 2], "y": [-1, -2], "z": [-1, -2]}
+    assert {name: tensor.tolist() for name, tensor in outputs.items()} == {"x": [1, 2], "y": [-1, -2], "z": [-1, -2]}
 
 
 def test_functions_of_the_model_and_of_the_standard_are_expanded():

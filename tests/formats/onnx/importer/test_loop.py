@@ -119,7 +119,7 @@ def test_loop_is_said_to_fail_if_it_always_does(most, body, codes):
 
     found = netloop.check(netloop.onnx.load(model(looped(limits, body, "y, rows", before=before, **LIMITED))))
 
-    assert {each.code for each in found if each.code in ("NL221", "NL222")} == codes
+    assert {finding.code for finding in found if finding.code in ("NL221", "NL222")} == codes
 
 
 def test_loop_with_a_condition_alone_goes_on_while_it_holds():
@@ -397,7 +397,7 @@ def test_of_a_condition_that_is_known_one_branch_becomes_layers():
       y = If (c) <then_branch = yes () => (a) { a = Nonsense (x) }, else_branch = no () => (b) { b = Neg (x) }>
     """)
 
-    assert [type(each).__name__ for each in netloop.onnx.load(model(text))] == ["IUnaryLayer"]
+    assert [type(layer).__name__ for layer in netloop.onnx.load(model(text))] == ["IUnaryLayer"]
 
 
 def test_branch_gives_one_value_twice():

@@ -19,7 +19,7 @@ def test_operators_with_functions_are_those_with_schemas():
     assert recorded.imported() == {domain: sorted(names) for domain, names in facts().items()}
 
 
-@pytest.mark.parametrize(("domain", "name"), [each for each in OPERATORS if each in INSTALLED])
+@pytest.mark.parametrize(("domain", "name"), [operator for operator in OPERATORS if operator in INSTALLED])
 def test_schema_is_that_of_onnxruntime(domain, name):
     ours, theirs = facts()[domain][name], recorded.facts_of(INSTALLED[domain, name])
     if json.loads(FILE.read_text(encoding="utf-8"))["onnxruntime"] == onnxruntime.__version__:

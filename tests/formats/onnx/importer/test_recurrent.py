@@ -24,16 +24,16 @@ def weights_of(op, directions=1, seed=0):
         "c": draw.normal(size=(directions, B, H)),
         "P": draw.normal(size=(directions, 3 * H)),
     }
-    return {name: each.astype(np.int32 if name == "lengths" else np.float32) for name, each in made.items()}
+    return {name: array.astype(np.int32 if name == "lengths" else np.float32) for name, array in made.items()}
 
 
 def model_of(op, arrays, used=("W", "R", "B"), version=22, dims=("T", "B", X), **attributes):
     order = ["x", "W", "R", "B", "lengths", "h", *(["c", "P"] if op == "LSTM" else [])]
-    names = [each if each == "x" or each in used else "" for each in order]
+    names = [layer if layer == "x" or layer in used else "" for layer in order]
     outputs = ["Y", "Yh", *(["Yc"] if op == "LSTM" else [])]
     node = helper.make_node(op, names, outputs, hidden_size=H, **attributes)
     given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)]
-    results = [helper.make_tensor_value_info(each, TensorProto.FLOAT, None) for each in outputs]
+    results = [helper.make_tensor_value_info(tensor, TensorProto.FLOAT, None) for tensor in outputs]
     constants = [helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(arrays[name].dtype), arrays[name].shape,
                                     arrays[name].reshape(-1)) for name in used]  # fmt: skip
     graph = helper.make_graph([node], "recurrent", given, results, constants)
@@ -42,7 +42,7 @@ def model_of(op, arrays, used=("W", "R", "B"), version=22, dims=("T", "B", X), *
 
 def run(model, x):
     engine = netloop.compile(netloop.onnx.load(model))
-    return [np.asarray(each) for each in engine({"x": x}).values()]
+    return [np.asarray(value) for value in engine({"x": x}).values()]
 
 
 def peer(model, x):
@@ -70,7 +70,7 @@ def test_first_versions_mean_what_later_ones_do(op, version, x):
 def reordered(array, op, axis=0):
     """PyTorch's gates (i f g o; r z n) in the order of ONNX (i o f c; z r h)."""
     order = {"RNN": [0], "GRU": [1, 0, 2], "LSTM": [0, 3, 1, 2]}[op]
-    return np.concatenate([np.split(array, GATES[op], axis)[each] for each in order], axis)
+    return np.concatenate([np.split(array, GATES[op], axis)[layer] for layer in order], axis)
 
 
 def of_torch(layer, op, directions):
@@ -80,7 +80,7 @@ def of_torch(layer, op, directions):
     return {
         "W": np.stack([reordered(parts[f"weight_ih{end}"], op) for end in ends]),
         "R": np.stack([reordered(parts[f"weight_hh{end}"], op) for end in ends]),
-        "B": np.stack([np.concatenate(each) for each in bias]),
+        "B": np.stack([np.concatenate(bia) for bia in bias]),
     }
 
 
@@ -189,7 +189,7 @@ def test_layout_with_the_batch_first_only_turns_axes(op, x):
 def test_each_direction_has_activations_of_its_own(x):
     given = weights_of("RNN", 2)
     both = model_of("RNN", given, direction="bidirectional", activations=["Relu", "LeakyRelu"], activation_alpha=[0.3])
-    second = {name: each[1:] for name, each in given.items()}
+    second = {name: array[1:] for name, array in given.items()}
     alone = model_of("RNN", second, direction="reverse", activations=["LeakyRelu"], activation_alpha=[0.3])
 
     np.testing.assert_allclose(run(both, x)[0][:, 1], run(alone, x)[0][:, 0], rtol=1e-6, atol=1e-7)
@@ -219,7 +219,7 @@ def test_known_number_of_steps_is_a_scan():
 
     engine({"x": np.zeros((T, B, X), np.float32)})
 
-    assert [each.name for each in engine.loop_strategies.values()] == ["scan"]
+    assert [strategy.name for strategy in engine.loop_strategies.values()] == ["scan"]
 
 
 @needs_torch

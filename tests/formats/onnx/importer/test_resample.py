@@ -168,7 +168,7 @@ def deformable(groups=1, shifts=1, masked=True, bias=True, **attributes):
            for axis, (length, reach) in enumerate(((6, 3), (5, 2)))]  # fmt: skip
     offset, mask = draw(size=(2, shifts * 6 * 2, *out)), draw(size=(2, shifts * 6, *out))
     arrays = [x, kernel, offset, draw(size=6) if bias else None, mask if masked else None]
-    return [None if each is None else each.astype(np.float32) for each in arrays]
+    return [None if array is None else array.astype(np.float32) for array in arrays]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def deformable(groups=1, shifts=1, masked=True, bias=True, **attributes):
     ids=str,
 )
 def test_deformable_convolution_is_that_of_onnxruntime(attributes):
-    own = {name: each for name, each in attributes.items() if name in ("strides", "pads")}
+    own = {name: attribute for name, attribute in attributes.items() if name in ("strides", "pads")}
     arrays = deformable(attributes.get("group", 1), attributes.get("offset_group", 1), **own)
     check_node("DeformConv", *arrays, kernel_shape=[3, 2], opset=19, atol=1e-4, **attributes)
 

@@ -52,9 +52,9 @@ REGRESSORS = {
 def saved(model, **options):
     """The model of an estimator, in which each domain is imported once: skl2onnx imports one twice."""
     made = skl2onnx.to_onnx(model, X[:1], target_opset={"": 18, "ai.onnx.ml": 3}, **options)
-    opsets = {each.domain: each.version for each in made.opset_import}
+    opsets = {value.domain: value.version for value in made.opset_import}
     del made.opset_import[:]
-    made.opset_import.extend(onnx.helper.make_opsetid(*each) for each in opsets.items())
+    made.opset_import.extend(onnx.helper.make_opsetid(*entry) for entry in opsets.items())
     return made
 
 
@@ -64,8 +64,8 @@ def check_model(made, x):
     for name, expected in session_gives(made, given).items():
         found = outputs[name]
         if isinstance(expected, list):
-            assert [[*each] for each in found] == [[*each] for each in expected]
-            found, expected = ([[*each.values()] for each in value] for value in (found, expected))
+            assert [[*value] for value in found] == [[*value] for value in expected]
+            found, expected = ([[*element.values()] for element in value] for value in (found, expected))
         elif expected.dtype.kind in "OUi":
             assert found.tolist() == expected.tolist()
             continue

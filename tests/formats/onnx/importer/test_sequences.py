@@ -17,11 +17,11 @@ def graph(body, inputs, outputs):
 
 
 def kinds(engine):
-    return {type(each).__name__ for each in engine.network.layers}
+    return {type(layer).__name__ for layer in engine.network.layers}
 
 
 def on_host(engine):
-    return any(each.on_host for each in engine.network.layers)
+    return any(layer.on_host for layer in engine.network.layers)
 
 
 # ---------------------------------------------------------------------------- sequences with data-dependent contents

@@ -77,7 +77,7 @@ def check(op, *arrays, **options):
         ("Cast", [np.array([True, False])], {"to": TensorProto.STRING}),
         ("CastLike", [index(1, 2), PAIRS], {}),
     ],
-    ids=lambda each: each if isinstance(each, str) else "",
+    ids=lambda name: name if isinstance(name, str) else "",
 )
 def test_operator_moves_strings_as_onnxruntime_does(op, arrays, options):
     check(op, *arrays, **options)
@@ -103,7 +103,7 @@ def test_strings_are_split_at_any_white_space():
     """As the standard says, and Python splits."""
     made, given = of_node("StringSplit", words("a\tb\n c"), opset=20, outputs=2)
 
-    assert [each.tolist() for each in runs(made, given)] == [[["a", "b", "c"]], [3]]
+    assert [array.tolist() for array in runs(made, given)] == [[["a", "b", "c"]], [3]]
 
 
 @pytest.mark.parametrize("case", ["NONE", "LOWER", "UPPER"])
@@ -118,8 +118,8 @@ def test_strings_are_normalized(case, sensitive, stopwords, batch):
         locale="C.UTF-8", **options,
     )  # fmt: skip
 
-    assert [each.tolist() for each in runs(made, given)] == [
-        each.tolist() for each in session_gives(made, given).values()
+    assert [array.tolist() for array in runs(made, given)] == [
+        give.tolist() for give in session_gives(made, given).values()
     ]
 
 
@@ -130,7 +130,7 @@ def test_grams_are_counted(seed):
     lengths = range(1, chance.randint(2, 4))
     grams = [{tuple(chance.choices(vocabulary, k=n)) for _ in range(3)} for n in lengths]
     starts = [
-        sum(len(each) * n for n, each in zip(lengths, grams[:before], strict=False)) for before in range(len(grams))
+        sum(len(gram) * n for n, gram in zip(lengths, grams[:before], strict=False)) for before in range(len(grams))
     ]
     count = sum(map(len, grams))
     places = chance.sample(range(2 * count), count)
@@ -139,7 +139,7 @@ def test_grams_are_counted(seed):
     check(
         "TfIdfVectorizer", x, mode=chance.choice(["TF", "IDF", "TFIDF"]), min_gram_length=chance.choice(lengths[:2]),
         max_gram_length=lengths[-1], max_skip_count=chance.randint(0, 2), ngram_counts=starts, ngram_indexes=places,
-        pool_strings=[each for group in grams for gram in sorted(group) for each in gram],
+        pool_strings=[name for group in grams for gram in sorted(group) for name in gram],
         weights=[chance.randint(1, 9) / 2 for _ in range(count)],
     )  # fmt: skip
 
@@ -221,7 +221,7 @@ g (string[k] x, bool c) => (string[k] y) {
 
 
 def plain(value):
-    return [plain(each) for each in value] if isinstance(value, list) else np.asarray(value).tolist()
+    return [plain(element) for element in value] if isinstance(value, list) else np.asarray(value).tolist()
 
 
 @pytest.mark.parametrize(
@@ -232,12 +232,12 @@ def plain(value):
 def test_graph_carries_strings_as_in_onnxruntime(text, others):
     given = {"x": words("a", "é", "c"), **others}
     made = model(text)
-    expected = {name: plain(each) for name, each in session_gives(made, given).items()}
+    expected = {name: plain(give) for name, give in session_gives(made, given).items()}
 
     network = netloop.onnx.load(made)
     for found in (netloop.compile(network)(given), netloop.evaluate(network, given)):
-        assert {name: plain(each) for name, each in found.items()} == expected
-    assert {name: plain(each) for name, each in run(export(network), given).items()} == expected
+        assert {name: plain(array) for name, array in found.items()} == expected
+    assert {name: plain(array) for name, array in run(export(network), given).items()} == expected
 
 
 # ---------------------------------------------------------------------------- hostile models
@@ -299,8 +299,8 @@ def test_long_string_and_one_with_a_nul_are_kept():
 
     network = netloop.onnx.load(with_initializer(strings(text, b"")))
     saved = onnx.ModelProto.FromString(netloop.onnx.to_model(network).SerializeToString())
-    for each in (network, netloop.onnx.load(saved)):
-        assert netloop.compile(each)({})["y"].tolist() == [text.decode(), ""]
+    for definition in (network, netloop.onnx.load(saved)):
+        assert netloop.compile(definition)({})["y"].tolist() == [text.decode(), ""]
 
 
 def test_long_strings_that_differ_are_saved_one_by_one():
@@ -309,7 +309,7 @@ def test_long_strings_that_differ_are_saved_one_by_one():
         network.mark_output(network.add_constant((1,), words("x" * 100 + end)).get_output(0))
 
     saved = netloop.onnx.to_model(network)
-    assert [each.string_data[0][-1:] for each in saved.graph.initializer] == [b"a", b"b"]
+    assert [initializer.string_data[0][-1:] for initializer in saved.graph.initializer] == [b"a", b"b"]
 
 
 def test_column_far_away_is_refused():

@@ -26,7 +26,7 @@ def refused(text):
 def gives(network, **inputs):
     """The only output, of which engine and reference are equal."""
     (found,), (same,) = (
-        each(inputs).values() for each in (netloop.compile(network), lambda x: netloop.evaluate(network, x))
+        engine(inputs).values() for engine in (netloop.compile(network), lambda x: netloop.evaluate(network, x))
     )
     np.testing.assert_allclose(found, same, rtol=1e-6)
     return np.asarray(found)
@@ -227,7 +227,7 @@ def test_adam_corrects_the_means_of_the_first_steps():
 def test_momentum_moves_each_variable(mode, x, several):
     # from the second step on, the speed is 0.5 * 6 + 0.5 * 3
     check_step(
-        "Momentum", RATE, np.int64(1), *(each for each in (X1, SLOPE, np.float32([6])) for _ in range(1 + several)),
+        "Momentum", RATE, np.int64(1), *(other for other in (X1, SLOPE, np.float32([6])) for _ in range(1 + several)),
         expected=[[x]] * (1 + several) + [[4.5]] * (1 + several),
         alpha=0.5, beta=0.5, norm_coefficient=0.0, mode=mode,
     )  # fmt: skip

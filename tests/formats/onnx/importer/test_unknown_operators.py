@@ -19,8 +19,8 @@ def refusal(made, **options):
 
 def with_domain(text, *domains):
     made = model(text)
-    for each in domains:
-        made.opset_import.add(domain=each, version=1)
+    for domain in domains:
+        made.opset_import.add(domain=domain, version=1)
     return made
 
 
@@ -37,7 +37,7 @@ CHAIN = """g (bool c, float[2] x) => (float[2] y) {
 def test_all_unknown_operators_are_reported_at_once_with_the_number_of_their_nodes():
     found = refusal(with_domain(CHAIN, "mine", "own", "com.microsoft.nchwc"))
 
-    assert [(each.code, each.what) for each in found] == [
+    assert [(finding.code, finding.what) for finding in found] == [
         ("NL744", "netloop has no operator mine::First-1, which 3 nodes have"),
         ("NL744", "netloop has no operator com.microsoft.nchwc::Conv-1"),
         ("NL744", "netloop has no operator mine::Second-1, which 2 nodes have"),
@@ -190,7 +190,7 @@ def test_layouts_of_one_machine_are_what_onnxruntime_saves_at_the_highest_level(
         options.optimized_model_filepath = str(tmp_path / f"{level}.onnx")
         onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
         saved = onnx.load(tmp_path / f"{level}.onnx")
-        domains[level] = {each.domain for each in saved.graph.node}
+        domains[level] = {attribute.domain for attribute in saved.graph.node}
 
     assert domains["EXTENDED"] == {""}
     assert domains["ALL"] <= {"", *FIXES}

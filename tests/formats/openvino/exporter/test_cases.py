@@ -162,16 +162,16 @@ def is_refused(case: Case) -> bool:
 
 CROP = trt.ResizeCoordinateTransformation.CROP
 CASES = all_cases()
-REFUSED = [each for each in CASES if is_refused(each)]
-SAVED = [each for each in CASES if not is_refused(each) and str(each) not in OTHERWISE]
-DRAWING = [each for each in SAVED if each.layer.draws]
-CERTAIN = [each for each in SAVED if not each.layer.draws]
-KINDS = list(dict.fromkeys(type(each.layer) for each in CERTAIN))
+REFUSED = [case_ for case_ in CASES if is_refused(case_)]
+SAVED = [case_ for case_ in CASES if not is_refused(case_) and str(case_) not in OTHERWISE]
+DRAWING = [case_ for case_ in SAVED if case_.layer.draws]
+CERTAIN = [case_ for case_ in SAVED if not case_.layer.draws]
+KINDS = list(dict.fromkeys(type(case_.layer) for case_ in CERTAIN))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_layer_in_openvino_agrees_with_the_reference(kind):
-    cases = [each for each in CERTAIN if type(each.layer) is kind]
+    cases = [case_ for case_ in CERTAIN if type(case_.layer) is kind]
     network, arrays = trt.INetworkDefinition(), {}
     for number, case in enumerate(cases):
         arrays |= add_case(network, case, before=f"{number}.")
@@ -202,4 +202,4 @@ def test_what_openvino_cannot_express_is_refused():
 
 
 def test_every_exception_is_a_case():
-    assert {str(each) for each in CASES} >= OTHERWISE
+    assert {str(case_) for case_ in CASES} >= OTHERWISE

@@ -64,7 +64,7 @@ def test_selection_of_any_type_in_a_loop(dtype):
     )
     arrays = [np.resize([1, 0, 1, 1], (2, length)) for length in (3, 0, 4)]
 
-    check_calls(network, [{"x": each.astype(x.type.dtype), "flag": each.astype(bool)[::-1]} for each in arrays])
+    check_calls(network, [{"x": array.astype(x.type.dtype), "flag": array.astype(bool)[::-1]} for array in arrays])
 
 
 def test_rows_of_a_constant_below_a_condition_of_constants():

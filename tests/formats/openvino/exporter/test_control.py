@@ -131,7 +131,7 @@ def test_constants_that_bodies_read_are_no_inputs_of_theirs():
           => (bool c, int64[3] s2) {{ s1 = Mul(s, x) s2 = Add(s1, k) }}> }}""")
     )
     document = ElementTree.fromstring(export(network)[0])
-    (around,) = (each for each in document.iter("layer") if each.get("type") == "If")
+    (around,) = (element for element in document.iter("layer") if element.get("type") == "If")
 
     assert len(around.findall("input/port")) == 3  # the condition, the count and x
 
@@ -162,7 +162,7 @@ PLACES = {
 SETUP = f"""{TRUE} z = Constant<value = int64 {{0}}>() o = Constant<value = int64 {{1}}>()
     one = Constant<value = int32 {{1}}>() o1 = Constant<value_ints=[1]>()
     b = Shape<start=0, end=1>(x) start = ConstantOfShape<value = int32[1] {{4}}>(b)
-    rows = Constant<value = float[12,2] {{{", ".join(str(each / 10) for each in range(24))}}}>()"""
+    rows = Constant<value = float[12,2] {{{", ".join(str(index / 10) for index in range(24))}}}>()"""
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -195,7 +195,7 @@ def test_forest_with_an_open_batch_adds_all_trees_in_the_first_call():
         class_weights=[1 / 3] * 6, classlabels_int64s=[0, 1, 2], post_transform="NONE",
     )  # fmt: skip
     values = [helper.make_tensor_value_info("x", 1, ["batch", 4])]
-    results = [onnx.ValueInfoProto(name=each) for each in ("label", "scores")]
+    results = [onnx.ValueInfoProto(name=name) for name in ("label", "scores")]
     domains = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 3)]
     source = helper.make_model(helper.make_graph([forest], "g", values, results), opset_imports=domains, ir_version=10)
     calls = [{"x": SAMPLES[:batch]} for batch in BATCHES]

@@ -11,7 +11,7 @@ from tests.support.openvino_exportable import grown
 from tests.support.openvino_runtime import export, run, run_or_skip
 
 NOT_IN_PLUGIN = {"loop in a conditional": "it computes int64 in 32 bits"}
-IN_PLUGIN = {name: each for name, each in EXAMPLES.items() if name not in NOT_IN_PLUGIN}
+IN_PLUGIN = {name: example for name, example in EXAMPLES.items() if name not in NOT_IN_PLUGIN}
 
 
 def agree(seed):

@@ -40,7 +40,7 @@ def weighted(size=600):
 def layers(network, type=None, **options):
     """The layers of a network's model, including those of bodies."""
     found = ElementTree.fromstring(to_model(network, **options)[0]).iter("layer")
-    return [each for each in found if type in (None, each.get("type"))]
+    return [element for element in found if type in (None, element.get("type"))]
 
 
 def test_files_are_the_model_and_its_weights(tmp_path):
@@ -117,13 +117,15 @@ def combined():
 
 
 def test_loop_of_known_length_is_one_layer():
-    assert [each.get("type") for each in layers(running_sum())].count("Loop") == 1
+    assert [element.get("type") for element in layers(running_sum())].count("Loop") == 1
     assert not layers(running_sum(), "If")
 
 
 def test_body_reads_the_outer_net_through_its_parameters():
     (loop,) = layers(running_sum(), "Loop")
-    wires = [(each.get("external_port_id"), each.get("purpose")) for each in loop.find("port_map").iter("input")]
+    wires = [
+        (element.get("external_port_id"), element.get("purpose")) for element in loop.find("port_map").iter("input")
+    ]
 
     assert wires == [("2", None), ("3", None), ("-1", "current_iteration")]
 
@@ -142,7 +144,7 @@ def test_call_without_iterations_has_no_rows_of_the_call_before():
     request = compiled.create_infer_request()
     for n in (3, 0, -2, 2):
         inputs = EXAMPLES["count is an input"].inputs | {"n": np.int32(n)}
-        request.start_async({each.any_name: inputs[each.any_name] for each in compiled.inputs})
+        request.start_async({tensor.any_name: inputs[tensor.any_name] for tensor in compiled.inputs})
         request.wait()
         for name, meant in trt.evaluate(network, inputs).items():
             np.testing.assert_array_equal(request.get_tensor(name).data, meant)
@@ -195,18 +197,18 @@ def test_everything_that_cannot_be_written_is_reported_at_once():
     x = network.add_input("x\x00", trt.float32, (2, 2))
     determinant = network.add_unary(x, trt.UnaryOperation.EXP)
     parts = [network.add_cast(x, trt.e5m2fnuz), network.add_cast(x, trt.e4m3fnuz)]
-    for each in parts:
-        network.mark_output(each.get_output(0))
+    for part in parts:
+        network.mark_output(part.get_output(0))
     network.mark_output(determinant.get_output(0))
 
     with pytest.raises(trt.NetworkError) as caught:
         to_model(network)
-    assert [(each.code, each.what) for each in caught.value.findings] == [
+    assert [(finding.code, finding.what) for finding in caught.value.findings] == [
         ("NL732", "the name 'x\\x00' cannot be written as XML"),
         ("NL732", "OpenVINO has no tensors of float8_e5m2fnuz"),
         ("NL732", "OpenVINO has no tensors of float8_e4m3fnuz"),
     ]
-    assert all("test_saving.py" in each.where for each in caught.value.findings[1:])
+    assert all("test_saving.py" in finding.where for finding in caught.value.findings[1:])
 
 
 @pytest.mark.parametrize("character", ["\0", "\x01", "\ufffe"])

@@ -104,4 +104,4 @@ def test_sequences_that_openvino_cannot_stack_are_refused(text, why):
     with pytest.raises(trt.NetworkError, match=why) as caught:
         export(load(model(text)))
 
-    assert {each.code for each in caught.value.findings} == {"NL732"}
+    assert {finding.code for finding in caught.value.findings} == {"NL732"}

@@ -139,7 +139,7 @@ def test_ranks_that_agree_again_become_one_tensor(value):
     network = load(ov.Model([ops.result(total)], inputs))
 
     assert network.outputs[0].shape == ()
-    assert [type(each) for each in network].count(netloop.IReduceLayer) == 1
+    assert [type(layer) for layer in network].count(netloop.IReduceLayer) == 1
     check(network, {"x": X[None], "flag": np.bool_(value)}, -X.sum() if value else -np.tanh(X).sum())
 
 
@@ -184,5 +184,5 @@ def test_branch_assumes_its_condition(value):
     made.set_input(flag.output(0), same, None)
     network = load(ov.Model([ops.result(made.set_output(yes, no))], [x, flag]))
 
-    assert not any(isinstance(each, netloop.IAssertionLayer) for each in network)
+    assert not any(isinstance(layer, netloop.IAssertionLayer) for layer in network)
     check(network, {"x": X[None], "flag": np.bool_(value)}, X if value else -X[None])

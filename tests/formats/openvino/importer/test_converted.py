@@ -39,7 +39,7 @@ NAMES = [
 def cases():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, while the package makes its data
-        return {each.name: each for each in collect_testcases()}
+        return {testcase.name: testcase for testcase in collect_testcases()}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +49,7 @@ def test_converted_model_gives_what_onnx_says(name):
     engine = netloop.compile(netloop.openvino.load(*document(converted)))
 
     for inputs, outputs in case.data_sets:
-        names = [each.name for each in case.model.graph.input]
+        names = [info.name for info in case.model.graph.input]
         found = engine(dict(zip(names, map(np.asarray, inputs), strict=True)))
         for made, expected in zip(found.values(), outputs, strict=True):
             np.testing.assert_allclose(made, expected, rtol=case.rtol, atol=1e-6)

@@ -11,13 +11,13 @@ X = F([[1, 2], [3, 4], [5, 6]])
 
 
 def port(id, shape, precision="FP32"):
-    dims = "".join(f"<dim>{each}</dim>" for each in shape)
+    dims = "".join(f"<dim>{length}</dim>" for length in shape)
     return f'<port id="{id}" precision="{precision}">{dims}</port>'
 
 
 def operation(id, type, inputs=(), outputs=(), inside="", tag="operation"):
     """An operation of the draft, its ports as tuples of number, shape and optionally type."""
-    sides = [f"<{side}>{''.join(port(*each) for each in ports)}</{side}>" for side, ports in SIDES(inputs, outputs)]
+    sides = [f"<{side}>{''.join(port(*value) for value in ports)}</{side}>" for side, ports in SIDES(inputs, outputs)]
     return f'<{tag} id="{id}" name="{type}{id}" type="{type}">{"".join(sides)}{inside}</{tag}>'
 
 

@@ -12,5 +12,5 @@ def test_extreme_numbers_in_a_model_end_no_process(source):
     found = dict(outcomes(MODULE, source))
 
     assert [f"{case}: {text}" for case, text in found.items() if is_bad(text)] == []
-    assert any("refused" in each for each in found.values())
+    assert any("refused" in name for name in found.values())
     assert "compiled: fine, reference: fine" in found.values()

@@ -17,7 +17,7 @@ def refused(xml, weights=None):
     """The findings of a model that is refused."""
     with pytest.raises(ModelError) as caught:
         netloop.openvino.load(xml, weights)
-    return [(each.code, each.what) for each in caught.value.findings]
+    return [(finding.code, finding.what) for finding in caught.value.findings]
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ TANH = """
 def test_damaged_graph_is_refused_with_what_is_wrong(before, after, what):
     assert before in TANH
 
-    assert what in [each for _, each in refused(TANH.replace(before, after, 1).encode())]
+    assert what in [name for _, name in refused(TANH.replace(before, after, 1).encode())]
 
 
 def test_whole_graph_is_loaded():
@@ -274,7 +274,7 @@ def test_damaged_wiring_of_a_body_is_refused(sums, before, after, what):
     assert before in xml
 
     findings = refused(xml.replace(before, after, 1), weights)
-    assert any(what in each for _, each in findings), findings
+    assert any(what in name for _, name in findings), findings
 
 
 def test_two_back_edges_to_one_parameter_are_refused(sums):

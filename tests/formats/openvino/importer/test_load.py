@@ -48,7 +48,7 @@ def test_inputs_keep_their_names_in_their_order():
     x, y = parameter("first", [2]), parameter("second", [2])
     network = load(ov.Model([ops.result(ops.subtract(y, x))], [x, y]))
 
-    assert [each.name for each in network.inputs] == ["first", "second"]
+    assert [tensor.name for tensor in network.inputs] == ["first", "second"]
 
 
 def test_outputs_are_called_as_their_tensors():
@@ -57,7 +57,7 @@ def test_outputs_are_called_as_their_tensors():
     y.output(0).set_names({"squashed"})
     network = load(ov.Model([ops.result(y), ops.result(x, name="same")], [x]))
 
-    assert [each.name for each in network.outputs] == ["squashed", "same"]
+    assert [tensor.name for tensor in network.outputs] == ["squashed", "same"]
 
 
 def test_output_without_names_is_called_as_its_result_or_what_older_models_call_it():
@@ -70,7 +70,7 @@ def test_output_without_names_is_called_as_its_result_or_what_older_models_call_
 
 
 def load_names(xml, weights):
-    return [each.name for each in netloop.openvino.load(xml, weights).outputs]
+    return [tensor.name for tensor in netloop.openvino.load(xml, weights).outputs]
 
 
 def test_one_tensor_may_be_two_outputs():
@@ -102,11 +102,11 @@ def test_all_unknown_operators_are_reported_at_once():
 
     with pytest.raises(ModelError) as caught:
         netloop.openvino.load(xml, weights)
-    assert sorted((each.code, each.what) for each in caught.value.findings) == [
+    assert sorted((finding.code, finding.what) for finding in caught.value.findings) == [
         ("NL744", "netloop has no operator Adding-1"),
         ("NL744", "netloop has no operator Const-extension"),
     ]
-    assert all("layer" in each.where and "line" in each.where for each in caught.value.findings)
+    assert all("layer" in finding.where and "line" in finding.where for finding in caught.value.findings)
 
 
 def test_unknown_operator_has_the_number_of_its_layers_and_a_way_out():

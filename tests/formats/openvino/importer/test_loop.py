@@ -333,8 +333,8 @@ def test_recurrent_network_adds_the_slice_first():
     network = network_of(loop.outputs([(now, after)], [after]), [x, h])
 
     state = F([0, 0])
-    for each in X:
-        state = np.tanh(each + state @ F([[1, 0.5], [-0.5, 1]]))
+    for value in X:
+        state = np.tanh(value + state @ F([[1, 0.5], [-0.5, 1]]))
     check(network, {"x": X, "h": F([0, 0])}, state)
 
 
@@ -347,6 +347,6 @@ def test_swap_is_a_swap_in_either_order_of_declaration():
     network = network_of(loop.outputs([(right, left), (left, turned)], [left, turned]), [a, b, x])
 
     low, high = F([1]), F([2])
-    for each in F([[1], [2], [3]]):
-        low, high = high + each, low
+    for value in F([[1], [2], [3]]):
+        low, high = high + value, low
     check(network, {"a": F([1]), "b": F([2]), "x": F([[1], [2], [3]])}, high, low)

@@ -12,7 +12,7 @@ ROWS = np.arange(12, dtype=F).reshape(6, 2)
 
 def parts_of(x, axis, start, end, stride, part):
     """The slices of an array, from the first to the last element that a port map names."""
-    start, end = (each + x.shape[axis] if each < 0 else each for each in (start, end))
+    start, end = (value + x.shape[axis] if value < 0 else value for value in (start, end))
     low, high = min(start, end), max(start, end)
     region = x.take(range(low, high + 1), axis)
     count = (region.shape[axis] - part) // abs(stride) + 1
@@ -71,7 +71,7 @@ def test_loop_reads_what_openvino_would_not(start, end, stride, part):
 @pytest.mark.parametrize("axis", [-1, -2])
 def test_axis_may_count_from_the_end(axis):
     documents = reading([6, 2], [1, 2] if axis == -2 else [6, 1], axis=axis % 2)
-    old, new = (f'axis="{each}"'.encode() for each in (axis % 2, axis))
+    old, new = (f'axis="{value}"'.encode() for value in (axis % 2, axis))
 
     check(rewritten(documents, old, new), {"x": ROWS}, ROWS)
 

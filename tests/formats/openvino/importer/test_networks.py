@@ -14,7 +14,7 @@ def numbers(*shape, seed=0):
 
 IMAGE = numbers(2, 4, 5, 6)
 MATRIX, LIST = numbers(3, 4), numbers(4)
-PER_CHANNEL = [fixed(numbers(4, seed=each)) for each in range(3)]
+PER_CHANNEL = [fixed(numbers(4, seed=index)) for index in range(3)]
 VARIANCE = fixed(np.abs(numbers(4, seed=9)) + F(0.1))
 
 
@@ -90,7 +90,7 @@ ONES, NONE = [1, 1], [0, 0]
 
 def convolution(op, kernel, *more, x=IMAGE, strides=(2, 1), begin=(1, 0), end=(0, 1), dilations=(1, 2), **attributes):
     lists = {"strides": strides, "pads_begin": begin, "pads_end": end, "dilations": dilations}
-    lists = {name: list(each) for name, each in lists.items()}
+    lists = {name: list(list_) for name, list_ in lists.items()}
     return case(op, x, kernel, *more, **lists, **attributes, open=False, tolerance=1e-4)
 
 
@@ -130,7 +130,7 @@ CONVOLUTIONS = [
 
 def pooling(op, opset, kernel=(3, 2), strides=(2, 2), begin=(1, 0), end=(1, 1), rounding="floor", **attributes):
     lists = {"kernel": kernel, "strides": strides, "pads_begin": begin, "pads_end": end}
-    lists = {name: list(each) for name, each in lists.items()}
+    lists = {name: list(list_) for name, list_ in lists.items()}
     return case(op, IMAGE, opset=opset, **lists, rounding_type=rounding, **attributes, open=False)
 
 
@@ -170,8 +170,8 @@ IMAGES = [
     *(case("GridSample", IMAGE, numbers(2, 3, 2, 2), mode=mode, padding_mode=pad, align_corners=align)
       for mode, pad, align in (("bilinear", "zeros", True), ("bilinear", "border", False),
                                ("nearest", "zeros", False), ("bicubic", "reflection", True))),
-    case("FakeQuantize", IMAGE, *(fixed(F(each)) for each in (-1, 1.5, -2, 3)), levels=17),
-    case("FakeQuantize", IMAGE, fixed(F([[[-1]], [[-2]], [[-1]], [[0]]])), *(fixed(F(each)) for each in (1, 0, 5)),
+    case("FakeQuantize", IMAGE, *(fixed(F(number)) for number in (-1, 1.5, -2, 3)), levels=17),
+    case("FakeQuantize", IMAGE, fixed(F([[[-1]], [[-2]], [[-1]], [[0]]])), *(fixed(F(number)) for number in (1, 0, 5)),
          levels=5),
 ]  # fmt: skip
 
@@ -220,6 +220,6 @@ def test_layer_gives_what_openvino_gives(case):
     assert_agrees(case)
 
 
-@pytest.mark.parametrize("case", [each for each in CASES if each.open], ids=str)
+@pytest.mark.parametrize("case", [case_ for case_ in CASES if case_.open], ids=str)
 def test_layer_gives_the_same_where_the_call_gives_all_lengths(case):
     assert_agrees(case, open=True)

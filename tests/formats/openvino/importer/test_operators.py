@@ -62,18 +62,18 @@ ELEMENTS = [
     case("Selu", X, fixed(F([1.6])), fixed(F([1.1]))),
     case("Swish", X, F(0.5)),
     case("Gelu", X, opset=2),
-    *(case("Gelu", X, approximation_mode=each) for each in ("erf", "tanh")),
+    *(case("Gelu", X, approximation_mode=name) for name in ("erf", "tanh")),
     case("PRelu", CUBE, fixed(ROW)),
     case("PRelu", CUBE, fixed(F([0.25]))),
     case("GRN", CUBE, bias=0.5, opset=1),
-    *(case("Convert", X * 3, destination_type=each) for each in ("f16", "i32", "i64", "boolean")),
+    *(case("Convert", X * 3, destination_type=name) for name in ("f16", "i32", "i64", "boolean")),
     case("Convert", ON, destination_type="f32"),
     case("ConvertLike", X, WHOLE),
 ]  # fmt: skip
 
 SHAPES = [
     case("ShapeOf", CUBE, opset=1),
-    *(case("ShapeOf", CUBE, output_type=each) for each in ("i32", "i64")),
+    *(case("ShapeOf", CUBE, output_type=name) for name in ("i32", "i64")),
     case("Reshape", CUBE, fixed(L([4, -1])), special_zero=False),
     case("Reshape", CUBE, fixed(L([0, 0, 2, -1])), special_zero=True),
     case("Squeeze", X[None, :, None], fixed(L([0, -2])), open=False),
@@ -108,7 +108,7 @@ SHAPES = [
 def strided(begins, ends, strides, **masks):
     lists = {name: [] for name in ("new_axis_mask", "shrink_axis_mask", "ellipsis_mask")}
     masks = {"begin_mask": [0] * len(begins), "end_mask": [0] * len(begins), **lists, **masks}
-    return case("StridedSlice", CUBE, *(fixed(L(each)) for each in (begins, ends, strides)), **masks)
+    return case("StridedSlice", CUBE, *(fixed(L(value)) for value in (begins, ends, strides)), **masks)
 
 
 PLACES = [
@@ -152,7 +152,7 @@ PLACES = [
     *(case("OneHot", L([1, 0, 3]), fixed(L(3)), fixed(F(5)), fixed(F(-1)), axis=axis, opset=1) for axis in (-1, 0)),
     *(case("OneHot", L([1, -1, 3]), fixed(L(3)), fixed(F(5)), fixed(F(-1)), axis=-1, negative_indices_mode=how)
       for how in ("ignore_negative", "normalize")),
-    *(case("NonZero", WHOLE * ON, output_type=each) for each in ("i32", "i64")),
+    *(case("NonZero", WHOLE * ON, output_type=name) for name in ("i32", "i64")),
     *(case("Unique", N([3, 1, 3, 2, 1]), sorted=how) for how in (True, False)),
     case("Unique", WHOLE[[0, 1, 0]], fixed(L(0)), index_element_type="i32"),
     *(case("Bucketize", X, fixed(F([-0.5, 0.75, 2])), with_right_bound=how, output_type="i32")
@@ -188,6 +188,6 @@ def test_layer_gives_what_openvino_gives(case):
     assert_agrees(case)
 
 
-@pytest.mark.parametrize("case", [each for each in SHAPES + PLACES + AXES if each.open], ids=str)
+@pytest.mark.parametrize("case", [shape for shape in SHAPES + PLACES + AXES if shape.open], ids=str)
 def test_layer_gives_the_same_where_the_call_gives_all_lengths(case):
     assert_agrees(case, open=True)

@@ -41,24 +41,24 @@ def test_random_loop_gives_what_numpy_gives(seed):
     trips = chance.randint(0, LENGTH) if counted else LENGTH
     nexts = formulas(chance, count)
     x = parameter("x", [LENGTH, 2])
-    starts = [parameter(f"s{each}", [1, 2]) for each in range(count)]
+    starts = [parameter(f"s{index}", [1, 2]) for index in range(count)]
     loop = Loop(trips if counted else None)
     part = loop.sliced(x, [1, 2], 0, *((-1, -1, 1, 0) if backwards else (0, 1, 1, -1)))
-    states = [loop.state(each) for each in starts]
-    after = [each(ops, part, states) for each in nexts]
-    outputs = loop.outputs(list(zip(states, after, strict=True)), after, [(each, 0) for each in after])
+    states = [loop.state(start) for start in starts]
+    after = [next_(ops, part, states) for next_ in nexts]
+    outputs = loop.outputs(list(zip(states, after, strict=True)), after, [(value, 0) for value in after])
     network = network_of(outputs, [x, *starts])
 
     numbers = np.random.default_rng(seed)
     rows = F(numbers.normal(size=(LENGTH, 2)))
     now = [F(numbers.normal(size=(1, 2))) for _ in starts]
-    inputs = {"x": rows, **{f"s{number}": each for number, each in enumerate(now)}}
+    inputs = {"x": rows, **{f"s{number}": other for number, other in enumerate(now)}}
     history = []
     for step in range(trips):
         row = rows[::-1][step : step + 1] if backwards else rows[step : step + 1]
-        now = [each(Arrays, row, now) for each in nexts]
+        now = [next_(Arrays, row, now) for next_ in nexts]
         history.append(now)
-    joined = [np.concatenate([np.zeros((0, 2), F), *each]) for each in zip(*history, strict=True)]
+    joined = [np.concatenate([np.zeros((0, 2), F), *entry]) for entry in zip(*history, strict=True)]
     expected = [*now, *(joined or [np.zeros((0, 2), F)] * count)]
     found = (netloop.compile(network) if seed < 4 else lambda given: netloop.evaluate(network, given))(inputs)
     for made, wanted in zip(found.values(), expected, strict=True):

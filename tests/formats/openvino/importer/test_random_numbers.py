@@ -10,7 +10,7 @@ from tests.support.openvino_peer import case, fixed
 
 @pytest.mark.parametrize("type", ["f16", "f32", "i32", "i64"])
 def test_uniform_numbers_are_drawn_within_their_bounds(type):
-    ends = [ops.convert(ops.constant(F(each)), type) for each in (-2, 5)]
+    ends = [ops.convert(ops.constant(F(number)), type) for number in (-2, 5)]
     drawn = ops.random_uniform(ops.constant(np.int64([40, 25])), *ends, type)
     (numbers,) = netloop.evaluate(load(ov.Model([ops.result(drawn)], [])), {}).values()
 

@@ -18,13 +18,13 @@ def numbers(*shape, seed=0):
 
 
 def states(op, *shape):
-    return [numbers(*shape, H, seed=each) for each in range(2 if op == "LSTM" else 1)]
+    return [numbers(*shape, H, seed=index) for index in range(2 if op == "LSTM" else 1)]
 
 
 def weights(op, *directions, bias=None):
     rows = GATES[op] * H
     shapes = (*directions, rows, X), (*directions, rows, H), (*directions, bias or rows)
-    return [fixed(numbers(*each, seed=number)) for number, each in enumerate(shapes)]
+    return [fixed(numbers(*shape, seed=number)) for number, shape in enumerate(shapes)]
 
 
 def cell(op, bias=None, **attributes):

@@ -23,8 +23,8 @@ def accumulator(shape=(1, 2), before=True):
 def test_variable_is_an_input_and_an_output(shape):
     network = load(accumulator(shape))
 
-    assert [(each.name, each.type.shape) for each in network.inputs] == [("x", (-1, 2)), ("memory", shape)]
-    assert [each.name for each in network.outputs] == ["sum", "memory.next"]
+    assert [(tensor.name, tensor.type.shape) for tensor in network.inputs] == [("x", (-1, 2)), ("memory", shape)]
+    assert [tensor.name for tensor in network.outputs] == ["sum", "memory.next"]
     check(network, {"x": F([[1, 2]]), "memory": F([[10, 20]])}, F([[11, 22]]), F([[11, 22]]))
 
 

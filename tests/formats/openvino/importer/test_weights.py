@@ -9,7 +9,7 @@ from tests.support.openvino_models import F, check, constant, document, load, op
 
 def test_constants_share_bytes_and_lie_unaligned():
     arrays = [np.bool_([1, 0, 1]), F([1.5, 2.5]), np.int8([1, 0, 1]), np.int64([-3]), np.uint8([1, 0, 1])]
-    model = ov.Model([ops.result(constant(each)) for each in arrays], [])
+    model = ov.Model([ops.result(constant(array)) for array in arrays], [])
 
     assert b'offset="3" size="8"' in document(model)[0]
     check(load(model), {}, *arrays)

@@ -170,20 +170,22 @@ def encode(call: Call, x: ITensor) -> ITensor:
     """The value of each element's key in a table, or a default; the first of equal keys counts."""
     (_, keys), (kind, values) = _column(call, "keys"), _column(call, "values")
     require(len(keys) == len(values), f"there are {len(keys)} keys and {len(values)} values")
-    given = call.attribute("default_tensor")
-    default = call.attribute(f"default_{kind}", 0) if given is None else given.reshape(-1)[0]
+    result = call.attribute("default_tensor")
+    default = call.attribute(f"default_{kind}", 0) if result is None else result.reshape(-1)[0]
     return looked_up(call.make, x, keys, values, default, nan=call.node.since >= 4)
 
 
 def _column(call: Call, side: str) -> tuple[str, Array]:
     """The keys or values of a table, and the end of the name of their default."""
     for kind, dtype in (("int64", np.int64), ("float", F32), ("string", STRING)):
-        given = call.attribute(f"{side}_{kind}s")
-        if given is not None:
-            return kind, string_array(given) if dtype == STRING else np.array(given, dtype)
-    given = call.attribute(f"{side}_tensor")
-    require(given is not None, f"there are no {side}")
-    return ("string" if given.dtype == STRING else "int64" if given.dtype.kind == "i" else "float"), given.reshape(-1)
+        result = call.attribute(f"{side}_{kind}s")
+        if result is not None:
+            return kind, string_array(result) if dtype == STRING else np.array(result, dtype)
+    result = call.attribute(f"{side}_tensor")
+    require(result is not None, f"there are no {side}")
+    return ("string" if result.dtype == STRING else "int64" if result.dtype.kind == "i" else "float"), result.reshape(
+        -1
+    )
 
 
 def looked_up(make: FormulaBuilder, x: ITensor, keys: Array, values: Array, default: Any, nan: bool = False) -> ITensor:
@@ -203,9 +205,9 @@ def looked_up(make: FormulaBuilder, x: ITensor, keys: Array, values: Array, defa
         same = make.logical_or(same, both)
     # an index 0 for the default, and the highest one for the first key
     places = make.where(same, make.constant(np.arange(len(keys), 0, -1, dtype=np.int32)), np.int32(0))
-    found = make.reduce(ReduceOperation.MAX, places, [x.type.rank])
+    tensor = make.reduce(ReduceOperation.MAX, places, [x.type.rank])
     table = np.concatenate([np.array([default], values.dtype), values[::-1]])
-    return make.gather(make.constant(table), found)
+    return make.gather(make.constant(table), tensor)
 
 
 # ---------------------------------------------------------------------------- linear models
@@ -289,8 +291,8 @@ def rows_of(make: FormulaBuilder, x: ITensor) -> ITensor:
 
 def transformed_targets(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
     """Scores after a transformation, as onnxruntime does it: of those for a single score, only PROBIT has an effect."""
-    made = post_transformed(make, x, kind)
-    return x if x.type.shape[-1] == 1 and kind != "PROBIT" else made
+    tensor = post_transformed(make, x, kind)
+    return x if x.type.shape[-1] == 1 and kind != "PROBIT" else tensor
 
 
 def scores_of_two(make: FormulaBuilder, score: ITensor, kind: str, whole: bool) -> ITensor:

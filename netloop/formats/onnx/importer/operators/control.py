@@ -45,8 +45,8 @@ def loop(call: Call, trips: ITensor | None = None, first: ITensor | None = None,
     true = make.constant(True)
 
     def body(loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:
-        given = [true, *values] if first is not None else values
-        condition, *outputs = call.subgraph("body")(iteration, *given)
+        tensors = [true, *values] if first is not None else values
+        condition, *outputs = call.subgraph("body")(iteration, *tensors)
         outputs, rows = split_outputs(outputs, len(initial))
         return IterationResult(condition, outputs if first is not None else [make.scalar(condition), *outputs], rows)
 

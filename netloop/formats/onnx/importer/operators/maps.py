@@ -27,10 +27,10 @@ def zip_map(call: Call, x: ITensor) -> ITensor:
 @operator("DictVectorizer", domain=DOMAIN)
 def vectorize(call: Call, x: ITensor) -> ITensor:
     """The values of a map at the keys of a vocabulary, and 0 or an empty string at those that it does not have."""
-    make, found = call.make, _map_of(x)
+    make, type_ = call.make, _map_of(x)
     words, integers = call.attribute("string_vocabulary", []), call.attribute("int64_vocabulary", [])
     keys = string_array(words) if words else np.array(integers, np.int64)
-    return make.network.add_map_lookup(x, make.constant(keys[None]), make.constant(np.zeros((), found.dtype))).outputs[
+    return make.network.add_map_lookup(x, make.constant(keys[None]), make.constant(np.zeros((), type_.dtype))).outputs[
         0
     ]
 
@@ -41,20 +41,23 @@ def cast_map(call: Call, x: ITensor) -> ITensor:
 
     An index that is no key holds 0, or "0.f" where a map of strings is cast to strings.
     """
-    make, found, dtype = call.make, _map_of(x), call.choice("cast_to", CASTS)
+    make, type_, dtype = call.make, _map_of(x), call.choice("cast_to", CASTS)
     form, size = call.attribute("map_form"), call.attribute("max_map")
     require(form in ("DENSE", "SPARSE"), f"map_form is {quoted(form)}, but must be DENSE or SPARSE")
     if form == "DENSE":
         return make.expand_dims(make.cast(make.network.add_map_lookup(x).outputs[0], dtype), [0])
     require(0 < size <= MOST, f"max_map is {size}, but must be from 1 to {MOST}")
     text = "0.f" if dtype == STRING else "0"
-    default = string_array(text) if found.dtype == STRING else np.zeros((), found.dtype)
+    default = string_array(text) if type_.dtype == STRING else np.zeros((), type_.dtype)
     keys = make.constant(np.arange(size)[None])
     return make.cast(make.network.add_map_lookup(x, keys, make.constant(default)).outputs[0], dtype)
 
 
 def _map_of(x: ITensor) -> MapType:
-    found = x.type
-    require(isinstance(found, MapType) and not found.is_sequence, f"the input is {found}, but must be a map")
-    assert isinstance(found, MapType)
-    return found
+    tensor_type = x.type
+    require(
+        isinstance(tensor_type, MapType) and not tensor_type.is_sequence,
+        f"the input is {tensor_type}, but must be a map",
+    )
+    assert isinstance(tensor_type, MapType)
+    return tensor_type

@@ -81,16 +81,16 @@ def _count_numbers(call: Call, x: ITensor, skips: int) -> ITensor:
     require(skips <= MOST_SKIPS, f"max_skip_count is {skips}, but must be at most {MOST_SKIPS}")
     least, most = call.attribute("min_gram_length"), call.attribute("max_gram_length")
     lengths = [make.length(x, axis) for axis in range(x.type.rank - 1)]
-    found: list[ITensor] = []
+    tensors: list[ITensor] = []
     for grams in _pools(call):
         if len(grams) and least <= grams.shape[1] <= most:
-            found.append(_counts(call, make.cast(x, np.int64), grams))
+            tensors.append(_counts(call, make.cast(x, np.int64), grams))
         elif len(grams):
             zeros = make.constant(np.zeros(1, np.float32))
-            found.append(make.broadcast_to(zeros, make.list_tensor([*lengths, len(grams)])))
-    if not found:
+            tensors.append(make.broadcast_to(zeros, make.list_tensor([*lengths, len(grams)])))
+    if not tensors:
         return make.broadcast_to(make.constant(np.zeros(1, np.float32)), make.list_tensor([*lengths, 0]))
-    return make.concat(found, x.type.rank - 1)
+    return make.concat(tensors, x.type.rank - 1)
 
 
 def _pools(call: Call) -> Iterator[Array]:

@@ -38,13 +38,13 @@ def batch_normalization(
     make = call.make
     wide = wide_of(make, x)
     axes = [0, *range(2, x.type.rank)]
-    found = [make.cast(make.squeeze(moment, axes), mean.type.dtype) for moment in make.moments(wide, axes)]
+    tensors = [make.cast(make.squeeze(moment, axes), mean.type.dtype) for moment in make.moments(wide, axes)]
     momentum = call.attribute("momentum")
     running = [
         make.add(make.mul(old, momentum), make.mul(new, 1 - momentum))
-        for old, new in zip((mean, variance), found, strict=True)
+        for old, new in zip((mean, variance), tensors, strict=True)
     ]
-    return [_normalized(call, x, scale, bias, *found), *running]
+    return [_normalized(call, x, scale, bias, *tensors), *running]
 
 
 def _normalized(call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor) -> ITensor:

@@ -51,7 +51,7 @@ def _among_all(call: Call, x: ITensor, indices: ITensor) -> ITensor:
 
 def _by_columns(make: FormulaBuilder, x: ITensor, indices: ITensor) -> ITensor:
     """Row-major indices in column-major order."""
-    step, found, rest = make.constant(np.int64(1)), make.constant(np.int64(0)), indices
+    step, result, rest = make.constant(np.int64(1)), make.constant(np.int64(0)), indices
     lengths = [make.tensor(make.length(x, axis)) for axis in range(2, x.type.rank)]
     steps: list[ITensor] = []
     for length in lengths:
@@ -59,9 +59,9 @@ def _by_columns(make: FormulaBuilder, x: ITensor, indices: ITensor) -> ITensor:
         step = make.mul(step, length)
     for length, step in zip(lengths[::-1], steps[::-1], strict=True):
         above = make.floor_div(rest, length)
-        found = make.add(found, make.mul(make.sub(rest, make.mul(above, length)), step))
+        result = make.add(result, make.mul(make.sub(rest, make.mul(above, length)), step))
         rest = above
-    return found
+    return result
 
 
 LARGEST_WINDOWS = 1 << 26

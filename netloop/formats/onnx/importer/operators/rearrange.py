@@ -38,9 +38,9 @@ MOST_OPEN = 3
 @operator("Squeeze", since=(1, 13))
 def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> list[Value]:
     """Axes of length 1 removed."""
-    given = call.attribute("axes") if axes is None else axes
-    if given is not None:
-        return [call.make.squeeze(x, given)]
+    result = call.attribute("axes") if axes is None else axes
+    if result is not None:
+        return [call.make.squeeze(x, result)]
     open_axes = [axis for axis, length in enumerate(x.type.shape) if length == UNKNOWN]
     what = f"the lengths of {len(open_axes)} axes of {x.type} decide how many are left, and may be those of {MOST_OPEN}"
     require(

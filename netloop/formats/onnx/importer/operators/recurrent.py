@@ -46,8 +46,8 @@ class RecurrentInputs:
 
     def of_direction(self, make: FormulaBuilder, number: int) -> RecurrentInputs:
         """The weights and initial states of one direction."""
-        given = [*self.initial, self.weights, self.recurrent, self.bias, self.peepholes]
-        own: list[Any] = [None if tensor is None else make.gather(tensor, make.constant(number)) for tensor in given]
+        tensors = [*self.initial, self.weights, self.recurrent, self.bias, self.peepholes]
+        own: list[Any] = [None if tensor is None else make.gather(tensor, make.constant(number)) for tensor in tensors]
         *initial, weights, recurrent, bias, peepholes = own
         return RecurrentInputs(self.x, weights, recurrent, bias, self.lengths, initial, peepholes)
 
@@ -93,8 +93,8 @@ def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -
 
 
 def _direction(call: Call) -> str:
-    given = call.attribute("direction")
-    return "forward" if given == MISSPELT else given
+    result = call.attribute("direction")
+    return "forward" if result == MISSPELT else result
 
 
 def _with_time_first(make: FormulaBuilder, given: RecurrentInputs) -> RecurrentInputs:

@@ -92,9 +92,9 @@ def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITenso
     loop.name = call.node.name
     loop.add_trip_limit(trips, TripLimit.COUNT)
     places = zip(slices.tensors, slices.axes, slices.backwards, strict=True)
-    given = [loop.add_iterator(tensor, axis, bool(backwards)).outputs[0] for tensor, axis, backwards in places]
+    tensors = [loop.add_iterator(tensor, axis, bool(backwards)).outputs[0] for tensor, axis, backwards in places]
     carried = CarriedValues(make, loop, initial)
-    rows = carried.through(lambda values: split_outputs(call.subgraph("body")(*values, *given), len(values)))
+    rows = carried.through(lambda values: split_outputs(call.subgraph("body")(*values, *tensors), len(values)))
     axes, backwards = (_numbers(call, f"scan_output_{name}", len(rows)) for name in ("axes", "directions"))
     stacked = [
         make.stacked(loop, row.value, capacity, axis, bool(reverse))

@@ -71,12 +71,12 @@ def optional(call: Call, x: ITensor | None = None) -> ITensor:
     """Optional value, of the type of the input or of the attribute."""
     if x is not None:
         return call.make.network.add_optional(x).outputs[0]
-    given = call.attribute("type")
-    require(given is not None, "the optional value has neither an input nor a type")
-    found = DeclaredType(given)
-    require(not found.optional, "an optional value must hold a tensor or a sequence")
-    require(found.sequence or found.shape is not None, "the type of the tensor has an unknown number of axes")
-    return call.make.network.add_optional(None, found.dtype, None if found.sequence else found.shape).outputs[0]
+    result = call.attribute("type")
+    require(result is not None, "the optional value has neither an input nor a type")
+    type_ = DeclaredType(result)
+    require(not type_.optional, "an optional value must hold a tensor or a sequence")
+    require(type_.sequence or type_.shape is not None, "the type of the tensor has an unknown number of axes")
+    return call.make.network.add_optional(None, type_.dtype, None if type_.sequence else type_.shape).outputs[0]
 
 
 @operator("OptionalHasElement", since=15)

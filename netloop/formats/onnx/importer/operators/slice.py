@@ -34,8 +34,8 @@ def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor 
     axis = normal_axis(call.attribute("axis", 0), x.type.rank)
     asked = call.attribute("num_outputs", count) if call.node.version >= 18 else count
     require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
-    given = call.attribute("split")  # the lengths before version 13
-    sizes = sizes if given is None else make.constant(given, np.int64)
+    result = call.attribute("split")  # the lengths before version 13
+    sizes = sizes if result is None else make.constant(result, np.int64)
     sizes = _even_sizes(call, make.length(x, axis), count) if sizes is None else make.list_tensor(sizes)
     require(sizes.type.shape == (count,), f"the lengths of the parts are {sizes.type}, and there are {count} outputs")
     return list(make.split(x, axis, sizes))

@@ -28,9 +28,9 @@ CONSTANTS = {
 @operator("Constant", since=(1, 11, 12))
 def constant(call: Call) -> ITensor:
     """A constant, from the attribute that is set."""
-    given = [name for name in CONSTANTS if name in call.node.given]
-    require(len(given) == 1, f"the attributes are {given}, but must be one of {', '.join(CONSTANTS)}")
-    array: Array = np.asarray(CONSTANTS[given[0]](call.attribute(given[0])))
+    texts = [name for name in CONSTANTS if name in call.node.given]
+    require(len(texts) == 1, f"the attributes are {texts}, but must be one of {', '.join(CONSTANTS)}")
+    array: Array = np.asarray(CONSTANTS[texts[0]](call.attribute(texts[0])))
     return call.make.constant(array)
 
 

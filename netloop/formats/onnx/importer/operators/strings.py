@@ -15,8 +15,8 @@ CASES = {"NONE": StringCase.NONE, "LOWER": StringCase.LOWER, "UPPER": StringCase
 
 def texts_of(call: Call, name: str) -> Array | None:
     """An attribute that is a list of strings; None if it is left out."""
-    given: Any = call.attribute(name)
-    return None if given is None else string_array(given)
+    result: Any = call.attribute(name)
+    return None if result is None else string_array(result)
 
 
 @operator("StringConcat", since=20)

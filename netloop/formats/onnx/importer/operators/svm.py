@@ -34,9 +34,9 @@ def kernels(call: Call, x: ITensor, vectors: Array) -> ITensor:
     exp(-gamma |x - v|**2).
     """
     make, kind = call.make, call.choice("kernel_type", {kernel: kernel for kernel in KERNELS})
-    given = call.attribute("kernel_params", [])
-    require(len(given) in (0, 3), f"kernel_params has {len(given)} numbers, but must be gamma, coef0 and degree")
-    gamma, coef0, degree = np.array(given or [0, 0, 0], F32)
+    result = call.attribute("kernel_params", [])
+    require(len(result) in (0, 3), f"kernel_params has {len(result)} numbers, but must be gamma, coef0 and degree")
+    gamma, coef0, degree = np.array(result or [0, 0, 0], F32)
     if kind == "RBF":
         # the difference of each pair, because |x|**2 - 2 x v + |v|**2 loses digits
         apart = make.sub(make.expand_dims(x, [1]), make.constant(vectors[None]))
@@ -73,11 +73,11 @@ def svm_regressor(call: Call, x: ITensor) -> ITensor:
     make, count = call.make, call.attribute("n_supports")
     x = make.cast(rows_of(make, x), F32)
     if count > 0:
-        found = kernels(call, x, _matrix(call, "support_vectors", count, x))
+        tensor = kernels(call, x, _matrix(call, "support_vectors", count, x))
         weights = _matrix(call, "coefficients", count)[:, :1]
     else:
-        found, weights = x, _matrix(call, "coefficients", 1, x).T
-    score = make.add(make.matmul(found, make.constant(np.ascontiguousarray(weights))), _numbers(call, "rho", 1))
+        tensor, weights = x, _matrix(call, "coefficients", 1, x).T
+    score = make.add(make.matmul(tensor, make.constant(np.ascontiguousarray(weights))), _numbers(call, "rho", 1))
     if call.attribute("one_class"):
         return make.where(make.greater(score, 0.0), np.float32(1), np.float32(-1))
     return score
@@ -100,9 +100,9 @@ def svm_classifier(call: Call, x: ITensor) -> list[ITensor]:
     vectors, thresholds = int(sizes.sum()), _numbers(call, "rho", pairs.count)
     what = f"there are {vectors} support vectors for {pairs.count} pairs of classes, which are too many"
     require(vectors * pairs.count <= LARGEST_TABLE, what)
-    found = kernels(call, x, _matrix(call, "support_vectors", vectors, x))
+    tensor = kernels(call, x, _matrix(call, "support_vectors", vectors, x))
     weights = pairs.weights(sizes, _matrix(call, "coefficients", labels.count - 1))
-    scores = make.add(make.matmul(found, make.constant(weights)), thresholds)
+    scores = make.add(make.matmul(tensor, make.constant(weights)), thresholds)
     chosen = labels.at(make, pairs.winner(scores))
     kind = call.attribute("post_transform")
     if call.attribute("prob_a", []):
@@ -156,11 +156,11 @@ class Pairs:
         The coefficients of a vector of class i are those against all other classes, in order; [class - 1, vector].
         """
         own = np.repeat(np.arange(self.classes), sizes)
-        made = np.zeros((len(own), self.count), F32)
+        result = np.zeros((len(own), self.count), F32)
         for pair, (a, b) in enumerate(self.all):
-            made[own == a, pair] = coefficients[b - 1, own == a]
-            made[own == b, pair] = coefficients[a, own == b]
-        return made
+            result[own == a, pair] = coefficients[b - 1, own == a]
+            result[own == b, pair] = coefficients[a, own == b]
+        return result
 
     def winner(self, scores: ITensor) -> ITensor:
         """The class that wins the most pairs, the first of equal ones; 1-D."""

@@ -36,8 +36,8 @@ def _updated(call: Call, tensors: Sequence[ITensor], states: int, step: Step) ->
     kinds = 2 + states
     require(len(tensors) % kinds == 0, f"the node has {len(tensors)} tensors, and needs {kinds} for each variable")
     count = len(tensors) // kinds
-    made = [step(*tensors[number::count]) for number in range(count)]
-    return [value for kind in zip(*made, strict=True) for value in kind]
+    result = [step(*tensors[number::count]) for number in range(count)]
+    return [value for kind in zip(*result, strict=True) for value in kind]
 
 
 def _regularized(call: Call, x: ITensor, slope: ITensor) -> ITensor:

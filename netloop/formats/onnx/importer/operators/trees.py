@@ -201,8 +201,8 @@ def _of_many(call: Call, labels: Labels, scores: ITensor, reached: ITensor | Non
     counted = scores
     if reached is not None and not base.size:
         counted = make.where(reached, scores, np.array(-np.inf, scores.type.dtype))
-    made = post_transformed(make, make.cast(scores, F32), call.attribute("post_transform"))
-    return [labels.at(make, best_class(make, counted)), made]
+    tensor = post_transformed(make, make.cast(scores, F32), call.attribute("post_transform"))
+    return [labels.at(make, best_class(make, counted)), tensor]
 
 
 @dataclass(frozen=True)

@@ -157,9 +157,9 @@ class BeamSearch:
         later = make.add(ranks, self._candidates)
         _, order = make.best(TopKOperation.MIN, make.where(ends, later, ranks), count, 1)
         pad = self.call.attribute("pad_token_id")
-        found = (make.gather_elements(tensor, order, 1) for tensor in (best, tokens, rows))
+        tensors = (make.gather_elements(tensor, order, 1) for tensor in (best, tokens, rows))
         # the beams of a prompt that is done all continue row 0, which the scores of further steps show
-        values = [make.where(done, nothing, tensor) for tensor, nothing in zip(found, (0.0, pad, 0), strict=True)]
+        values = [make.where(done, nothing, tensor) for tensor, nothing in zip(tensors, (0.0, pad, 0), strict=True)]
         sums, tokens, rows = (make.reshape(tensor, [-1]) for tensor in values)
         return sums, make.cast(tokens, np.int32), rows
 

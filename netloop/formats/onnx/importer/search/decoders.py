@@ -113,8 +113,8 @@ class EncodedDecoder(Decoder):
         require(call.attribute("encoder") is not None, "the graph of the encoder is missing")
         encoder, self._graph = call.subgraph("encoder"), call.subgraph("decoder")
         self._decodes_first = len(encoder.proto.input) == 3
-        given = [tokens, mask, begin] if self._decodes_first else [tokens, mask]
-        encoded = [repeated(make, tensor, beams) for tensor in encoder(*given)]
+        tensors = [tokens, mask, begin] if self._decodes_first else [tokens, mask]
+        encoded = [repeated(make, tensor, beams) for tensor in encoder(*tensors)]
         self.prompts, self._encoder_mask = (repeated(make, tensor, beams) for tensor in (begin, mask))
         self._share(encoder, encoded)
 
@@ -140,8 +140,8 @@ class EncodedDecoder(Decoder):
         """The mask without padding on the left: elsewhere the token of padding may be another one."""
         make = self._make
         is_word = make.logical_not(make.equal(tokens, self._call.attribute("pad_token_id")))
-        found = make.cumulative(CumulativeOperation.SUM, make.cast(is_word, np.int32), 1)
-        return make.cast(make.greater(found, 0), np.int32)
+        tensor = make.cumulative(CumulativeOperation.SUM, make.cast(is_word, np.int32), 1)
+        return make.cast(make.greater(tensor, 0), np.int32)
 
     def start(self) -> tuple[ITensor, Memory]:
         if self._logits is not None:

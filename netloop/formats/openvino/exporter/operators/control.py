@@ -96,9 +96,9 @@ def loop(
         condition = is_positive if certain == [1] else build.pointwise("LogicalAnd", condition, is_positive)
     some, none = build.inside(), build.inside()
     least = None if count is None else some.pointwise("Maximum", some.capture(count), some.constant(1, INT64))
-    made = _LoopLayer(some, node, least, [some.capture(state) for state in initial]).outputs()
+    ports = _LoopLayer(some, node, least, [some.capture(state) for state in initial]).outputs()
     nothing = [*(none.capture(state) for state in initial), *_no_rows(none, node)]
-    return _if(build, condition, [(some, made), (none, nothing)], [IrPort(port.dtype, port.shape) for port in made])
+    return _if(build, condition, [(some, ports), (none, nothing)], [IrPort(port.dtype, port.shape) for port in ports])
 
 
 def _no_rows(build: LayerBuilder, node: OnnxNode) -> list[IrPort]:
@@ -133,12 +133,12 @@ class _LoopLayer:
         body = self._body(iteration, states, values)
         body.outputs.append(IrWire(OUTSIDE, self.inner.result(condition), purpose="execution_condition"))
         body.net.layers.remove(flag)
-        made = [IrPort(port.dtype, port.shape) for port in (state.outputs[0] for state in states)]
-        made += [IrPort(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
+        ports = [IrPort(port.dtype, port.shape) for port in (state.outputs[0] for state in states)]
+        ports += [IrPort(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
         if not any(self.build.varies(port) for port in self.inputs):
             self.inputs[1] = self.build.opaque_true()
-        self.build.layer("Loop", 5, self.inputs, made).bodies.append(body)
-        return tuple(made)
+        self.build.layer("Loop", 5, self.inputs, ports).bodies.append(body)
+        return tuple(ports)
 
     def _parameter(self, value: Value, type: TensorType) -> IrLayer:
         layer = self.inner.parameter(value.name, value.dtype, stacked_shape(type))

@@ -13,12 +13,12 @@ from netloop.values.types import UNKNOWN
 
 def window_steps(node: OnnxNode, *, dilated: bool = False) -> dict[str, Any]:
     """The attributes of a sliding window: strides and padding, with ``dilated`` also dilations."""
-    given = node.attributes
-    axes = len(given["kernel_shape"])
-    pads = given.get("pads", [0] * (2 * axes))
-    steps = {"strides": given["strides"], "pads_begin": pads[:axes], "pads_end": pads[axes:]}
-    auto_pad = AUTO_PADS.onnx_to_openvino[given.get("auto_pad", "NOTSET")]
-    return {**steps, "auto_pad": auto_pad, **({"dilations": given["dilations"]} if dilated else {})}
+    values = node.attributes
+    axes = len(values["kernel_shape"])
+    pads = values.get("pads", [0] * (2 * axes))
+    steps = {"strides": values["strides"], "pads_begin": pads[:axes], "pads_end": pads[axes:]}
+    auto_pad = AUTO_PADS.onnx_to_openvino[values.get("auto_pad", "NOTSET")]
+    return {**steps, "auto_pad": auto_pad, **({"dilations": values["dilations"]} if dilated else {})}
 
 
 @exports("Conv")
@@ -59,10 +59,10 @@ def _convolved(
     axes, groups = len(node.attributes["kernel_shape"]), node.attributes["group"]
     if groups != 1:
         type, kernel = f"Group{type}", _grouped(build, kernel, groups)
-    made = build.op(type, 1, x, kernel, shape=open_shape(x), **window_steps(node, dilated=True), **more)
+    port = build.op(type, 1, x, kernel, shape=open_shape(x), **window_steps(node, dilated=True), **more)
     if bias is None:
-        return made
-    return build.pointwise("Add", made, build.reshape(bias, [1, -1, *[1] * axes]))
+        return port
+    return build.pointwise("Add", port, build.reshape(bias, [1, -1, *[1] * axes]))
 
 
 def _grouped(build: LayerBuilder, kernel: IrPort, groups: int) -> IrPort:

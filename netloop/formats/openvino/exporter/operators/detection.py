@@ -28,11 +28,11 @@ def unique(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, ...]
     """Each distinct element once; its first index, the number of each element among them, and counts."""
     axis = node.attributes.get("axis")
     rank = 1 if axis is None else len(x.shape or ())
-    made = [IrPort(x.dtype, (UNKNOWN,) * rank), *(IrPort(INT64, (UNKNOWN,)) for _ in range(3))]
+    ports = [IrPort(x.dtype, (UNKNOWN,) * rank), *(IrPort(INT64, (UNKNOWN,)) for _ in range(3))]
     inputs = [build.opaque(x), *([] if axis is None else [build.constant(axis, INT64)])]
     is_sorted = bool(node.attributes["sorted"])
-    build.layer("Unique", 10, inputs, made, sorted=is_sorted, index_element_type=INT64, count_element_type=INT64)
-    return tuple(made)
+    build.layer("Unique", 10, inputs, ports, sorted=is_sorted, index_element_type=INT64, count_element_type=INT64)
+    return tuple(ports)
 
 
 @exports("NonMaxSuppression")
@@ -42,10 +42,10 @@ def suppress(
     """The boxes that do not overlap much with a better one of their class."""
     scalar = build.constant(np.zeros(0, np.int64))
     limits = [build.reshape(port, scalar) for port in (most, overlap, least)]
-    made = IrPort(INT64, (UNKNOWN, 3)), IrPort(FLOAT, (UNKNOWN, 3)), IrPort(INT64, (1,))
+    result = IrPort(INT64, (UNKNOWN, 3)), IrPort(FLOAT, (UNKNOWN, 3)), IrPort(INT64, (1,))
     encoding = BOX_FORMATS.openvino.write[BoundingBoxFormat(node.attributes["center_point_box"])]
     build.layer(
-        "NonMaxSuppression", 9, [boxes, build.opaque(scores), *limits], made,
+        "NonMaxSuppression", 9, [boxes, build.opaque(scores), *limits], result,
         box_encoding=encoding, sort_result_descending=False, output_type=INT64,
     )  # fmt: skip
-    return made[0]
+    return result[0]

@@ -26,8 +26,8 @@ def transform(build: LayerBuilder, node: OnnxNode, x: IrPort, length: IrPort | N
     more = [] if length is None else [build.reshape(length, [1])]
     type, version = TYPES[is_inverse, is_half]
     shape: Shape = (*[UNKNOWN] * (rank - 1), 2)
-    made = build.op(type, version, numbers, build.int64s(place[0] % rank), *more, shape=shape)
-    return build.expand_dims(made, [rank - 1]) if type == "IRDFT" else made
+    port = build.op(type, version, numbers, build.int64s(place[0] % rank), *more, shape=shape)
+    return build.expand_dims(port, [rank - 1]) if type == "IRDFT" else port
 
 
 def _parts(build: LayerBuilder, x: IrPort, *, is_complex: bool) -> IrPort:

@@ -40,15 +40,15 @@ def gather_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -
 def scatter_elements(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort, updates: IrPort) -> IrPort:
     """The tensor with elements replaced at indices along an axis, or combined with updates."""
     axis = build.constant(node.attributes["axis"], INT64)
-    given = _reduction(node)
-    return build.op("ScatterElementsUpdate", 12 if given else 3, x, indices, updates, axis, shape=x.shape, **given)
+    values = _reduction(node)
+    return build.op("ScatterElementsUpdate", 12 if values else 3, x, indices, updates, axis, shape=x.shape, **values)
 
 
 @exports("ScatterND")
 def scatter_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort, updates: IrPort) -> IrPort:
     """The tensor with slices replaced at positions, or combined with updates."""
-    given = _reduction(node)
-    return build.op("ScatterNDUpdate", 15 if given else 4, x, indices, updates, shape=x.shape, **given)
+    values = _reduction(node)
+    return build.op("ScatterNDUpdate", 15 if values else 4, x, indices, updates, shape=x.shape, **values)
 
 
 def _reduction(node: OnnxNode) -> dict[str, Any]:

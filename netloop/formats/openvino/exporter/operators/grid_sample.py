@@ -12,10 +12,10 @@ from netloop.values.diagnostics import require
 def grid_sample(build: LayerBuilder, node: OnnxNode, x: IrPort, grid: IrPort) -> IrPort:
     """The elements at the positions of a grid."""
     require(x.shape is None or len(x.shape) == 4, "it samples volumes", "OpenVINO's GridSample takes only images")
-    given = node.attributes
+    values = node.attributes
     return build.op(
         "GridSample", 9, x, grid,
-        shape=open_shape(x), align_corners=bool(given["align_corners"]),
-        mode=GRID_SAMPLE_MODES.onnx_to_openvino[given["mode"]],
-        padding_mode=GRID_SAMPLE_PADDINGS.onnx_to_openvino[given["padding_mode"]],
+        shape=open_shape(x), align_corners=bool(values["align_corners"]),
+        mode=GRID_SAMPLE_MODES.onnx_to_openvino[values["mode"]],
+        padding_mode=GRID_SAMPLE_PADDINGS.onnx_to_openvino[values["padding_mode"]],
     )  # fmt: skip

@@ -11,5 +11,5 @@ def layer_normalization(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: I
     """Mean 0 and variance 1 over the last axes, then a scale and a bias."""
     axes = build.int64s(*range(node.attributes["axis"], rank_of(x)))
     epsilon = float(node.attributes["epsilon"])
-    made = build.op("MVN", 6, x, axes, shape=x.shape, normalize_variance=True, eps=epsilon, eps_mode="INSIDE_SQRT")
-    return build.pointwise("Add", build.pointwise("Multiply", made, scale), bias)
+    port = build.op("MVN", 6, x, axes, shape=x.shape, normalize_variance=True, eps=epsilon, eps_mode="INSIDE_SQRT")
+    return build.pointwise("Add", build.pointwise("Multiply", port, scale), bias)

@@ -28,10 +28,10 @@ def _padded(build: LayerBuilder, x: IrPort, pads: IrPort, value: IrPort) -> IrPo
         build.layer("Split", 1, [pads, build.constant(0, INT64)], halves, num_splits=2)
         return build.op("Pad", 12, x, *halves, value, shape=shape, pad_mode="constant")
     more = np.maximum(known, 0).reshape(2, -1).tolist()
-    made = build.op("Pad", 12, x, *(build.int64s(*entry) for entry in more), value, shape=shape, pad_mode="constant")
+    port = build.op("Pad", 12, x, *(build.int64s(*entry) for entry in more), value, shape=shape, pad_mode="constant")
     if min(known, default=0) >= 0:
-        return made
+        return port
     before, after = (-np.minimum(known, 0)).reshape(2, -1).tolist()
     ends = build.int64s(*(-incomplete or END for incomplete in after))
     steps, axes = build.int64s(*[1] * len(after)), build.int64s(*range(len(after)))
-    return build.op("Slice", 8, made, build.int64s(*before), ends, steps, axes, shape=shape)
+    return build.op("Slice", 8, port, build.int64s(*before), ends, steps, axes, shape=shape)

@@ -13,25 +13,25 @@ from netloop.formats.openvino.exporter.operators.convolution import window_steps
 @exports("MaxPool")
 def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, IrPort]:
     """The largest element of each window, and its index in the tensor."""
-    made = IrPort(x.dtype, open_shape(x)), IrPort(INT64, open_shape(x))
-    given = node.attributes
+    result = IrPort(x.dtype, open_shape(x)), IrPort(INT64, open_shape(x))
+    values = node.attributes
     build.layer(
-        "MaxPool", 8, [x], made,
-        kernel=given["kernel_shape"], dilations=given["dilations"], rounding_type="floor",
+        "MaxPool", 8, [x], result,
+        kernel=values["kernel_shape"], dilations=values["dilations"], rounding_type="floor",
         index_element_type=INT64, axis=0, **window_steps(node),
     )  # fmt: skip
-    return made
+    return result
 
 
 @exports("AveragePool")
 def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """The mean of each window."""
     rounding = "ceil" if node.attributes.get("ceil_mode", 0) else "floor"
-    given: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": rounding}
-    given["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
+    values: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": rounding}
+    values["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
     is_dilated = max(node.attributes["dilations"]) > 1
     steps = window_steps(node, dilated=is_dilated)
-    return build.op("AvgPool", 16 if is_dilated else 1, x, shape=open_shape(x), **given, **steps)
+    return build.op("AvgPool", 16 if is_dilated else 1, x, shape=open_shape(x), **values, **steps)
 
 
 @exports("LRN")

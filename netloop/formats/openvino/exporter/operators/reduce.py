@@ -26,8 +26,8 @@ def reduction(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort | Non
         return x
     type = (BOOL_REDUCTIONS if x.dtype == BOOL else REDUCTIONS).openvino.write[op]
     shape = _shape(x.shape, build.ints(over), keeps)
-    made = build.op(type, 1, x, over, shape=shape, keep_dims=keeps)
-    return _with_infinity(build, WORST[op], made) if op in WORST and x.dtype.kind == "f" else made
+    port = build.op(type, 1, x, over, shape=shape, keep_dims=keeps)
+    return _with_infinity(build, WORST[op], port) if op in WORST and x.dtype.kind == "f" else port
 
 
 def _with_infinity(build: LayerBuilder, sign: float, x: IrPort) -> IrPort:
@@ -68,9 +68,9 @@ def top_k(build: LayerBuilder, node: OnnxNode, x: IrPort, count: IrPort) -> tupl
     if x.shape is not None:
         place = axis % len(x.shape)
         shape = tuple(length if at != place else known[0] if known else UNKNOWN for at, length in enumerate(x.shape))
-    made = IrPort(x.dtype, shape), IrPort(INT64, shape)
+    result = IrPort(x.dtype, shape), IrPort(INT64, shape)
     build.layer(
-        "TopK", 11, [x, build.reshape(count, ())], made,
+        "TopK", 11, [x, build.reshape(count, ())], result,
         axis=axis, mode=mode, sort="value", index_element_type=INT64, stable=True,
     )  # fmt: skip
-    return made
+    return result

@@ -18,18 +18,18 @@ def resize(
     sizes: IrPort | None = None,
 ) -> IrPort:
     """The image in another size."""
-    given, rank = node.attributes, len(x.shape or ())
+    values, rank = node.attributes, len(x.shape or ())
     lengths = sizes if sizes is not None else scales
     assert lengths is not None
-    mode = RESIZE_MODES.onnx_to_openvino[given["mode"]]
+    mode = RESIZE_MODES.onnx_to_openvino[values["mode"]]
     return build.op(
         "Interpolate", 11, x, lengths,
         # OpenVINO's linear widens its triangle where it shrinks; its linear_onnx never does
         shape=open_shape(x), mode="linear_onnx" if mode == "linear" and rank == 4 else mode,
         shape_calculation_mode="scales" if sizes is None else "sizes",
         coordinate_transformation_mode=_transformation(node),
-        nearest_mode=NEAREST_ROUNDINGS.onnx_to_openvino[given["nearest_mode"]], antialias=bool(given["antialias"]),
-        cube_coeff=float(given["cubic_coeff_a"]), pads_begin=[0] * rank, pads_end=[0] * rank,
+        nearest_mode=NEAREST_ROUNDINGS.onnx_to_openvino[values["nearest_mode"]], antialias=bool(values["antialias"]),
+        cube_coeff=float(values["cubic_coeff_a"]), pads_begin=[0] * rank, pads_end=[0] * rank,
     )  # fmt: skip
 
 

@@ -42,10 +42,10 @@ def _branch(call: Call, name: str, inputs: Sequence[ITensor]) -> list[Value]:
     for port in inner.body.inputs:
         require(port.port in ports, f"<{name}> reads port {port.port}, which is not an input")
     results = inner.values({port.layer: ports[port.port] for port in inner.body.inputs})
-    given = {port.port: results[port.layer] for port in inner.body.outputs}
+    values = {port.port: results[port.layer] for port in inner.body.outputs}
     for port in call.layer.outputs:
-        require(port.id in given, f"<{name}> has no result for output {port.id}")
-    return [given[port.id] for port in call.layer.outputs]
+        require(port.id in values, f"<{name}> has no result for output {port.id}")
+    return [values[port.id] for port in call.layer.outputs]
 
 
 def _with_one_rank(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
@@ -119,12 +119,12 @@ class _ImportedLoop:
 
     def _body(self, loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:
         make, roles = self._make, self._roles
-        given = {**roles.same, **{number: make.constant(True) for number in roles.certain}}
-        given |= zip((state.parameter for state in roles.states), values, strict=True)
-        given |= {id: slice_.read(loop) for id, slice_ in self._slices.items()}
+        tensors = {**roles.same, **{number: make.constant(True) for number in roles.certain}}
+        tensors |= zip((state.parameter for state in roles.states), values, strict=True)
+        tensors |= {id: slice_.read(loop) for id, slice_ in self._slices.items()}
         if roles.counter is not None:
-            given[roles.counter] = self._counter(roles.counter, iteration)
-        results = self._inner(given)
+            tensors[roles.counter] = self._counter(roles.counter, iteration)
+        results = self._inner(tensors)
         goes_on = make.constant(True) if roles.condition is None else results[roles.condition]
         return IterationResult(
             make.scalar(make.cast(goes_on, np.bool_)),

@@ -22,8 +22,8 @@ def sliding(call: Call, axes: int) -> Sliding:
     valid = call.text("auto_pad", "explicit").lower() == "valid"
     lists = {name: call.ints(name, ones) for name in ("strides", "dilations")}
     lists |= {name: zeros if valid else call.ints(name, zeros) for name in ("pads_begin", "pads_end")}
-    for name, given in lists.items():
-        require(len(given) == axes, f"{name} is {list(given)}, but must have {axes} numbers, one for each axis")
+    for name, numbers in lists.items():
+        require(len(numbers) == axes, f"{name} is {list(numbers)}, but must have {axes} numbers, one for each axis")
     strides, dilations, before, after = lists.values()
     mode = call.choice("auto_pad", AUTO_PADS.openvino.read, "explicit")
     return Sliding(strides, dilations, before, after, None if mode is PaddingMode.EXPLICIT_ROUND_DOWN else mode)
@@ -87,8 +87,10 @@ def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> I
     make, alone = call.make, x.type.rank == 2
     axes = axis_count(make.list_tensor(image).type)
     columns = make.expand_dims(x, [0]) if alone else x
-    made = columns_to_image(make, columns, make.cast(image, np.int64), make.cast(block, np.int64), sliding(call, axes))
-    return make.squeeze(made, [0]) if alone else made
+    tensor = columns_to_image(
+        make, columns, make.cast(image, np.int64), make.cast(block, np.int64), sliding(call, axes)
+    )
+    return make.squeeze(tensor, [0]) if alone else tensor
 
 
 @operator("DeformableConvolution", "opset1", "opset8")

@@ -30,9 +30,9 @@ def ctc_greedy_decoder_with_lengths(
     index = last if blank is None else make.scalar(make.cast(blank, np.int64))
     ends = make.expand_dims(make.cast(lengths, np.int64), [1])
     active = make.less(make.arange(make.length(x, 1)), ends)
-    found = _decoded(call, x, active, index, call.flag("merge_repeated", True))
+    result = _decoded(call, x, active, index, call.flag("merge_repeated", True))
     names = "classes_index_type", "sequence_length_type"
-    return [make.cast(tensor, call.element_type(name, "i32")) for tensor, name in zip(found, names, strict=True)]
+    return [make.cast(tensor, call.element_type(name, "i32")) for tensor, name in zip(result, names, strict=True)]
 
 
 def _decoded(call: Call, x: ITensor, active: ITensor, blank: ITensor, merges: bool) -> tuple[ITensor, ITensor]:

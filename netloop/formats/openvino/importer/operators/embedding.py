@@ -104,11 +104,11 @@ def segment_max(call: Call, x: ITensor, numbers: ITensor, count: ITensor | None 
     rest = [make.length(x, axis) for axis in range(1, x.type.rank)]
     rows = make.maximum(total, wanted)
     lowest = make.broadcast_to(make.constant(np.array(info.min, dtype)), make.list_tensor([rows, *rest]))
-    found = make.scatter_nd(lowest, make.expand_dims(numbers, [1]), x, ReduceOperation.MAX)
+    tensor = make.scatter_nd(lowest, make.expand_dims(numbers, [1]), x, ReduceOperation.MAX)
     if not call.choice("fill_mode", FILLS):
         empty = make.equal(_sizes(make, numbers, rows), 0)
-        found = make.where(make.expand_dims(empty, range(1, x.type.rank)), np.zeros((), dtype), found)
-    return make.take_first(found, wanted)
+        tensor = make.where(make.expand_dims(empty, range(1, x.type.rank)), np.zeros((), dtype), tensor)
+    return make.take_first(tensor, wanted)
 
 
 def _sizes(make: FormulaBuilder, numbers: ITensor, count: Length) -> ITensor:

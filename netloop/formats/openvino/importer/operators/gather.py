@@ -46,11 +46,11 @@ def gather_nd(call: Call, x: ITensor, indices: ITensor) -> ITensor:
 def gather_nd_of_joined_batch(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     """Slices selected by index tuples; the batch axes are merged."""
     make, batch = call.make, call.int("batch_dims", 0)
-    found = make.gather_nd(x, _signed(call, indices), batch)
+    result = make.gather_nd(x, _signed(call, indices), batch)
     if batch < 2:
-        return found
-    lengths = [make.length(found, axis) for axis in range(batch, found.type.rank)]
-    return make.reshape(found, [-1, *lengths])
+        return result
+    lengths = [make.length(result, axis) for axis in range(batch, result.type.rank)]
+    return make.reshape(result, [-1, *lengths])
 
 
 @operator("GatherTree", "opset1")
@@ -67,10 +67,10 @@ def gather_tree(call: Call, steps: ITensor, parents: ITensor, max_lengths: ITens
     step = make.sub(make.sub(time, 1), make.counter(loop).outputs[0])
     within = make.expand_dims(make.less(step, make.cast(max_lengths, np.int64)), [1])
     place = beam.outputs[0]
-    found = make.where(within, make.gather_elements(token, place, 1), end)
+    result = make.where(within, make.gather_elements(token, place, 1), end)
     before = make.cast(make.gather_elements(parent, place, 1), np.int64)
     beam.set_input(1, make.where(within, before, place))
-    return _filled_after_end(call, make.stacked(loop, found, time, reverse=True), end)
+    return _filled_after_end(call, make.stacked(loop, result, time, reverse=True), end)
 
 
 def _filled_after_end(call: Call, rows: ITensor, end: ITensor) -> ITensor:

@@ -136,8 +136,8 @@ def is_infinite(call: Call, x: ITensor) -> ITensor:
 @operator("IsFinite", "opset10")
 def is_finite(call: Call, x: ITensor) -> ITensor:
     """Whether x is neither infinite nor NaN."""
-    found = [call.make.unary(number, x) for number in (UnaryOperation.ISINF, UnaryOperation.ISNAN)]
-    return call.make.logical_not(call.make.logical_or(*found))
+    tensors = [call.make.unary(number, x) for number in (UnaryOperation.ISINF, UnaryOperation.ISNAN)]
+    return call.make.logical_not(call.make.logical_or(*tensors))
 
 
 @operator("Identity", "opset16")

@@ -99,8 +99,8 @@ def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, stride
 
 def _mask(call: Call, name: str, count: int) -> list[bool]:
     """A mask with an element for each begin; missing ones are 0."""
-    given = call.ints(name, [])
-    return [bool(given[place]) if place < len(given) else False for place in range(count)]
+    numbers = call.ints(name, [])
+    return [bool(numbers[place]) if place < len(numbers) else False for place in range(count)]
 
 
 def _axes(rank: int, new: Sequence[bool], dots: Sequence[bool]) -> tuple[dict[int, int], list[int]]:

@@ -39,7 +39,7 @@ def test_zipped_maps_are_those_of_onnxruntime(x, labels):
 
     [found], [expected] = outputs(made, given), session_gives(made, given).values()
 
-    assert [[*each.items()] for each in found] == [[*each.items()] for each in expected]
+    assert [[*value.items()] for value in found] == [[*value.items()] for value in expected]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ X = DRAW.normal(size=(6, 3)).astype(np.float32)
 
 
 def numbers(*shape):
-    return [float(each) for each in np.float32(np.random.default_rng(len(shape)).normal(size=shape)).ravel()]
+    return [float(other) for other in np.float32(np.random.default_rng(len(shape)).normal(size=shape)).ravel()]
 
 
 def check_labels(x, opset=1, atol=1e-4, **attributes):
@@ -25,7 +25,7 @@ def check_labels(x, opset=1, atol=1e-4, **attributes):
 
 def classifier(classes, kernel, **attributes):
     """A classifier with up to three support vectors for each class."""
-    sizes = [1 + each % 3 for each in range(classes)]
+    sizes = [1 + index % 3 for index in range(classes)]
     return {
         "kernel_type": kernel, "kernel_params": [0.5, 0.25, 3.0], "vectors_per_class": sizes,
         "support_vectors": numbers(sum(sizes), 3), "coefficients": numbers(classes - 1, sum(sizes)),
@@ -58,7 +58,7 @@ def test_classifiers_are_those_of_onnxruntime(kernel, classes):
 def test_probabilities_are_those_of_onnxruntime(classes):
     pairs = classes * (classes - 1) // 2
 
-    check_labels(X, prob_a=[-abs(each) for each in numbers(pairs, 1)], prob_b=numbers(1, pairs),
+    check_labels(X, prob_a=[-abs(number) for number in numbers(pairs, 1)], prob_b=numbers(1, pairs),
                  **classifier(classes, "RBF"))  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def test_labels_may_be_strings():
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_classifiers_without_support_vectors_are_linear(sign, classes):
-    weights = [sign * abs(each) for each in numbers(classes, 3)]
+    weights = [sign * abs(number) for number in numbers(classes, 3)]
 
     check_labels(X, coefficients=weights, rho=[0.1], classlabels_ints=[5, 9, -3][:classes], kernel_params=[1.0] * 3)
 

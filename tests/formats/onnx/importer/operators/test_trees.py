@@ -49,11 +49,11 @@ def forest(count, seed=0, modes=("BRANCH_LEQ",), depth=3):
                 targets["nodeids"].append(node)
                 targets["ids"].append(int(draw.integers(2)))
                 targets["weights"].append(float(np.float32(draw.normal())))
-    nodes = {f"nodes_{name}": each for name, each in made.items()}
+    nodes = {f"nodes_{name}": entry for name, entry in made.items()}
     return {
         **nodes,
         "nodes_values": values,
-        **{f"target_{name}": each for name, each in targets.items()},
+        **{f"target_{name}": target for name, target in targets.items()},
         "n_targets": 2,
     }
 
@@ -66,7 +66,7 @@ def test_trees_are_those_of_onnxruntime(aggregate):
 @pytest.mark.parametrize("mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"])
 def test_questions_of_nodes_are_those_of_onnxruntime(mode):
     trees = forest(2, seed=1, modes=(mode,))
-    trees["nodes_values"] = [float(each) for each in np.round(trees["nodes_values"])]
+    trees["nodes_values"] = [float(value) for value in np.round(trees["nodes_values"])]
     x = np.concatenate([np.round(X), [[np.nan, 0, 1]]]).astype(np.float32)
 
     check_learned("TreeEnsembleRegressor", x, **trees)
@@ -79,11 +79,11 @@ def test_nodes_of_several_kinds_are_those_of_onnxruntime():
 def test_integers_are_samples_too():
     whole = np.round(2 * X)
     models = [
-        of_node("TreeEnsembleRegressor", each, domain="ai.onnx.ml", opset=3, **forest(2))
-        for each in (whole, whole.astype(np.int64))
+        of_node("TreeEnsembleRegressor", array, domain="ai.onnx.ml", opset=3, **forest(2))
+        for array in (whole, whole.astype(np.int64))
     ]
 
-    assert np.array_equal(*(runs(*each)[0] for each in models))
+    assert np.array_equal(*(runs(*model)[0] for model in models))
 
 
 def test_tree_that_is_a_leaf_gives_its_weight():
@@ -141,7 +141,7 @@ def ensembles(draw, role):
         draw(st.integers(1, 4)), int(chosen.integers(1 << 30)), draw(st.lists(st.sampled_from(MODES), min_size=1)),
         draw(st.integers(0, 3)),
     )  # fmt: skip
-    made["nodes_values"] = [float(round(each)) for each in made["nodes_values"]]
+    made["nodes_values"] = [float(round(value)) for value in made["nodes_values"]]
     if draw(st.booleans()):
         del made["nodes_missing_value_tracks_true"]
     leaves = [*zip(made.pop("target_treeids"), made.pop("target_nodeids"), strict=True)]
@@ -152,17 +152,17 @@ def ensembles(draw, role):
     for leaf in leaves:
         some = {"all": range(count), "one": [count - 1], "some": chosen.permutation(count)[: chosen.integers(1, 5)]}
         rows += [(*leaf, int(target), chosen.normal()) for target in some[own]]
-    weights = np.float32([each[3] for each in rows])
-    made[f"{role}_weights"] = [float(each) for each in (np.abs(weights) / 8 if small else weights)]
+    weights = np.float32([row[3] for row in rows])
+    made[f"{role}_weights"] = [float(weight) for weight in (np.abs(weights) / 8 if small else weights)]
     for place, name in enumerate(("treeids", "nodeids", "ids")):
-        made[f"{role}_{name}"] = [each[place] for each in rows]
+        made[f"{role}_{name}"] = [row[place] for row in rows]
     x = np.round(chosen.normal(size=(7, 3)) * 1.5)
     dtype = draw(st.sampled_from([np.float32, np.float64, np.int64, np.int32]))
     if dtype in (np.float32, np.float64):
         x[chosen.random(x.shape) < 0.2] = np.nan
     bases = draw(st.sampled_from([0, 1, count] if role == "class" and count == 2 else [0, count]))
     if bases:
-        made["base_values"] = [float(each) for each in np.float32(chosen.random(bases) / 4)]
+        made["base_values"] = [float(value) for value in np.float32(chosen.random(bases) / 4)]
     made["post_transform"] = draw(st.sampled_from(TRANSFORMS))
     return x.astype(dtype), count, made
 
@@ -196,13 +196,13 @@ def test_random_classifiers_are_those_of_onnxruntime(ensemble):
 
 def stump(left, right, **attributes):
     """A tree of one test, whose leaves have the weights of two classes: by class, where there is one."""
-    rows = [(0, node, *each) for node, leaf in ((1, left), (2, right)) for each in leaf.items()]
+    rows = [(0, node, *value) for node, leaf in ((1, left), (2, right)) for value in leaf.items()]
     names = ("class_treeids", "class_nodeids", "class_ids", "class_weights")
     return {
         "nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0, 0, 0],
         "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_values": [0.0, 0.0, 0.0],
         "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "classlabels_int64s": [5, 9],
-        **{name: [each[place] for each in rows] for place, name in enumerate(names)}, **attributes,
+        **{name: [row[place] for row in rows] for place, name in enumerate(names)}, **attributes,
     }  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def test_labels_of_two_classes_are_those_of_onnxruntime(left, right, base):
 
 
 def test_labels_may_be_strings():
-    trees = {name.replace("target", "class"): each for name, each in forest(3).items() if name != "n_targets"}
+    trees = {name.replace("target", "class"): number for name, number in forest(3).items() if name != "n_targets"}
     made, feeds = of_node(
         "TreeEnsembleClassifier", X, outputs=2, domain="ai.onnx.ml", opset=3, classlabels_strings=["no", "yes"], **trees
     )
@@ -264,7 +264,7 @@ def arrays(dtype, modes, members=(), seed=0, **attributes):
         "tree_roots": [0, 3], "n_targets": 2, "nodes_featureids": [0, 1, 2, 1], "nodes_truenodeids": [1, 0, 2, 4],
         "nodes_trueleafs": [0, 1, 1, 1], "nodes_falsenodeids": [2, 1, 3, 5], "nodes_falseleafs": [0, 1, 1, 1],
         "leaf_targetids": [0, 1, 1, 0, 1, 0], "nodes_missing_value_tracks_true": [1, 0, 0, 1],
-        **{name: numpy_helper.from_array(each) for name, each in tensors.items()}, **attributes,
+        **{name: numpy_helper.from_array(array) for name, array in tensors.items()}, **attributes,
     }  # fmt: skip
 
 
@@ -288,8 +288,8 @@ def test_scores_of_separate_leaves_are_transformed(number, peer):
     trees = arrays(np.float32, [0, 0, 0, 0])
     trees["leaf_weights"] = numpy_helper.from_array(np.float32([0.1, 0.2, 0.3, 0.4, 0.25, 0.35]))
     models = [
-        of_node("TreeEnsemble", WHOLE.astype(np.float32), domain="ai.onnx.ml", opset=5, post_transform=each, **trees)
-        for each in (number, peer)
+        of_node("TreeEnsemble", WHOLE.astype(np.float32), domain="ai.onnx.ml", opset=5, post_transform=value, **trees)
+        for value in (number, peer)
     ]
 
     found, expected = runs(*models[0])[0], session_gives(*models[1])["y0"]

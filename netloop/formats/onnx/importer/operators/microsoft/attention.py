@@ -215,18 +215,18 @@ def _split(
     make, heads = call.make, call.attribute("num_heads")
     cached = key is not None and key.type.rank == 4
     if query.type.rank == 5:  # [batch, token, head, 3, element]
-        found = _apart(make, query, 3)
+        tensors = _apart(make, query, 3)
     elif key is not None and key.type.rank == 5:
-        found = [heads_of(make, query, heads), *_apart(make, key, 2)]
+        tensors = [heads_of(make, query, heads), *_apart(make, key, 2)]
     else:
-        given = [query, *(present(tensor, "key or value is left out, and none is packed") for tensor in (key, value))]
-        found = [tensor if tensor.type.rank == 4 else heads_of(make, tensor, heads) for tensor in given]
+        result = [query, *(present(tensor, "key or value is left out, and none is packed") for tensor in (key, value))]
+        tensors = [tensor if tensor.type.rank == 4 else heads_of(make, tensor, heads) for tensor in result]
     if bias is None:
-        return found
-    sizes = [make.product([heads, make.length(tensor, 3)]) for tensor in found]
+        return tensors
+    sizes = [make.product([heads, make.length(tensor, 3)]) for tensor in tensors]
     parts = [make.reshape(tensor, [1, heads, 1, -1]) for tensor in parts_of(make, bias, sizes, 0)]
-    biased = [make.add(tensor, part) for tensor, part in zip(found, parts, strict=True)]
-    return [biased[0], *found[1:]] if cached else biased
+    biased = [make.add(tensor, part) for tensor, part in zip(tensors, parts, strict=True)]
+    return [biased[0], *tensors[1:]] if cached else biased
 
 
 def _apart(make: FormulaBuilder, x: ITensor, count: int) -> list[ITensor]:
@@ -308,19 +308,19 @@ def _normalized(
     """Queries and keys divided by their root mean square where they have a scale, and the values."""
     make, (query, key, value) = call.make, tensors
     epsilon = call.attribute("qk_norm_epsilon")
-    found = [
+    result = [
         tensor if scale is None else rms_normalized(make, tensor, scale, [3], epsilon)[0]
         for tensor, scale in zip((query, key), [*scales, None, None], strict=False)
     ]
-    return [*found, value]
+    return [*result, value]
 
 
 def _shared(make: FormulaBuilder, x: ITensor, y: ITensor, product: Callable[[ITensor, ITensor], ITensor]) -> ITensor:
     """A product of each head of ``x`` and the head of ``y`` that it shares with others."""
     batch, heads, rows, columns = (make.length(x, axis) for axis in range(4))
     wide = make.reshape(x, [batch, make.length(y, 1), -1, columns])
-    made = product(wide, y)
-    return make.reshape(made, [batch, heads, rows, make.length(made, 3)])
+    tensor = product(wide, y)
+    return make.reshape(tensor, [batch, heads, rows, make.length(tensor, 3)])
 
 
 def _capped(call: Call, scores: ITensor) -> ITensor:
@@ -369,9 +369,9 @@ class _Tokens:
         last = make.sub(make.tensor(self._new), 1)
         places = make.where(make.less(behind, 0), keys, make.add(make.clip(behind, 0, last), before))
         both = make.transpose(make.concat([past, new], 2), [0, 2, 1, 3])
-        found = make.gather_nd(both, make.expand_dims(places, [2]), batch_axes=1)
+        tensor = make.gather_nd(both, make.expand_dims(places, [2]), batch_axes=1)
         exists = make.expand_dims(make.less_equal(behind, last), [2, 3])
-        return make.transpose(make.where(exists, found, np.zeros((), new.type.dtype)), [0, 2, 1, 3])
+        return make.transpose(make.where(exists, tensor, np.zeros((), new.type.dtype)), [0, 2, 1, 3])
 
     def allowed(self, count: Length, causal: bool, window: int) -> ITensor:
         """Whether a query may attend to each of ``count`` keys; [batch, 1, query, key]."""

@@ -19,9 +19,9 @@ def fused_convolution(
     call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None, other: ITensor | None = None
 ) -> ITensor:
     """An activation of a convolution plus another tensor."""
-    made = convolution(call, x, kernel, bias)
-    made = made if other is None else call.make.add(made, other)
-    return activated(call, made, call.attribute("activation_params", []))
+    tensor = convolution(call, x, kernel, bias)
+    tensor = tensor if other is None else call.make.add(tensor, other)
+    return activated(call, tensor, call.attribute("activation_params", []))
 
 
 UNSUPPORTED = {
@@ -51,10 +51,10 @@ def causal_convolution(
         shape = make.list_tensor([make.length(x, 0), make.length(x, 1), reach])
         past = make.broadcast_to(make.constant(np.zeros((1, 1, 1), x.type.dtype)), shape)
     whole = make.concat([past, x], 2)
-    made = convolved(make, whole, kernel, kernel.type.shape[0], Sliding([1], [dilation], [0], [0]), bias)
+    tensor = convolved(make, whole, kernel, kernel.type.shape[0], Sliding([1], [dilation], [0], [0]), bias)
     if kind != "none":
-        made = make.mul(made, make.activation(ActivationType.SIGMOID, made))
-    return [made, make.slice(whole, make.list_tensor([make.length(x, 2)]), [reach], axes=[2])]
+        tensor = make.mul(tensor, make.activation(ActivationType.SIGMOID, tensor))
+    return [tensor, make.slice(whole, make.list_tensor([make.length(x, 2)]), [reach], axes=[2])]
 
 
 @microsoft("ConvTransposeWithDynamicPads")

@@ -83,7 +83,7 @@ def quantized_embed_layer_normalization(
     if segments is None or segment_table is None:
         segments = segment_table = None
         del pairs[2]
-    given = [*_rows(call, (word_table, position_table, segment_table), words, segments), scale, offset]
+    tensors = [*_rows(call, (word_table, position_table, segment_table), words, segments), scale, offset]
     why = "a scale of the tables is left out"
-    wide = [floats_of(make, x, present(own, why), zero) for x, (own, zero) in zip(given, pairs, strict=True)]
+    wide = [floats_of(make, x, present(own, why), zero) for x, (own, zero) in zip(tensors, pairs, strict=True)]
     return _normalized(call, words, wide[:-2], (wide[-2], wide[-1]), mask)[:2]

@@ -163,15 +163,17 @@ def _activation(call: Call) -> Callable[[ITensor], ITensor]:
 def quantized_mixture_of_experts(call: Call, x: ITensor, router: ITensor, *rest: ITensor | None) -> ITensor:
     """``MoE`` with weights of 4 or 8 bits, which have a scale for each row, or for each block of it."""
     require(call.attribute("quant_type", "int") == "int", "quant_type is not 'int', which netloop does not support")
-    given = [*rest, *[None] * (19 - len(rest))]
-    require(not any(given[12:]), "the node has router_weights or scales of activations, which netloop does not support")
-    points = given[9:12]
+    tensors = [*rest, *[None] * (19 - len(rest))]
+    require(
+        not any(tensors[12:]), "the node has router_weights or scales of activations, which netloop does not support"
+    )
+    points = tensors[9:12]
     weights = [
-        None if given[at] is None else _dequantized(call, given[at], given[at + 1], points[at // 3], x)
+        None if tensors[at] is None else _dequantized(call, tensors[at], tensors[at + 1], points[at // 3], x)
         for at in (0, 3, 6)
     ]
     first, last = (present(weight, "the weights of the experts are left out") for weight in weights[:2])
-    return _mixed(call, x, router, _Experts(first, given[2], last, given[5], weights[2], given[8]))
+    return _mixed(call, x, router, _Experts(first, tensors[2], last, tensors[5], weights[2], tensors[8]))
 
 
 def _dequantized(

@@ -25,10 +25,10 @@ def _transformed(call: Call, x: ITensor, axis: int, inverse: bool, onesided: boo
 def real_dft(call: Call, x: ITensor) -> ITensor:
     """Discrete Fourier transform of real numbers along the last axes; the last one has its first half only."""
     others, last = _axes(call, x, 0)
-    made = _transformed(call, call.make.expand_dims(x, [x.type.rank]), last, inverse=False, onesided=True)
+    result = _transformed(call, call.make.expand_dims(x, [x.type.rank]), last, inverse=False, onesided=True)
     for axis in others:
-        made = _transformed(call, made, axis, inverse=False, onesided=False)
-    return made
+        result = _transformed(call, result, axis, inverse=False, onesided=False)
+    return result
 
 
 @microsoft("Irfft")

@@ -78,11 +78,11 @@ def complex_product(call: Call, a: ITensor, b: ITensor) -> ITensor:
     (real, imaginary), (other_real, other) = parts
     if call.node.op == "ComplexMulConj":
         other = make.sub(0.0, other)
-    made = [
+    tensors = [
         make.sub(make.mul(real, other_real), make.mul(imaginary, other)),
         make.add(make.mul(real, other), make.mul(imaginary, other_real)),
     ]
-    return make.stack(made, made[0].type.rank)
+    return make.stack(tensors, tensors[0].type.rank)
 
 
 @microsoft("IsAllFinite")
@@ -92,5 +92,5 @@ def is_all_finite(call: Call, *tensors: ITensor) -> ITensor:
     require(not (only_nan and only_inf), "isnan_only and isinf_only are both set")
     kinds = [] if only_inf else [UnaryOperation.ISNAN]
     kinds += [] if only_nan else [UnaryOperation.ISINF]
-    found = [make.sum(make.cast(make.flat(make.unary(kind, x)), np.int64), [0]) for x in tensors for kind in kinds]
-    return make.reshape(make.equal(reduce(make.add, found), 0), [1])
+    result = [make.sum(make.cast(make.flat(make.unary(kind, x)), np.int64), [0]) for x in tensors for kind in kinds]
+    return make.reshape(make.equal(reduce(make.add, result), 0), [1])

@@ -40,10 +40,10 @@ def quantized_average_pool(
     """Average of each window of a quantized image."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
     if call.attribute("channels_last"):
-        made = channels_last(make, average_pool(call, channels_first(make, wide)))
+        tensor = channels_last(make, average_pool(call, channels_first(make, wide)))
     else:
-        made = average_pool(call, wide)
-    return quantized(make, made, scale, zero, x.type.dtype)
+        tensor = average_pool(call, wide)
+    return quantized(make, tensor, scale, zero, x.type.dtype)
 
 
 @microsoft("NhwcMaxPool")

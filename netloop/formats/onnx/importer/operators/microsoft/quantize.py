@@ -86,10 +86,10 @@ def quantized_activation(
     """Element-wise function of a quantized tensor."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
     if call.node.op == "QLinearSigmoid":
-        made = make.activation(ActivationType.SIGMOID, wide)
+        tensor = make.activation(ActivationType.SIGMOID, wide)
     else:
-        made = make.activation(ActivationType.LEAKY_RELU, wide, call.attribute("alpha"))
-    return quantized(make, made, scale, zero, x.type.dtype)
+        tensor = make.activation(ActivationType.LEAKY_RELU, wide, call.attribute("alpha"))
+    return quantized(make, tensor, scale, zero, x.type.dtype)
 
 
 @microsoft("QLinearWhere")
@@ -119,8 +119,8 @@ def quantized_concat(call: Call, scale: ITensor, zero: ITensor, *parts: ITensor)
     """Concatenation of quantized tensors, each with a scale and zero point of its own."""
     make = call.make
     require(len(parts) % 3 == 0, f"there are {len(parts)} inputs for tensors, each of which has 3")
-    given = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-    wide = [floats_of(make, *entry) for entry in given]
+    result = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    wide = [floats_of(make, *entry) for entry in result]
     joined = make.concat(wide, normal_axis(call.attribute("axis"), wide[0].type.rank))
     return quantized(make, joined, scale, zero, zero.type.dtype)
 
@@ -134,10 +134,10 @@ def quantized_softmax(
     axis = normal_axis(call.attribute("axis"), rank)
     wide = floats_of(make, x, scale_of_x, zero_of_x)
     if call.attribute("opset") >= 13:
-        made = make.softmax(wide, axis)
+        tensor = make.softmax(wide, axis)
     else:
-        made = make.reshape(make.softmax(make.merge_axes(wide, axis), 1), make.shape(wide))
-    return quantized(make, made, scale, zero, x.type.dtype)
+        tensor = make.reshape(make.softmax(make.merge_axes(wide, axis), 1), make.shape(wide))
+    return quantized(make, tensor, scale, zero, x.type.dtype)
 
 
 @microsoft("QLinearReduceMean")
@@ -151,8 +151,8 @@ def quantized_mean(
 ) -> ITensor:
     """Mean of a quantized tensor over axes."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
-    made = make.mean(wide, call.attribute("axes"), bool(call.attribute("keepdims")))
-    return quantized(make, made, scale, zero, x.type.dtype)
+    tensor = make.mean(wide, call.attribute("axes"), bool(call.attribute("keepdims")))
+    return quantized(make, tensor, scale, zero, x.type.dtype)
 
 
 # ---------------------------------------------------------------------------- convolution

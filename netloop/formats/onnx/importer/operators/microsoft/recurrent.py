@@ -51,8 +51,8 @@ def dynamic_quantize_lstm(
 ) -> list[ITensor | None]:
     """LSTM over a sequence with quantized weights; inputs and states are quantized in each step."""
     make = call.make
-    given = (weights, quantization[:2]), (recurrent, quantization[2:])
-    weights, recurrent = (make.transpose(_dequantized(make, tensor, *by), (0, 2, 1)) for tensor, by in given)
+    result = (weights, quantization[:2]), (recurrent, quantization[2:])
+    weights, recurrent = (make.transpose(_dequantized(make, tensor, *by), (0, 2, 1)) for tensor, by in result)
     states = [initial, initial_cell]
     inputs = RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes)
     return outputs_of_recurrent(call, _DynamicallyQuantizedCell, inputs)

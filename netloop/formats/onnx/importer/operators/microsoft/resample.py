@@ -19,9 +19,9 @@ def crop_and_resize(call: Call, x: ITensor, boxes: ITensor, images: ITensor, siz
     sides = [_side(call, x, boxes, axis, make.scalar(make.slice(sizes, [axis], [1]))) for axis in (0, 1)]
     (rows, on_rows), (columns, on_columns) = sides
     parts = make.matmul(make.expand_dims(rows, [1]), make.gather(x, images))
-    found = make.matmul(parts, make.expand_dims(make.transpose(columns, [0, 2, 1]), [1]))
+    tensor = make.matmul(parts, make.expand_dims(make.transpose(columns, [0, 2, 1]), [1]))
     inside = make.logical_and(make.expand_dims(on_rows, [1, 3]), make.expand_dims(on_columns, [1, 2]))
-    return make.where(inside, found, np.array(call.attribute("extrapolation_value"), x.type.dtype))
+    return make.where(inside, tensor, np.array(call.attribute("extrapolation_value"), x.type.dtype))
 
 
 def _side(call: Call, x: ITensor, boxes: ITensor, axis: int, count: Length) -> tuple[ITensor, ITensor]:

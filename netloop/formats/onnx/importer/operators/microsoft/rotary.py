@@ -75,10 +75,10 @@ def _sections(call: Call, cos: ITensor) -> np.ndarray[Any, Any]:
     require(fits, f"mrope_section is {sizes}, but must be 3 numbers whose sum is the {pairs} of the caches")
     if not call.attribute("mrope_layout", 0):
         return np.repeat(np.arange(3), sizes)
-    found = np.zeros(pairs, np.int64)
+    axes = np.zeros(pairs, np.int64)
     for number in (1, 2):
-        found[number : 3 * sizes[number] : 3] = number
-    return found
+        axes[number : 3 * sizes[number] : 3] = number
+    return axes
 
 
 def _by_head(call: Call, x: ITensor, cos: ITensor, elements: int) -> ITensor:

@@ -121,7 +121,7 @@ def beam_search(
         call, count, penalties, make.cast(penalty, np.float32), make.tensor(prompts), call.wants(2), steps
     )
     finished, scores = search.results(*run_search(call, decoder, search, longest))
-    found = [make.slice(tensor, [0], [kept], axes=[1]) for tensor in (finished.tokens, finished.scores)]
+    tensors = [make.slice(tensor, [0], [kept], axes=[1]) for tensor in (finished.tokens, finished.scores)]
     if scores is not None:
         scores = make.reshape(scores, [steps, prompts, count, make.length(scores, 2)])
-    return [*found, scores]
+    return [*tensors, scores]

@@ -79,12 +79,12 @@ def test_attention_of_open_lengths_is_that_of_onnxruntime():
 def test_attention_of_halves_is_near_that_of_floats():
     """onnxruntime has no kernel for it on CPUs."""
     given = X, WEIGHTS, BIAS, mask(BATCH, 7), PAST
-    halves = [each if each.dtype == np.int32 else each.astype(np.float16) for each in given]
+    halves = [array if array.dtype == np.int32 else array.astype(np.float16) for array in given]
     found, expected = (
-        runs(*of_node("Attention", *each, outputs=2, num_heads=HEADS, **MICROSOFT)) for each in (halves, given)
+        runs(*of_node("Attention", *entry, outputs=2, num_heads=HEADS, **MICROSOFT)) for entry in (halves, given)
     )
 
-    assert {each.dtype for each in found} == {np.dtype(np.float16)}
+    assert {array.dtype for array in found} == {np.dtype(np.float16)}
     np.testing.assert_allclose(found[0], expected[0], rtol=2e-2, atol=2e-2)
 
 
@@ -95,7 +95,7 @@ def test_mask_of_four_axes_has_rows_of_the_whole_sequence():
     given = [X, WEIGHTS, BIAS, None, PAST]
     square = whole[:, 0, 4:7, :7]
     found, expected = (
-        runs(*of_node("Attention", *given[:3], each, PAST, num_heads=HEADS, **MICROSOFT)) for each in (whole, square)
+        runs(*of_node("Attention", *given[:3], array, PAST, num_heads=HEADS, **MICROSOFT)) for array in (whole, square)
     )
 
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
@@ -169,8 +169,8 @@ def test_scores_are_those_of_onnxruntime():
     made, given = of_node(
         "MultiHeadAttention", *SELF, None, mask(BATCH, NEW), outputs=4, num_heads=HEADS, **MICROSOFT
     )  # fmt: skip
-    for number, each in enumerate(made.graph.output):
-        each.CopyFrom(helper.make_tensor_value_info(f"y{number}", TensorProto.FLOAT, None))
+    for number, info in enumerate(made.graph.output):
+        info.CopyFrom(helper.make_tensor_value_info(f"y{number}", TensorProto.FLOAT, None))
 
     np.testing.assert_allclose(runs(made, given)[3], session_gives(made, given)["y3"], rtol=1e-5, atol=1e-5)
 
@@ -181,7 +181,7 @@ def test_queries_keys_and_values_may_be_packed():
     whole = floats(BATCH, NEW, HEADS, 3, WIDTH)
     parts = [whole[..., at, :].reshape(BATCH, NEW, ALL) for at in range(3)]
     forms = [parts, [parts[0], whole[..., 1:, :]], [whole]]
-    found = [runs(*of_node("MultiHeadAttention", *each, num_heads=HEADS, **MICROSOFT))[0] for each in forms]
+    found = [runs(*of_node("MultiHeadAttention", *form, num_heads=HEADS, **MICROSOFT))[0] for form in forms]
 
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-6)
@@ -190,7 +190,7 @@ def test_queries_keys_and_values_may_be_packed():
 # ---------------------------------------------------------------------------- queries that share keys
 
 QUERIES, SHARED, ELEMENTS, LONGEST = 4, 2, 16, 10
-COS, SIN = (each(floats(LONGEST, ELEMENTS // 2)) for each in (np.cos, np.sin))
+COS, SIN = (nout1(floats(LONGEST, ELEMENTS // 2)) for nout1 in (np.cos, np.sin))
 PROMPT = floats(BATCH, 3, QUERIES * ELEMENTS), *floats(2, BATCH, 3, SHARED * ELEMENTS)
 STEP = floats(BATCH, 1, QUERIES * ELEMENTS), *floats(2, BATCH, 1, SHARED * ELEMENTS)
 WHOLE = ints(2, 2), np.int32(3)
@@ -261,7 +261,7 @@ def test_positions_may_be_given():
 @pytest.mark.slow
 @pytest.mark.parametrize("length", [4, 9])
 def test_several_tokens_may_follow_a_prompt(length):
-    tokens = [each[:1] for each in PROMPT]
+    tokens = [array[:1] for array in PROMPT]
     check_shared(*tokens, *cache(length, 1), ints(6), np.int32(7), COS, SIN, do_rotary=1)
 
 
@@ -273,7 +273,7 @@ def test_prompt_may_have_an_empty_cache(length):
 
 @pytest.mark.slow
 def test_group_query_attention_of_halves_is_that_of_onnxruntime():
-    tensors, angles = ([each.astype(np.float16) for each in given] for given in ([*STEP, *cache(4)], [COS, SIN]))
+    tensors, angles = ([array.astype(np.float16) for array in given] for given in ([*STEP, *cache(4)], [COS, SIN]))
     check_shared(*tensors, ints(4, 4), np.int32(5), *angles, do_rotary=1, rtol=2e-2)
 
 

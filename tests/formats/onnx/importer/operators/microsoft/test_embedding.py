@@ -41,7 +41,7 @@ def test_segments_may_be_left_out():
 @pytest.mark.parametrize("with_segments", [False, True])
 def test_quantized_tables_are_those_of_onnxruntime(with_segments):
     tables = [bytes_of(rows, 4) for rows in (5, 6, 2)]
-    scales, zeros = scalars(0.01, 0.02, 0.03, 0.04, 0.05), [np.uint8(each) for each in range(5)]
+    scales, zeros = scalars(0.01, 0.02, 0.03, 0.04, 0.05), [np.uint8(index) for index in range(5)]
     segments = SEGMENTS
     if not with_segments:
         segments = tables[2] = scales[2] = zeros[2] = None

@@ -26,7 +26,7 @@ def test_factors_are_transposed_like_those_of_onnxruntime(op, left, right):
 
 @pytest.mark.parametrize(("left", "right"), [(0, 1), (1, 0), (1, 1)])
 def test_batch_axes_are_moved_like_those_of_onnxruntime(left, right):
-    wide = [np.broadcast_to(each, (3, *each.shape)) for each in (LEFT, RIGHT)]
+    wide = [np.broadcast_to(array, (3, *array.shape)) for array in (LEFT, RIGHT)]
     factors = swapped(wide[0], left, left), swapped(wide[1], right, right)
     check_node(
         "FusedMatMul", *factors, transA=left, transB=right, transBatchA=left, transBatchB=right,
@@ -64,7 +64,7 @@ def blocks_of(columns, rows, size, bits):
         (4, "none"),
         (4, "packed"),
         (4, "floats"),
-        *(slow(*each) for each in product((2, 8), ("none", "packed"))),
+        *(slow(*entry) for entry in product((2, 8), ("none", "packed"))),
         slow(2, "floats"),
     ],
 )  # onnxruntime refuses 8 bits with zero points that are floating-point
@@ -99,7 +99,7 @@ def test_zero_points_of_matmul_n_bits_count_with_groups():
     packed, scales, zeros = blocks_of(6, 32, 16, 4)
     groups, x = np.random.default_rng(2).integers(0, 2, 32).astype(np.int32), floats(3, 32)
     (found,) = runs(*of_node("MatMulNBits", x, packed, scales, zeros, groups, K=32, N=6, block_size=16, **MICROSOFT))
-    numbers, points = (np.stack([each & 15, each >> 4], -1).reshape(6, -1).astype(float) for each in (packed, zeros))
+    numbers, points = (np.stack([array & 15, array >> 4], -1).reshape(6, -1).astype(float) for array in (packed, zeros))
 
     np.testing.assert_allclose(found, x @ ((numbers - points[:, groups]) * scales[:, groups]).T, rtol=1e-4, atol=1e-4)
 
@@ -127,7 +127,7 @@ def test_matmul_n_bits_of_halves_is_that_of_onnxruntime():
 @pytest.mark.parametrize("types", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
 def test_matmul_integer_to_float_is_that_of_onnxruntime(types):
     left, right = bytes_of(3, 4, dtype=types[0]), bytes_of(4, 5, dtype=types[1], seed=1)
-    zeros = [np.array([3], each) for each in types]
+    zeros = [np.array([3], type_) for type_ in types]
     check_node("MatMulIntegerToFloat", left, right, *scalars(0.1, 0.2), *zeros, floats(5), **MICROSOFT)
     check_node("MatMulIntegerToFloat", left, right, scalars(0.1)[0], np.abs(floats(5)), **MICROSOFT)
 

@@ -132,7 +132,7 @@ def optimized(path):
 
 
 def own_operators(made):
-    return {each.op_type for each in made.graph.node if each.domain == "com.microsoft"}
+    return {attribute.op_type for attribute in made.graph.node if attribute.domain == "com.microsoft"}
 
 
 def test_model_that_onnxruntime_optimized_is_imported(path):
@@ -146,7 +146,7 @@ class Samples(quantization.CalibrationDataReader):
     """Inputs from which onnxruntime takes ranges."""
 
     def __init__(self):
-        self._left = [{name: floats(*each.shape, seed=seed) for name, each in INPUTS.items()} for seed in range(4)]
+        self._left = [{name: floats(*input_.shape, seed=seed) for name, input_ in INPUTS.items()} for seed in range(4)]
 
     def get_next(self):
         return self._left.pop() if self._left else None

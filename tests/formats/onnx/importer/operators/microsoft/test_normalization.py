@@ -22,7 +22,7 @@ def test_skip_of_a_batch_is_broadcast(skip):
 
 @pytest.mark.parametrize("op", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
 def test_halves_are_summed_in_float32(op):
-    halves = [each.astype(np.float16) for each in (X, SKIP, SCALE, BIAS)]
+    halves = [array.astype(np.float16) for array in (X, SKIP, SCALE, BIAS)]
     check_node(op, *halves, outputs=4, rtol=1e-3, atol=1e-3, **MICROSOFT)
 
 
@@ -44,7 +44,7 @@ IMAGE, FACTORS = floats(2, 3, 5, 4), floats(2, 4)
 
 def group_normal(x, activation):
     groups = x.reshape(2, 15, 2, 2)
-    mean, variance = (each(groups, axis=(1, 3), keepdims=True) for each in (np.mean, np.var))
+    mean, variance = (overload(groups, axis=(1, 3), keepdims=True) for overload in (np.mean, np.var))
     normal = ((groups - mean) / np.sqrt(variance + 1e-5)).reshape(x.shape) * FACTORS[0] + FACTORS[1]
     return normal / (1 + np.exp(-normal)) if activation else normal
 

@@ -57,7 +57,7 @@ def test_bias_softmax_is_over_all_axes_from_one_on(axis):
 @pytest.mark.parametrize("op", ["ComplexMul", "ComplexMulConj"])
 def test_pairs_are_multiplied_as_complex_numbers(op):
     a, b = floats(3, 2), floats(1, 2)
-    first, second = (each[:, 0] + 1j * each[:, 1] for each in (a, b))
+    first, second = (array[:, 0] + 1j * array[:, 1] for array in (a, b))
     product = first * (second.conj() if op.endswith("Conj") else second)
 
     np.testing.assert_allclose(computed(op, a, b), np.stack([product.real, product.imag], -1), rtol=1e-5)

@@ -7,7 +7,7 @@ from tests.support.microsoft import MICROSOFT, floats, slow
 from tests.support.onnx_models import check_node
 
 BATCH, TOKENS, HEADS, ELEMENTS = 2, 3, 2, 8
-COS, SIN = (each(floats(10, ELEMENTS // 2)) for each in (np.cos, np.sin))
+COS, SIN = (nout1(floats(10, ELEMENTS // 2)) for nout1 in (np.cos, np.sin))
 POSITIONS = np.array([[0, 1, 2], [4, 5, 6]])
 ROWS, BY_HEAD = floats(BATCH, TOKENS, HEADS * ELEMENTS), floats(BATCH, HEADS, TOKENS, ELEMENTS)
 
@@ -31,7 +31,7 @@ def test_rotary_embedding_of_open_lengths_is_that_of_onnxruntime():
 
 
 def test_rotary_embedding_of_halves_is_that_of_onnxruntime():
-    halves = [each.astype(np.float16) for each in (ROWS, COS, SIN)]
+    halves = [array.astype(np.float16) for array in (ROWS, COS, SIN)]
     check_node("RotaryEmbedding", halves[0], POSITIONS, *halves[1:], rtol=1e-3, atol=1e-3, **MICROSOFT)
 
 

@@ -136,23 +136,23 @@ def initializers(seed):
     arrays = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     arrays["to_words"] = rng.normal(size=(SIZE, WORDS)).astype(np.float32)
     numbers = {"zero": [0], "one": [1], "two": [2], "middle": [1, 2]}
-    arrays |= {name: np.array(each, np.int64) for name, each in numbers.items()}
+    arrays |= {name: np.array(entry, np.int64) for name, entry in numbers.items()}
     arrays |= {"true": np.float32(1), "large": np.float32(1e4), "none": np.float32(0)}
-    return [numpy_helper.from_array(each, name) for name, each in arrays.items()]
+    return [numpy_helper.from_array(array, name) for name, array in arrays.items()]
 
 
 def search(op, inputs, outputs=1, seed=1, graphs=None, constants=(), **attributes):
     """A model of a search, and its inputs by position."""
-    given = {name: each for name, each in inputs.items() if each is not None}
-    names = [name if each is not None else "" for name, each in inputs.items()]
+    given = {name: tensor for name, tensor in inputs.items() if tensor is not None}
+    names = [name if tensor is not None else "" for name, tensor in inputs.items()]
     results = [f"y{number}" for number in range(outputs)]
     graphs = graphs or {"decoder": graph(GPT.format(name="decoder"))}
     node = helper.make_node(op, names, results, domain="com.microsoft", pad_token_id=PAD, **graphs, **attributes)
     ends = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(each.dtype), each.shape)
-        for name, each in given.items()
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in given.items()
     ]
-    untyped = [onnx.ValueInfoProto(name=each) for each in results]
+    untyped = [onnx.ValueInfoProto(name=result) for result in results]
     made = helper.make_model(
         helper.make_graph([node], op, ends, untyped, initializers(seed)),
         opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)],
@@ -206,7 +206,7 @@ def check_greedy(made, given):
 
 def check_beams(made, given):
     found, expected = runs(made, given), [*session_gives(made, given).values()]
-    assert [(each.dtype, each.shape) for each in found] == [(each.dtype, each.shape) for each in expected]
+    assert [(array.dtype, array.shape) for array in found] == [(array.dtype, array.shape) for array in expected]
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-4, atol=1e-5)
     steps = np.flatnonzero(np.any(found[2], (1, 2, 3)))  # those after the end are undefined
