@@ -21,7 +21,7 @@ from netloop.compiler.lower.weight_folding import SMALLEST
 from netloop.compiler.xla_compilation import InterruptibleJit, compile_lowered
 from tests.support import networks
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 X = np.eye(8, dtype=np.float32)
 SUMS = trt.evaluate(networks.running_sum(), {"x": networks.X})
 
@@ -177,7 +177,7 @@ SLOW = """
 import atexit, sys, time
 import netloop as trt
 import netloop.compiler.execution.compiled_program as compiled_program
-from tests.test_xla_compilation import Lowered, X, long_to_compile
+from tests.compiler.test_xla_compilation import Lowered, X, long_to_compile
 from tests.support import networks
 
 atexit.register(print, "at exit")

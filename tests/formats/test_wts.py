@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netloop import FileFormatError, wts
+from netloop import FileFormatError
+from netloop.formats import wts
 from tests.support.examples import examples
 
 BINARY = b"2\nbias 0 (2,) " + struct.pack("<2f", 1, -0.5) + b"\nids 3 (1, 2) " + struct.pack("<2i", 7, -1) + b"\n"

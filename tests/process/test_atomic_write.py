@@ -14,7 +14,7 @@ import netloop as trt
 from netloop import plan, wts
 from netloop.process.atomic_write import write_together, write_whole
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 WEIGHTS = np.arange(1 << 16, dtype=np.float32)
 on_unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has neither fork nor locks of files")
 

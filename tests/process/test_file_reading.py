@@ -11,9 +11,10 @@ import pytest
 from onnx import TensorProto, helper
 
 import netloop as trt
-from netloop import file_reading, plan, wts
+from netloop import plan, wts
 from netloop.formats.shared.import_errors import ImportErrors
 from netloop.model.plan import container
+from netloop.process import file_reading
 
 HUGE = 1 << 36
 """64 GB, of which a sparse file takes nothing on the disk."""

@@ -16,7 +16,7 @@ import netloop as trt
 from netloop.process.forked import FORK
 from tests.support import networks
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
@@ -93,7 +93,7 @@ def random_fill() -> trt.INetworkDefinition:
 
 
 def test_fork_refuses_what_would_wait_forever():
-    command = [sys.executable, "-W", "ignore", "-c", "from tests.test_forked import main; main()"]
+    command = [sys.executable, "-W", "ignore", "-c", "from tests.process.test_forked import main; main()"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
     lines = ran.stdout.splitlines()
     refused = "ExecutionError: NL612: this process was forked from one that had used JAX, so JAX does not work in it"

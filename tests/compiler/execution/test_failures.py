@@ -143,7 +143,7 @@ def test_error_has_the_same_message(fail, place, host):
 
     assert messages[0] == messages[1]
     assert "'culprit'" in messages[0]
-    assert f"\n  at {Path(__file__).parents[1]}" in messages[0]
+    assert f"\n  at {Path(__file__).parents[2]}" in messages[0]
 
 
 @pytest.mark.parametrize(("lengths", "culprit"), [((4, 2), 1), ((2, 4), 0), ((3, 3), 0)])

@@ -34,7 +34,7 @@ from tests.support.networks import (
     mark,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

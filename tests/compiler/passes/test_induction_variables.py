@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.values import types
 from tests.support.cells import by_number, written
 from tests.support.networks import constant, counted, counter, mark, stacked
 from tests.support.pass_checks import count, improved
@@ -25,7 +26,7 @@ def test_gather_at_a_counter_is_an_iterator_if_it_stays_inside_the_axis(trips):
 def test_counter_may_start_at_a_later_row_of_a_small_constant(dtype):
     network = trt.INetworkDefinition()
     loop = counted(network, 2)
-    rows = constant(network, np.arange(6).reshape(3, 2), trt.types.NUMPY_TYPES[dtype])
+    rows = constant(network, np.arange(6).reshape(3, 2), types.NUMPY_TYPES[dtype])
     read = network.add_gather(rows, counter(network, loop, 1), 0).get_output(0)
     mark(network, y=stacked(loop, read, constant(network, 2, np.int32)))
 

@@ -7,6 +7,7 @@ import netloop as trt
 from netloop.compiler.lower import weight_folding
 from netloop.compiler.lower.loop import fission, unroll_heuristic
 from netloop.compiler.passes import PASSES, LoweringForm, LoweringPass
+from netloop.values import types
 from tests.support.cells import gru, lstm
 from tests.support.networks import conditional_in_loop, constant, last, mark, stacked
 from tests.support.pass_checks import assert_close, inputs_of
@@ -71,7 +72,7 @@ def test_chunks_of_iterations_give_the_same_results(trips, four_iterations_at_on
 
 
 def test_chunks_of_sub_byte_types_are_joined(four_iterations_at_once):
-    network, dtype = gru(trips=9), trt.types.NUMPY_TYPES[trt.DataType.INT2]
+    network, dtype = gru(trips=9), types.NUMPY_TYPES[trt.DataType.INT2]
     (loop,) = network.loops
     before = loop.add_recurrence(constant(network, [1, 1], dtype))
     before.set_input(1, loop.add_iterator(network.add_input("codes", trt.DataType.INT2, (9, 2))).get_output(0))

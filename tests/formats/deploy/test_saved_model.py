@@ -10,7 +10,7 @@ import pytest
 import netloop as trt
 from tests.formats.deploy.examples import EXAMPLES, same
 
-PROGRAM = Path(__file__).parents[2] / "samples" / "without_python" / "run_saved_model.c"
+PROGRAM = Path(__file__).parents[3] / "samples" / "without_python" / "run_saved_model.c"
 
 tensorflow = pytest.importorskip("tensorflow")
 

@@ -330,7 +330,7 @@ def test_kind_knows_its_number():
 
 
 def test_names_of_a_layer_are_those_of_tensorrt():
-    recorded = json.loads((Path(__file__).parents[1] / "data" / "tensorrt_surface.json").read_text())["classes"]
+    recorded = json.loads((Path(__file__).parents[2] / "data" / "tensorrt_surface.json").read_text())["classes"]
     network = INetworkDefinition()
     x = network.add_input("x", DataType.FLOAT, (1, 2, 4, 4))
     loop = network.add_loop()

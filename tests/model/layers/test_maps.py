@@ -5,6 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.model.layers.maps import IMapLayer, IMapLookupLayer
+from netloop.values import diagnostics
 from netloop.values.map_types import Map, MapType
 from netloop.values.string_arrays import STRING, string_array
 from netloop.values.types import SequenceType, TensorType
@@ -158,7 +159,7 @@ def test_lookups_in_other_values_are_refused(inputs, match):
 
 
 def test_number_of_keys_is_that_of_values():
-    with pytest.raises(trt.diagnostics.LayerError, match="there are 2 keys, and 3 values"):
+    with pytest.raises(diagnostics.LayerError, match="there are 2 keys, and 3 values"):
         IMapLayer().evaluate(np.array([1, 2]), np.float32([1, 2, 3]))
 
 

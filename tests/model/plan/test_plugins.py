@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop import plan
+from netloop.model import plan
 from tests.support import plan_forge as forge
 from tests.support.networks import mark
 from tests.support.plugin_examples import CircularPad, CircularPadCreator, Plugin, circular_pad

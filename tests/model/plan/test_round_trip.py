@@ -13,8 +13,10 @@ from hypothesis import assume, given
 
 import netloop as trt
 from netloop import plan
+from netloop.model.graph import layer as layer_module
 from netloop.model.graph.layer import ILayer, Operation, layer
 from netloop.model.plan.layer_kinds import Numbers, kind_of, kinds
+from netloop.values import diagnostics
 from netloop.values.dims import DimsLike, PermutationLike
 from netloop.values.string_arrays import STRING
 from netloop.values.types import NUMPY_TYPES, Array, FlatArray
@@ -24,7 +26,7 @@ from tests.support.examples import same_examples
 from tests.support.plugin_examples import circular_pad
 from tests.support.strategies import networks as random_networks
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def again(network: trt.INetworkDefinition) -> trt.INetworkDefinition:
@@ -192,9 +194,9 @@ def test_what_inputs_have_is_kept():
 
 def test_places_are_kept_as_they_were_given():
     network = networks.chain(1)
-    vars(network.get_layer(0))["source_location"] = trt.diagnostics.SourceLocation("../\udcff odd <stdin>.py", 7)
+    vars(network.get_layer(0))["source_location"] = diagnostics.SourceLocation("../\udcff odd <stdin>.py", 7)
 
-    assert again(network).get_layer(0).source_location == trt.diagnostics.SourceLocation("../\udcff odd <stdin>.py", 7)
+    assert again(network).get_layer(0).source_location == diagnostics.SourceLocation("../\udcff odd <stdin>.py", 7)
 
 
 # fmt: off
@@ -227,7 +229,7 @@ def test_every_kind_of_layer_keeps_its_attributes(name):
     cls = kinds()[name]
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (2,))
-    hints = trt.graph.layer.get_type_hints(cls, include_extras=True)
+    hints = layer_module.get_type_hints(cls, include_extras=True)
     values = {attribute: values_of(network, cls, hints[attribute]) for attribute in cls.ATTRIBUTES}
     for turn in range(max([1, *map(len, values.values())])):
         made = network.add(cls(**{name: some[turn % len(some)] for name, some in values.items()}), [])

@@ -10,7 +10,7 @@ from netloop import plan
 from tests.support import networks
 from tests.support import plan_forge as forge
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def test_what_is_saved_is_loaded(tmp_path):

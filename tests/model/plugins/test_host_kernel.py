@@ -8,6 +8,7 @@ import pytest
 
 import netloop as trt
 from netloop.model.layers.plugin import IPluginV3Layer
+from netloop.values import types
 from tests.support.laws import refuses
 from tests.support.networks import CONCATENATE, LAST, Op, cast, combine, constant, counted, counter, last, mark, stacked
 from tests.support.peers import needs_torch, torch
@@ -47,7 +48,7 @@ def test_circular_padding_is_that_of_torch(network, x):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, np.int32, np.int64, np.bool_])
 def test_elements_come_as_they_are(network, dtype):
-    kind = trt.types.data_type(dtype)
+    kind = types.data_type(dtype)
     mark(network, y=added(network, CircularPad(pads=np.int32([1, 1])), network.add_input("x", kind, (3,))))
     array = np.array([1, 0, 1], dtype)
 
@@ -452,7 +453,7 @@ def test_plugin_that_breaks_its_interface_in_a_run_is_told(network, x, name):
 def test_packed_inputs_are_refused(network):
     refuses(
         IPluginV3Layer(plugin=Plugin()),
-        trt.types.TensorType(np.dtype(trt.types.numpy_type(trt.int4)), (2,)),
+        types.TensorType(np.dtype(types.numpy_type(trt.int4)), (2,)),
         match="packed",
     )
 

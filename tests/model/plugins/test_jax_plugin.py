@@ -10,6 +10,7 @@ import pytest
 import netloop as trt
 from netloop.model.layers.plugin import IPluginV3Layer
 from netloop.model.plugins.jax_plugin import JaxPlugin, JaxPluginCreator, jax_plugin
+from netloop.values import diagnostics
 from netloop.values.types import TensorType
 from tests.support.laws import Case, check_laws, refuses
 from tests.support.networks import LAST, WHILE, Op, combine, constant, counted, counter, last, mark
@@ -142,7 +143,7 @@ def test_function_that_takes_no_probe_is_told_to_declare_types():
             raise ValueError("15 elements")
         return x
 
-    with pytest.raises(trt.diagnostics.LayerError, match="only_15 raised ValueError: 15 elements") as caught:
+    with pytest.raises(diagnostics.LayerError, match="only_15 raised ValueError: 15 elements") as caught:
         types(only_15, (-1,))
 
     assert caught.value.fix == "pass output_types, since the function accepts only certain lengths"

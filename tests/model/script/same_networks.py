@@ -9,7 +9,7 @@ import onnx
 from onnx.backend.test.loader import load_model_tests
 
 import netloop as trt
-from netloop import script
+from netloop.model import script
 from netloop.model.plan import arrays
 from netloop.model.plan.network_json import NetworkWriter
 

@@ -19,7 +19,7 @@ from tests.support.layer_specs import CALLS, Tensors
 from tests.support.plugin_examples import Plugin, circular_pad
 from tests.support.random_networks import random_network
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SAMPLES = ["conditional_in_loop", "counting_loop", "lstm", "nested_loops", "newton_sqrt", "running_sum"]
 SURFACE = json.loads((ROOT / "tests" / "data" / "tensorrt_surface.json").read_text())
 OF_TENSORRT = {

@@ -127,7 +127,7 @@ def test_unknown_command_has_a_hint(command, hint, capsys):
 
 
 def test_commands_are_modules_with_the_names_of_the_list():
-    folder = Path(trt.__file__).parent / "cli"
+    folder = Path(trt.__file__).parent / "tools" / "cli"
 
     assert all(f'add_command(commands, "{name}", EXAMPLES' in (folder / f"{name}.py").read_text() for name in COMMANDS)
 

@@ -67,7 +67,7 @@ def test_runtime_that_fails_is_a_difference(models, run, monkeypatch):
 
 
 def test_package_that_is_missing_is_told_before_the_model_runs(models, run, monkeypatch):
-    monkeypatch.setattr(import_module("netloop.peers"), "find_spec", lambda name: None)
+    monkeypatch.setattr(import_module("netloop.tools.peers"), "find_spec", lambda name: None)
     done = run("run model.py --inputs inputs.npz --compare openvino")
 
     assert (done.status, done.out) == (2, "")

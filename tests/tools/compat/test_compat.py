@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from netloop.tools.compat.__main__ import main
 
 import netloop
 from netloop.compat import stand_ins
+from netloop.tools.compat.command import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 pytest_plugins = ["netloop.compat.fixtures"]
 
 SCRIPT = """

@@ -11,7 +11,7 @@ from netloop import wts
 from netloop.tools.cli import main
 from netloop.tools.demo import char_rnn
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 REAL = ROOT.parent / "shared" / "data" / "char-rnn-128.wts"
 """The 2x128 checkpoint of the training code that TensorRT's sample names."""
 

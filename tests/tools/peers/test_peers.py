@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop import peers
+from netloop.tools import peers
 from tests.support import networks
 
 NAMES = ["onnxruntime", "openvino", "reference"]

@@ -16,7 +16,7 @@ from tests.tools.sandbox.test_process import FLOATS, READY, frame
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SECONDS = 60
 SCRIPT = f"""
 import sys

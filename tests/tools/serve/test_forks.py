@@ -12,14 +12,14 @@ import pytest
 
 import netloop as trt
 from netloop.serve import Sequences, Server, Step, Streams
-from tests.test_forked import in_fork
+from tests.process.test_forked import in_fork
 from tests.tools.serve.test_sequences import SECONDS, Gate, mixing
 from tests.tools.serve.test_server import affine, rows
 from tests.tools.serve.test_streams import endless, number
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 REFUSED = "ExecutionError: NL612: this process was forked from one that had used JAX, so JAX does not work in it"
 
 

@@ -9,6 +9,7 @@ from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.model.layers.loop import ILoopBoundaryLayer
 from netloop.model.plan.layer_kinds import kinds
+from netloop.values import types
 from netloop.values.types import data_type
 from tests.support.laws import Case, assert_close
 from tests.support.layer_cases import all_cases, network_of
@@ -69,7 +70,7 @@ OF_DOUBLE = {
 # fmt: on
 """The operators without a float64 kernel in onnxruntime."""
 
-BY_REFERENCE = {np.dtype(trt.types.NUMPY_TYPES[trt.fp4])}
+BY_REFERENCE = {np.dtype(types.NUMPY_TYPES[trt.fp4])}
 """The types that only the onnx package's own runtime computes."""
 
 CASES = [case_ for case_ in all_cases() if str(case_) not in NOT_IN_ONNX]

@@ -11,6 +11,7 @@ import pytest
 import netloop as trt
 from netloop.formats.onnx_graph import exporter
 from netloop.onnx import save, to_model
+from netloop.values import types
 from tests.support.networks import Op, asserted, chain, combine, constant, counted, counter, last, mark
 from tests.support.onnx_runtime import export, run
 
@@ -198,7 +199,7 @@ def test_unknown_lengths_stay_open():
 
 def test_four_bit_constants_are_packed():
     network = trt.INetworkDefinition()
-    x = np.array([1, -2, 7], trt.types.NUMPY_TYPES[trt.int4])
+    x = np.array([1, -2, 7], types.NUMPY_TYPES[trt.int4])
     weights = network.add_constant((3,), x).get_output(0)
     scale = constant(network, 0.5, np.float32)
     mark(network, y=network.add_dequantize(weights, scale, trt.float32).get_output(0))
