@@ -98,3 +98,16 @@ def test_rows_of_a_loop_that_never_runs_have_their_lengths():
     mark(network, y=stacked(loop, row, constant(network, 5, np.int64), REVERSE, 1))
 
     check_calls(network, [{"x": np.ones((2, length), np.float32)} for length in (3, 0, 4)])
+
+
+@pytest.mark.parametrize("count", [None, 2, "n"])
+def test_rows_below_a_false_condition_that_only_openvino_folds(count):
+    network = trt.INetworkDefinition()
+    x, n = network.add_input("x", trt.float32, (2, -1)), network.add_input("n", trt.int32, ())
+    loop = network.add_loop() if count is None else counted(network, n if count == "n" else count)
+    number = loop.add_iterator(constant(network, np.arange(7, dtype=np.int32))).get_output(0)
+    loop.add_trip_limit(combine(network, number, 0, Op.LESS), WHILE)
+    fixed = stacked(loop, constant(network, np.int8([1, 1])), constant(network, 5, np.int64), REVERSE, 1)
+    mark(network, y=stacked(loop, x, constant(network, 7, np.int64), REVERSE), z=fixed, count=cast(network, n, trt.int64))
+
+    check_calls(network, [{"x": np.ones((2, length), np.float32), "n": np.int32(2)} for length in (3, 0, 4)])
