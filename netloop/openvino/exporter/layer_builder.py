@@ -336,6 +336,13 @@ class LayerBuilder:
             layer = self.source(layer.inputs[0])
         return layer
 
+    def is_transposed(self, port: IrPort) -> bool:
+        """Whether a port is a Transpose, perhaps seen through layers behind which OpenVINO moves one."""
+        layer = self.source(port)
+        while layer.type in VIEWS or layer.type == "Convert":
+            layer = self.source(layer.inputs[0])
+        return layer.type == "Transpose"
+
     def _is_given(self, port: IrPort) -> bool:
         return self.origin(port).type == "Parameter"
 

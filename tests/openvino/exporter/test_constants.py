@@ -108,6 +108,8 @@ def test_rows_below_a_false_condition_that_only_openvino_folds(count):
     number = loop.add_iterator(constant(network, np.arange(7, dtype=np.int32))).get_output(0)
     loop.add_trip_limit(combine(network, number, 0, Op.LESS), WHILE)
     fixed = stacked(loop, constant(network, np.int8([1, 1])), constant(network, 5, np.int64), REVERSE, 1)
-    mark(network, y=stacked(loop, x, constant(network, 7, np.int64), REVERSE), z=fixed, count=cast(network, n, trt.int64))
+    mark(
+        network, y=stacked(loop, x, constant(network, 7, np.int64), REVERSE), z=fixed, count=cast(network, n, trt.int64)
+    )
 
     check_calls(network, [{"x": np.ones((2, length), np.float32), "n": np.int32(2)} for length in (3, 0, 4)])
