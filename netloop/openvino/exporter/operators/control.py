@@ -136,10 +136,26 @@ class _LoopLayer:
         body.net.layers.remove(flag)
         made = [IrPort(each.dtype, each.shape) for each in (state.outputs[0] for state in states)]
         made += [IrPort(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
-        if not any(self.build.varies(each) for each in self.inputs):
-            self.inputs[1] = self.build.opaque_true()
+        pairs = enumerate(zip(states, values, strict=False), 2)
+        self._hide_constants([place for place, (state, value) in pairs if self.inner.origin(value) is state])
         self.build.layer("Loop", 5, self.inputs, made).bodies.append(body)
         return tuple(made)
+
+    def _hide_constants(self, staying: Sequence[int]) -> None:
+        """Make constants depend on a random number where OpenVINO would handle them wrongly.
+
+        It moves what a state that stays starts from into the body: with a constant of bool the process ended, and a
+        loop whose other inputs are constants is one of only constants, which it refuses.
+
+        Args:
+            staying: the inputs that states start from which stay as they are.
+        """
+        changing = [port for place, port in enumerate(self.inputs) if place not in staying]
+        if not any(map(self.build.varies, changing)):
+            self.inputs[1] = self.build.opaque_true()
+        for place in staying:
+            if self.inputs[place].dtype == BOOL:
+                self.inputs[place] = self.build.opaque(self.inputs[place])
 
     def _parameter(self, value: Value, type: TensorType) -> IrLayer:
         layer = self.inner.parameter(value.name, value.dtype, stacked_shape(type))
