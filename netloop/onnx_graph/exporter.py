@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from netloop.check import ValidatedNetwork
 from netloop.diagnostics import Finding, LayerError, NetworkError
+from netloop.graph.infer import known_outputs
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
@@ -23,7 +25,7 @@ from netloop.onnx_graph.loop import export_iterator, export_loop
 from netloop.onnx_graph.neutral import unchanged_input
 from netloop.onnx_graph.node_builder import NodeBuilder
 from netloop.onnx_graph.value_scope import ValueScope
-from netloop.types import Array
+from netloop.types import LARGEST_KNOWN_VALUE, Array, TensorType
 
 MOST_COPIES = 1 << 15
 """The most copies of layers. The layers that compute a WHILE limit are exported twice, so nesting doubles them."""
@@ -175,17 +177,29 @@ class NetworkExporter:
         return self.translate(layer, scope, [None if each is None else self.read(each, scope) for each in layer.inputs])
 
     def translate(self, layer: ILayer, scope: ValueScope, inputs: Sequence[Value | None]) -> tuple[Value, ...]:
-        """Add the nodes of a layer; return its outputs.
+        """Add the nodes of a layer; return its outputs, as constants if its inputs are constants here.
 
         Raises:
             LayerError: ONNX cannot express the layer.
         """
+        known = known_outputs(layer, [self._type_here(*pair) for pair in zip(layer.inputs, inputs, strict=True)])
+        if known is not None:
+            return tuple(map(NodeBuilder.constant, known))
         exporter = EXPORTERS.find(type(layer))
         if exporter is None:
             what = f"{layer.name!r} cannot be written as {self._format}"
             raise LayerError(what, "there are no operators for its kind")
         made = exporter(layer, self.builder(scope, layer), *inputs)
         return made if isinstance(made, tuple) else (made,)
+
+    def _type_here(self, tensor: ITensor | None, value: Value | None) -> TensorType | None:
+        """The type of a tensor, with its value where it is a constant: a state is one before the first iteration."""
+        if tensor is None or value is None:
+            return None
+        type, array = self.types[tensor], value.array
+        if array is None or not 0 < array.nbytes <= LARGEST_KNOWN_VALUE:
+            return type
+        return replace(type, value=array, shape=array.shape)
 
 
 def _all_blocks(block: Block) -> Iterator[tuple[Block, int]]:

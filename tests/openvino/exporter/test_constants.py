@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.onnx.exporter.test_loops import BELOW, below
 from tests.support.networks import REVERSE, WHILE, Op, cast, combine, constant, counted, last, mark, stacked
 from tests.support.openvino_runtime import export, run_calls
 
@@ -141,3 +142,11 @@ def test_loop_of_constants_around_a_state_that_stays(count):
     mark(network, y=rows, z=combine(network, last(loop, state.get_output(0)), [[1]]))
 
     check_calls(network, [{"x": np.ones((2, length), np.int32)} for length in (3, 0, 4)])
+
+
+@pytest.mark.parametrize(("limit", "count"), BELOW)
+def test_loop_that_is_known_not_to_run_is_left_out(limit, count):
+    network = below(limit, count)
+
+    assert (b'type="Loop"' in export(network)[0]) == (limit > 0 and count in (None, 1))
+    check_calls(network, [{"x": np.ones((length, 2), np.float32), "n": np.int32(length)} for length in (3, 0, 1)])
