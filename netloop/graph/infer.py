@@ -239,7 +239,7 @@ def known_outputs(layer: ILayer, inputs: list[TensorType | None]) -> tuple[Array
         types = _with_values(layer, inputs, layer.infer(*inputs))
     except LayerError:
         return None
-    values = [each.value for each in (types if isinstance(types, tuple) else (types,))]
+    values = [type.value for type in (types if isinstance(types, tuple) else (types,))]
     return None if any(value is None for value in values) else tuple(value for value in values if value is not None)
 
 
@@ -265,4 +265,4 @@ def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[Ten
 
 
 def _all_known(types: Iterable[TensorType | None]) -> bool:
-    return all(each is None or each.value is not None for each in types)
+    return all(type is None or type.value is not None for type in types)

@@ -43,11 +43,11 @@ def _reduced(build: LayerBuilder, type: str, x: IrPort, over: IrPort, shape: Sha
     may_have_one = shape is None or (len(shape) > 1 and not {1, UNKNOWN}.isdisjoint(shape))
     if not keeps and may_have_one and build.is_transposed(x):
         kept = build.op(type, 1, x, over, shape=_shape(x.shape, build.ints(over), True), keep_dims=True)
-        made = build.op("Squeeze", 1, kept, over, shape=shape)
+        result = build.op("Squeeze", 1, kept, over, shape=shape)
     else:
-        made = build.op(type, 1, x, over, shape=shape, keep_dims=keeps)
+        result = build.op(type, 1, x, over, shape=shape, keep_dims=keeps)
     has_few_axes = x.shape is not None and len(x.shape) < FEWEST_AXES
-    return made if x.dtype.kind not in "iu" or has_few_axes or shape == () else build.copy(made)
+    return result if x.dtype.kind not in "iu" or has_few_axes or shape == () else build.copy(result)
 
 
 def _with_infinity(build: LayerBuilder, sign: float, x: IrPort) -> IrPort:

@@ -38,7 +38,7 @@ def slice_(
         shape = tuple(UNKNOWN if axis in cut else length for axis, length in enumerate(x.shape))
     known = build.ints(ends)
     if known is not None and min(known, default=0) < FAR:
-        ends = build.int64s(*(LEAST if each < FAR else each for each in known))
+        ends = build.int64s(*(LEAST if end < FAR else end for end in known))
     return build.op("Slice", 8, x, starts, ends, step, over, shape=shape)
 
 
