@@ -46,16 +46,8 @@ FORMATS: dict[str, Callable[[trt.INetworkDefinition], Any]] = {
 NOT_IN_RUNTIMES = {
     "Matmul doesn't support a degenerate case when other ops are fused": "OpenVINO refuses products of no elements "
     "that it computes together with what follows",
-    "Can not create StaticMemory object": "OpenVINO refuses loops of only constants",
-    "to_shape was called on a dynamic shape": "OpenVINO refuses a Slice of the rows of a loop of only constants",
-    "Cannot get dims for non static shape": "OpenVINO refuses a Slice of what a conditional with constants gives",
 }
 """Words of the messages of runtimes that fail by faults of their own, with the fault."""
-NOT_YET = {
-    545: "OpenVINO gives the rows of a loop of one iteration, each without elements, other lengths",
-    42: "OpenVINO loses the lengths of rows of a loop whose first condition compares constants, in a large network",
-}
-"""Networks that differ, for a reason that is not known well enough to avoid it."""
 
 
 class SavedLaw:
@@ -72,7 +64,7 @@ class SavedLaw:
 
     def failures(self, numbers: Iterable[int], has_engine: Callable[[int], bool]) -> Iterator[str]:
         """A report on each network and runtime that differ; for some networks also on engines."""
-        for number in sorted(set(numbers) - set(NOT_YET)):
+        for number in sorted(set(numbers)):
             saved = saved_network(number)
             meant = reference(saved.network, saved.calls)
             for runtime in [*FORMATS, *(["engine"] if has_engine(number) else [])]:

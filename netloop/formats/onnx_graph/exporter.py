@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from netloop.formats.onnx_graph.neutral import unchanged_input
 from netloop.formats.onnx_graph.node_builder import NodeBuilder
 from netloop.formats.onnx_graph.value_scope import ValueScope
 from netloop.model.check import ValidatedNetwork
+from netloop.model.graph.infer import known_outputs
 from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.assertion import IAssertionLayer
@@ -23,7 +25,7 @@ from netloop.model.layers.loop import IIteratorLayer
 from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Step
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import Finding, LayerError, NetworkError
-from netloop.values.types import Array
+from netloop.values.types import LARGEST_KNOWN_VALUE, Array, TensorType
 
 MOST_COPIES = 1 << 15
 """The most copies of layers. The layers that compute a WHILE limit are exported twice, so nesting doubles them."""
@@ -177,17 +179,29 @@ class NetworkExporter:
         )
 
     def translate(self, layer: ILayer, scope: ValueScope, inputs: Sequence[Value | None]) -> tuple[Value, ...]:
-        """Add the nodes of a layer; return its outputs.
+        """Add the nodes of a layer; return its outputs, as constants if its inputs are constants here.
 
         Raises:
             LayerError: ONNX cannot express the layer.
         """
+        known = known_outputs(layer, [self._type_here(*pair) for pair in zip(layer.inputs, inputs, strict=True)])
+        if known is not None:
+            return tuple(map(NodeBuilder.constant, known))
         exporter = EXPORTERS.find(type(layer))
         if exporter is None:
             what = f"{layer.name!r} cannot be written as {self._format}"
             raise LayerError(what, "there are no operators for its kind")
         result = exporter(layer, self.builder(scope, layer), *inputs)
         return result if isinstance(result, tuple) else (result,)
+
+    def _type_here(self, tensor: ITensor | None, value: Value | None) -> TensorType | None:
+        """The type of a tensor, with its value where it is a constant: a state is one before the first iteration."""
+        if tensor is None or value is None:
+            return None
+        type, array = self.types[tensor], value.array
+        if array is None or not 0 < array.nbytes <= LARGEST_KNOWN_VALUE:
+            return type
+        return replace(type, value=array, shape=array.shape)
 
 
 def _all_blocks(block: Block) -> Iterator[tuple[Block, int]]:

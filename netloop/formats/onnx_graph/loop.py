@@ -63,6 +63,7 @@ class _LoopExporter:
         self.states = [recurrence.outputs[0] for recurrence in step.recurrences]
         self.stacked = [output for output in step.outputs if output.stacks]
         self.last = [output for output in step.outputs if not output.stacks]
+        self.starts: bool | None = None
         self.counts_iterations = self.while_limit is not None and any(
             output.tensor(0) not in self.states for output in self.last
         )
@@ -87,6 +88,7 @@ class _LoopExporter:
         condition = self.make.number(True, BOOL)
         if self.while_limit is not None:
             condition = self._condition(self.scope, initial, first)
+        self.starts = self._starts(condition)
         counter = [first] if self.counts_iterations else []
         states = [Value(type.dtype, f"{name} last") for name, type in self._state_types()]
         trip_count = [Value(INT64, f"{self.step.loop.name} trip count") for _ in counter]
@@ -95,6 +97,14 @@ class _LoopExporter:
             "Loop", [self.count, condition, *initial, *counter], [*states, *trip_count, *rows], body=self._body()
         )
         return states, trip_count[0] if trip_count else None, rows
+
+    def _starts(self, condition: Value) -> bool | None:
+        """Whether the first iteration runs; None if that is known in the call only."""
+        counts = self.count is None or (None if self.count.array is None else bool(self.count.array > 0))
+        holds = None if condition.array is None else bool(condition.array)
+        if False in (counts, holds):
+            return False
+        return True if counts and holds else None
 
     def _state_types(self) -> list[tuple[str, TensorType]]:
         return [(state.name, self.exporter.types[state].without_value()) for state in self.states]
@@ -137,18 +147,29 @@ class _LoopExporter:
         """Whether an iteration runs. WHILE is evaluated only below COUNT."""
         if self.count is None:
             return self._while_holds(scope, states, iteration)
+        is_below = self._is_below(scope, iteration)
+        if is_below.array is not None:
+            return self._while_holds(scope, states, iteration) if is_below.array else is_below
         then, other = OnnxGraph("below the count"), OnnxGraph("at the count")
         holds = self._while_holds(scope.inside(then), states, iteration)
         make = self.exporter.builder(scope, name=self.step.loop.name)
-        is_below = make.compare("Less", iteration, self.count)
+        if holds.array is not None:
+            return is_below if holds.array else holds
         if not then.nodes:
-            is_true = holds.array is not None and bool(holds.array)
-            return is_below if is_true else make.op("And", is_below, holds)
+            return make.op("And", is_below, holds)
         then.add_output(holds, FLAG, "next condition")
         other.add_output(self.make.number(False, BOOL), FLAG, "next condition")
         result = Value(BOOL, "next condition")
         make.node("If", [is_below], [result], then_branch=then, else_branch=other)
         return result
+
+    def _is_below(self, scope: ValueScope, iteration: Value) -> Value:
+        """Whether the number of an iteration is below COUNT, a constant where both are known."""
+        make = self.exporter.builder(scope, name=self.step.loop.name)
+        assert self.count is not None
+        if iteration.array is None or self.count.array is None:
+            return make.compare("Less", iteration, self.count)
+        return make.number(iteration.array < self.count.array, BOOL)
 
     def _while_holds(self, scope: ValueScope, states: Sequence[Value], iteration: Value) -> Value:
         assert self.while_limit is not None
@@ -180,9 +201,9 @@ class _LoopExporter:
         """The stacked output: the rows in its order along its axis, then zeros up to its length."""
         make = self.exporter.builder(self.scope, layer)
         row = self.exporter.types[layer.tensor(0)]
-        if self._known_trip_count() == 0:
+        if self.starts is False:
             return make.move_axis(self._zeros(make, layer), row.rank + 1, 0, normal_axis(layer.axis, row.rank + 1))
-        if not row.is_fixed and self._known_trip_count() is None:
+        if not row.is_fixed and not self.starts:
             rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
             rows = make.op("Slice", rows, make.int64s(-1), make.int64s(-NOWHERE), make.int64s(0), make.int64s(-1))
@@ -200,10 +221,11 @@ class _LoopExporter:
         return is_count and is_non_negative(layer.tensor(1), self.exporter.types)
 
     def _known_trip_count(self) -> int | None:
-        if self.while_limit is not None:
-            goes_on = self.exporter.types[self.while_limit.tensor(0)].value
-            return None if goes_on is None or goes_on else 0
-        return None if self.count is None or self.count.array is None else max(0, int(self.count.array))
+        if self.starts is False:
+            return 0
+        if self.while_limit is not None or self.count is None or self.count.array is None:
+            return None
+        return int(self.count.array)
 
     def _zeros(self, make: NodeBuilder, layer: ILoopOutputLayer) -> Value:
         """The stacked output of a loop that never runs, its new axis first."""

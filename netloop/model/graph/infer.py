@@ -241,6 +241,18 @@ def missing_input(layer: ILayer, position: int) -> Finding:
     )
 
 
+def known_outputs(layer: ILayer, inputs: list[TensorType | None]) -> tuple[Array, ...] | None:
+    """The values of a layer's outputs for inputs of these types, if all are known; None if they are not."""
+    if not _all_known(inputs):
+        return None
+    try:
+        types = _with_values(layer, inputs, layer.infer(*inputs))
+    except LayerError:
+        return None
+    values = [type.value for type in (types if isinstance(types, tuple) else (types,))]
+    return None if any(value is None for value in values) else tuple(value for value in values if value is not None)
+
+
 def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types) -> Types:
     """Return the types of the outputs, with their values where these are small and follow from known values."""
     evaluate = getattr(layer, "evaluate", None)
@@ -259,5 +271,8 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
 
 def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[TensorType, ...]) -> bool:
     small = all(tensor_type.value is None and 0 <= tensor_type.nbytes <= LARGEST_KNOWN_VALUE for tensor_type in outputs)
-    known = all(tensor_type is None or tensor_type.value is not None for tensor_type in inputs)
-    return small and known and getattr(layer, "is_foldable", False)
+    return small and _all_known(inputs) and getattr(layer, "is_foldable", False)
+
+
+def _all_known(types: Iterable[TensorType | None]) -> bool:
+    return all(tensor_type is None or tensor_type.value is not None for tensor_type in types)

@@ -294,9 +294,19 @@ class LayerBuilder:
         return self.op("LogicalOr" if x.dtype == BOOL else "Maximum", 1, x, x, shape=x.shape, auto_broadcast="numpy")
 
     def opaque_true(self) -> IrPort:
-        """True, computed from a random number, so that OpenVINO cannot fold layers that depend on it."""
+        """True, computed from a random number, so that OpenVINO cannot fold layers that depend on it.
+
+        While it infers shapes, OpenVINO draws the number and computes most of what follows, but never an IsFinite.
+        """
         drawn = self.random_numbers(0)
-        return self.pointwise("GreaterEqual", self.reshape(drawn, ()), self.constant(0, FLOAT), dtype=BOOL)
+        return self.op("IsFinite", 10, self.reshape(drawn, ()), dtype=BOOL, shape=())
+
+    def opaque_flag(self, flag: IrPort) -> IrPort:
+        """A flag, or if it depends on constants only, the same made to depend on a random number too.
+
+        It is compared: from a flag that is false, OpenVINO infers that a logical and of it is false as well.
+        """
+        return flag if self.varies(flag) else self.pointwise("Equal", flag, self.opaque_true(), dtype=BOOL)
 
     def opaque(self, x: IrPort) -> IrPort:
         """``x``, or if it depends on constants only, the same made to depend on a random number too."""
@@ -325,6 +335,13 @@ class LayerBuilder:
         while layer.type in VIEWS:
             layer = self.source(layer.inputs[0])
         return layer
+
+    def is_transposed(self, port: IrPort) -> bool:
+        """Whether a port is a Transpose, perhaps seen through layers behind which OpenVINO moves one."""
+        layer = self.source(port)
+        while layer.type in VIEWS or layer.type == "Convert":
+            layer = self.source(layer.inputs[0])
+        return layer.type == "Transpose"
 
     def _is_given(self, port: IrPort) -> bool:
         return self.origin(port).type == "Parameter"

@@ -95,6 +95,29 @@ def test_condition_is_not_evaluated_once_the_count_is_reached(trips, x):
     agree(guarded(trips), {"x": np.int32(x)})
 
 
+def below(limit, count):
+    """A loop of at most so many iterations, while its number is below a limit; the count "n" is an input."""
+    network = trt.INetworkDefinition()
+    x, n = network.add_input("x", trt.float32, (-1, 2)), network.add_input("n", trt.int32, ())
+    loop = network.add_loop() if count is None else counted(network, n if count == "n" else count)
+    now = counter(network, loop)
+    loop.add_trip_limit(combine(network, now, limit, Op.LESS), WHILE)
+    rows = stacked(loop, x, constant(network, 2, np.int32), REVERSE)
+    return mark(network, rows=rows, trips=last(loop, now), count=cast(network, n, trt.int64))
+
+
+BELOW = [(0, None), (2, None), (0, 3), (2, 0), (2, 1), (2, -1), (0, "n")]
+
+
+@pytest.mark.parametrize(("limit", "count"), BELOW)
+def test_first_condition_of_constants_is_computed_when_the_model_is_saved(limit, count):
+    network = below(limit, count)
+
+    assert not {"Less", "And", "If"}.intersection(node.op_type for node in export(network).graph.node)
+    for trips, length in ((2, 3), (0, 0), (1, 2)):
+        agree(network, {"x": np.ones((length, 2), np.float32), "n": np.int32(trips)})
+
+
 @pytest.mark.parametrize("flag", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_last_value_of_any_tensor_is_past_the_last_iteration(flag, reverse):

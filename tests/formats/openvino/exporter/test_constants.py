@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.formats.onnx.exporter.test_loops import BELOW, below
 from tests.support.networks import REVERSE, WHILE, Op, cast, combine, constant, counted, last, mark, stacked
 from tests.support.openvino_runtime import export, run_calls
 
@@ -98,3 +99,54 @@ def test_rows_of_a_loop_that_never_runs_have_their_lengths():
     mark(network, y=stacked(loop, row, constant(network, 5, np.int64), REVERSE, 1))
 
     check_calls(network, [{"x": np.ones((2, length), np.float32)} for length in (3, 0, 4)])
+
+
+@pytest.mark.parametrize("count", [None, 2, "n"])
+def test_rows_below_a_false_condition_that_only_openvino_folds(count):
+    network = trt.INetworkDefinition()
+    x, n = network.add_input("x", trt.float32, (2, -1)), network.add_input("n", trt.int32, ())
+    loop = network.add_loop() if count is None else counted(network, n if count == "n" else count)
+    number = loop.add_iterator(constant(network, np.arange(7, dtype=np.int32))).get_output(0)
+    loop.add_trip_limit(combine(network, number, 0, Op.LESS), WHILE)
+    fixed = stacked(loop, constant(network, np.int8([1, 1])), constant(network, 5, np.int64), REVERSE, 1)
+    mark(
+        network, y=stacked(loop, x, constant(network, 7, np.int64), REVERSE), z=fixed, count=cast(network, n, trt.int64)
+    )
+
+    check_calls(network, [{"x": np.ones((2, length), np.float32), "n": np.int32(2)} for length in (3, 0, 4)])
+
+
+@pytest.mark.parametrize("op", [Op.AND, Op.OR, Op.XOR])
+def test_state_that_stays_a_constant_flag(op):
+    network = trt.INetworkDefinition()
+    n = network.add_input("n", trt.int64, ())
+    loop = counted(network, n)
+    no, yes = (loop.add_recurrence(constant(network, np.bool_(number))) for number in (False, True))
+    no.set_input(1, no.get_output(0))
+    yes.set_input(1, constant(network, np.bool_(True)))
+    flags = combine(network, yes.get_output(0), no.get_output(0), op)
+    mark(network, y=stacked(loop, flags, constant(network, 5, np.int64)), z=last(loop, no.get_output(0)))
+
+    check_calls(network, [{"n": np.int64(trips)} for trips in (2, 1, 2, 0, 5)])
+
+
+@pytest.mark.parametrize("count", [None, 3])
+def test_loop_of_constants_around_a_state_that_stays(count):
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.int32, (-1, -1))
+    loop = network.add_loop() if count is None else counted(network, count, np.int64)
+    state, limits = loop.add_recurrence(x), loop.add_iterator(constant(network, np.int64([0, 1, 2, 3, 0])))
+    state.set_input(1, state.get_output(0))
+    loop.add_trip_limit(combine(network, limits.get_output(0), 2, Op.LESS), WHILE)
+    rows = stacked(loop, constant(network, np.bool_([True, True])), constant(network, 5, np.int64), REVERSE)
+    mark(network, y=rows, z=combine(network, last(loop, state.get_output(0)), [[1]]))
+
+    check_calls(network, [{"x": np.ones((2, length), np.int32)} for length in (3, 0, 4)])
+
+
+@pytest.mark.parametrize(("limit", "count"), BELOW)
+def test_loop_that_is_known_not_to_run_is_left_out(limit, count):
+    network = below(limit, count)
+
+    assert (b'type="Loop"' in export(network)[0]) == (limit > 0 and count in (None, 1))
+    check_calls(network, [{"x": np.ones((length, 2), np.float32), "n": np.int32(length)} for length in (3, 0, 1)])

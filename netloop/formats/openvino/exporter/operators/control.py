@@ -5,7 +5,8 @@ nothing else. Four things are written so that OpenVINO's own loops compute them 
 
 - Iterators gather by the number of the iteration. Sliced inputs may be overwritten while they are read.
 - A loop that may run no iteration is inside of a conditional. It would leave stale rows, or rows of a wrong shape.
-- Values that depend on constants only are made to depend on a random number too. Folding them may end the process.
+- Values and conditions that depend on constants only are made to depend on a random number too. Folding them may end
+  the process, and a conditional whose condition it knows got the lengths of one branch, and other lengths behind it.
 - Outputs of a conditional are broadcast to their own shapes. OpenVINO may overwrite them before they are read.
 """
 
@@ -56,9 +57,7 @@ def _if(
     """Add an If with two nets, and return its outputs."""
     captured = list(dict.fromkeys(port for inner, _ in branches for port in inner.captured))
     places = {port: place for place, port in enumerate(captured, 1)}
-    if not build.varies(condition):
-        condition = build.pointwise("LogicalAnd", condition, build.opaque_true())
-    layer = build.layer("If", 8, [condition, *captured], outputs)
+    layer = build.layer("If", 8, [build.opaque_flag(condition), *captured], outputs)
     for tag, (inner, results) in zip(("then_body", "else_body"), branches, strict=True):
         inputs = [IrWire(places[port], own) for port, own in inner.captured.items()]
         wires = [IrWire(position, inner.result(result)) for position, result in enumerate(results)]
@@ -93,7 +92,9 @@ def loop(
         return _LoopLayer(build, node, count, initial).outputs()
     if count is not None:
         is_positive = build.pointwise("Greater", count, build.number_like(0, count), dtype=BOOL)
-        condition = is_positive if certain == [1] else build.pointwise("LogicalAnd", condition, is_positive)
+        if certain != [1]:
+            is_positive = build.pointwise("LogicalAnd", build.opaque_flag(condition), is_positive)
+        condition = is_positive
     some, none = build.inside(), build.inside()
     least = None if count is None else some.pointwise("Maximum", some.capture(count), some.constant(1, INT64))
     ports = _LoopLayer(some, node, least, [some.capture(state) for state in initial]).outputs()
@@ -135,10 +136,26 @@ class _LoopLayer:
         body.net.layers.remove(flag)
         ports = [IrPort(port.dtype, port.shape) for port in (state.outputs[0] for state in states)]
         ports += [IrPort(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
-        if not any(self.build.varies(port) for port in self.inputs):
-            self.inputs[1] = self.build.opaque_true()
+        pairs = enumerate(zip(states, values, strict=False), 2)
+        self._hide_constants([place for place, (state, value) in pairs if self.inner.origin(value) is state])
         self.build.layer("Loop", 5, self.inputs, ports).bodies.append(body)
         return tuple(ports)
+
+    def _hide_constants(self, staying: Sequence[int]) -> None:
+        """Make constants depend on a random number where OpenVINO would handle them wrongly.
+
+        It moves what a state that stays starts from into the body: with a constant of bool the process ended, and a
+        loop whose other inputs are constants is one of only constants, which it refuses.
+
+        Args:
+            staying: the inputs that states start from which stay as they are.
+        """
+        changing = [port for place, port in enumerate(self.inputs) if place not in staying]
+        if not any(map(self.build.varies, changing)):
+            self.inputs[1] = self.build.opaque_true()
+        for place in staying:
+            if self.inputs[place].dtype == BOOL:
+                self.inputs[place] = self.build.opaque(self.inputs[place])
 
     def _parameter(self, value: Value, type: TensorType) -> IrLayer:
         layer = self.inner.parameter(value.name, value.dtype, stacked_shape(type))

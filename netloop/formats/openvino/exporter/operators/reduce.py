@@ -16,6 +16,9 @@ from netloop.values.types import UNKNOWN, Shape
 WORST = {ReduceOperation.MAX: -1.0, ReduceOperation.MIN: 1.0}
 """The sign of the infinity that an extreme of nothing is."""
 
+FEWEST_AXES = 3
+"""The number of axes from which on OpenVINO loses elements of reductions of integers."""
+
 
 @exports(*REDUCTIONS.onnx.read)
 def reduction(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort | None = None) -> IrPort:
@@ -26,8 +29,25 @@ def reduction(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort | Non
         return x
     type = (BOOL_REDUCTIONS if x.dtype == BOOL else REDUCTIONS).openvino.write[op]
     shape = _shape(x.shape, build.ints(over), keeps)
-    port = build.op(type, 1, x, over, shape=shape, keep_dims=keeps)
+    port = _reduced(build, type, x, over, shape, keeps)
     return _with_infinity(build, WORST[op], port) if op in WORST and x.dtype.kind == "f" else port
+
+
+def _reduced(build: LayerBuilder, type: str, x: IrPort, over: IrPort, shape: Shape | None, keeps: bool) -> IrPort:
+    """A reduction, written so that OpenVINO computes it and what follows correctly.
+
+    OpenVINO moves a Transpose behind the reduction, and loses it if an axis that is left has length 1, unless the
+    reduction keeps the axes. It computes sums and products with constants together with a reduction of integers, and
+    only for some elements if there are three axes or more, so such a result is copied.
+    """
+    may_have_one = shape is None or (len(shape) > 1 and not {1, UNKNOWN}.isdisjoint(shape))
+    if not keeps and may_have_one and build.is_transposed(x):
+        kept = build.op(type, 1, x, over, shape=_shape(x.shape, build.ints(over), True), keep_dims=True)
+        result = build.op("Squeeze", 1, kept, over, shape=shape)
+    else:
+        result = build.op(type, 1, x, over, shape=shape, keep_dims=keeps)
+    has_few_axes = x.shape is not None and len(x.shape) < FEWEST_AXES
+    return result if x.dtype.kind not in "iu" or has_few_axes or shape == () else build.copy(result)
 
 
 def _with_infinity(build: LayerBuilder, sign: float, x: IrPort) -> IrPort:

@@ -1,10 +1,16 @@
 """Slices and tiles."""
 
+import numpy as np
+
 from netloop.formats.onnx_graph.graph import OnnxNode
 from netloop.formats.openvino.exporter.ir import IrPort
 from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
 from netloop.formats.openvino.exporter.operator_table import exports
 from netloop.values.types import UNKNOWN
+
+LEAST = np.iinfo(np.int64).min
+FAR = np.iinfo(np.int32).min
+"""The number below which an end is before the first element of every tensor."""
 
 
 @exports("Slice")
@@ -17,7 +23,11 @@ def slice_(
     axes: IrPort | None = None,
     steps: IrPort | None = None,
 ) -> IrPort:
-    """Elements from a start by a stride, along some axes."""
+    """Elements from a start by a stride, along some axes.
+
+    An end far before the first element is the lowest integer: from another one OpenVINO infers a largest length, and
+    from its products, which overflow, that a length is 0.
+    """
     count = 1 if starts.shape is None else starts.shape[0]
     step = build.int64s(*[1] * count) if steps is None else steps
     over = build.int64s(*range(count)) if axes is None else axes
@@ -26,6 +36,9 @@ def slice_(
     if x.shape is not None and places is not None:
         cut = {axis % len(x.shape) for axis in places}
         shape = tuple(UNKNOWN if axis in cut else length for axis, length in enumerate(x.shape))
+    known = build.ints(ends)
+    if known is not None and min(known, default=0) < FAR:
+        ends = build.int64s(*(LEAST if end < FAR else end for end in known))
     return build.op("Slice", 8, x, starts, ends, step, over, shape=shape)
 
 
