@@ -319,7 +319,7 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     @property
     def notes(self) -> list[Note]:
-        """What tuning timed and chose, and then the changes that the passes made for the latest program."""
+        """The forms that tuning timed and chose, then the changes that the passes made for the latest program."""
         return [*notes_of(self.build_options, self.trials), *super().notes]
 
     @property

@@ -51,7 +51,7 @@ _reasons: dict[int, str] = {}
 
 
 def reason_of(status: IntEnum) -> str:
-    """What a status means: its name, and the message of the last error that had it."""
+    """The meaning of a status: its name, and the message of the last error that had it."""
     last = _reasons.get(int(status))
     return status.name if last is None else f"{status.name}: {last}"
 
