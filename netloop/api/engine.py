@@ -284,7 +284,7 @@ class ICudaEngine(WithStatement, EngineTensors):
 
         Args:
             inputs: a dict with an array for each input, by its name; see :meth:`Executable.__call__`.
-            named: the arrays as arguments, in place of the dict.
+            named: the arrays as arguments, instead of the dict.
 
         Raises:
             TypeError: there are both a dict and named arrays.

@@ -193,7 +193,7 @@ class ShardedEngine(Unpicklable):
         Args:
             inputs: a numpy or JAX array for each input, of its element type. In several processes each passes the same
                 numpy arrays, or JAX arrays of all processes.
-            named: the arrays as arguments, in place of the dict.
+            named: the arrays as arguments, instead of the dict.
 
         Raises:
             TypeError: there are both a dict and named arrays.

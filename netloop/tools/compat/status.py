@@ -1,4 +1,4 @@
-"""The statuses that CUDA's functions return, and functions that return them in place of exceptions."""
+"""The statuses that CUDA's functions return, and functions that return them instead of exceptions."""
 
 from __future__ import annotations
 
