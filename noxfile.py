@@ -28,8 +28,8 @@ PAGES = {
 """The pages that a module prints, with its arguments. Tests compare the files with what is printed."""
 PARTS = {
     "ARCHITECTURE.md": "tests.project.levels",
-    "README.md": "tests.project.methods",
     "docs/command-line.md": "tests.project.commands",
+    "docs/layers.md": "tests.project.methods",
     "docs/performance.md": "tests.project.passes",
     "docs/real-models.md": "tests.real_models.page",
     "netloop/public_names.py": "tests.project.exports",

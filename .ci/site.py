@@ -130,8 +130,9 @@ def _listed(nav: Any, docs: Path) -> Any:
     if isinstance(nav, dict):
         return {title: _listed(each, docs) for title, each in nav.items()}
     if isinstance(nav, str) and nav.endswith("/"):
-        made = [each for each in _api_names() if each.startswith(nav)]
-        return made or sorted(each.relative_to(docs).as_posix() for each in (docs / nav).glob("*.md"))
+        pages = sorted(page.relative_to(docs).as_posix() for page in (docs / nav).glob("*.md"))
+        # the overview of a folder comes first
+        return _api_names() if nav == "api/" else sorted(pages, key=lambda page: not page.endswith("README.md"))
     return nav
 
 

@@ -29,7 +29,7 @@ EXPLICIT_BATCH = 1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH)
 
 
 def populate(network: trt.INetworkDefinition) -> None:
-    """Add the layers, with PROD in place of SUM, which ``edit`` corrects."""
+    """Add the layers, with PROD instead of SUM, which ``edit`` corrects."""
     limit = network.add_input("limit", trt.int32, ())
     one = network.add_constant((), np.array(1, np.int32)).get_output(0)
     loop = network.add_loop()

@@ -1,7 +1,7 @@
 """An LSTM of any sequence length and batch size, with TensorRT's runtime classes: plan, runtime, context, addresses.
 
 Every call is TensorRT 11's, so only the import of a TensorRT script has to change. The addresses are those of numpy
-arrays, in place of GPU memory.
+arrays, instead of GPU memory.
 
     python samples/tensorrt_lstm.py
 

@@ -24,7 +24,7 @@ class BuildOptions:
         absent: the indices of the constant layers whose weights were not in the plan.
         passes: the names of the passes applied to the engine's programs.
         donated: the names of the inputs whose memory a call may reuse.
-        forms: the forms of passes that tuning chose in place of their rules, by name.
+        forms: the forms of passes that tuning chose instead of their rules, by name.
         tuned_on: the machine on which it did.
         tactic_sources: TensorRT's sources of kernels, one bit each; recorded without effect.
     """

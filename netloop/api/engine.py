@@ -284,7 +284,7 @@ class ICudaEngine(WithStatement, EngineTensors):
 
         Args:
             inputs: a dict with an array for each input, by its name; see :meth:`Executable.__call__`.
-            named: the arrays as arguments, in place of the dict.
+            named: the arrays as arguments, instead of the dict.
 
         Raises:
             TypeError: there are both a dict and named arrays.
@@ -319,7 +319,7 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     @property
     def notes(self) -> list[Note]:
-        """What tuning timed and chose, and then the changes that the passes made for the latest program."""
+        """The forms that tuning timed and chose, then the changes that the passes made for the latest program."""
         return [*notes_of(self.build_options, self.trials), *super().notes]
 
     @property

@@ -337,7 +337,7 @@ def _failing(requests: list[SlotRequest]) -> Generator[None]:
 
 
 def _generated(group: Slots, requests: list[SlotRequest]) -> tuple[dict[str, Array], Array, Array] | None:
-    """What ``group.generate`` returns; None if it fails, and all its requests with it."""
+    """The result of ``group.generate``; None if it fails, and all its requests with it."""
     with _failing(requests), pinned_settings():
         return group.generate()
     return None

@@ -1,4 +1,4 @@
-"""The requests of a SlotEngine: what a caller holds of each."""
+"""``SlotRequest``, the caller's handle of a request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RequestState(StrEnum):
 
 
 class _Engine(Protocol):
-    """What a request needs of its engine."""
+    """The part of an engine that a request needs."""
 
     def step(self) -> list[SlotRequest]: ...
 

@@ -96,7 +96,7 @@ class Stepper(Unpicklable):
 
         Args:
             inputs: an array for each input that is no state, of its element type and shape.
-            named: the arrays as arguments, in place of the dict.
+            named: the arrays as arguments, instead of the dict.
 
         Raises:
             TypeError: there are both a dict and named arrays.

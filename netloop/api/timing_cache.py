@@ -149,7 +149,7 @@ def load_timing_cache(path: str | os.PathLike[str]) -> ITimingCache:
 
 
 def save_timing_cache(cache: ITimingCache, path: str | os.PathLike[str]) -> None:
-    """Write a timing cache to a file, with what others have added to the file meanwhile.
+    """Merge a timing cache into a file, keeping entries that other processes added.
 
     Raises:
         FileFormatError, OSError: the file is of another kind, or cannot be read or written; it is unchanged.

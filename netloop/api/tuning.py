@@ -31,7 +31,7 @@ from netloop.values.diagnostics import Finding, InputError, NetworkError, reason
 SECONDS = 60.0
 """The seconds after which tuning times nothing new, unless a script sets others."""
 BY = "tuning"
-"""What the notes of tuning are by."""
+"""The author of the notes of tuning."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def forms_here(options: BuildOptions) -> Forms:
 
 
 def notes_of(options: BuildOptions, trials: Sequence[Trial]) -> list[Note]:
-    """What was timed and chosen, or what the rules decide because the engine was tuned on another machine."""
+    """Notes of the forms that were timed and chosen; of the rules, if the engine was tuned on another machine."""
     if options.forms and options.tuned_on != this_machine():
         return [Note(BY, f"rules decide, because the engine was tuned on another machine: {options.tuned_on}")]
     if trials:

@@ -8,7 +8,7 @@ from netloop.model.graph.layer import ILayer
 from netloop.values.diagnostics import Finding, reason
 
 DEVICE_ERRORS: tuple[type[Exception], ...] = (jax.errors.JaxRuntimeError, MemoryError)
-"""What JAX raises if the compiler or the device fails, and numpy if there is no memory for an array."""
+"""The errors of JAX if the compiler or the device fails, and of numpy if there is no memory for an array."""
 
 LEAST_AWAITED = 1 << 20
 """The size in bytes of results and temporary arrays below which memory is taken for granted."""

@@ -48,7 +48,7 @@ def require_memory(size: int, what: str) -> None:
 
 @contextmanager
 def memory_errors_as(error: type[ModelError | FileFormatError], where: str) -> Generator[None]:
-    """Raise an error of netloop in place of a MemoryError."""
+    """Raise an error of netloop instead of a MemoryError."""
     try:
         yield
     except MemoryError as cause:

@@ -8,7 +8,7 @@ from netloop.values.diagnostics import ExecutionError, Finding, reason
 
 
 class Fork:
-    """What is known of the forks that led to this process.
+    """Known facts about the forks that led to this process.
 
     Attributes:
         lost_jax: whether a parent had started JAX's threads, which no fork copies.

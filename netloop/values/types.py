@@ -15,7 +15,7 @@ from netloop.values.string_arrays import STRING, type_name
 
 Array = npt.NDArray[Any]
 FlatArray = Annotated[Array, "1-D"]
-"""What TensorRT returns weights as: they have a number of elements, and no shape."""
+"""Weights as TensorRT returns them: they have a number of elements, and no shape."""
 Shape = tuple[int, ...]
 
 UNKNOWN = -1

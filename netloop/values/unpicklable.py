@@ -14,7 +14,7 @@ class Unpicklable:
     """An object that can be neither pickled nor copied, unless it defines ``__copy__`` and ``__deepcopy__``."""
 
     UNPICKLABLE: ClassVar[str] = CREATE_ANOTHER
-    """What cannot be done, and what to do instead; the subject is the name of the class."""
+    """The operation that is refused, and the one to use instead; the subject is the name of the class."""
 
     def __reduce_ex__(self, protocol: object) -> Any:
         raise TypeError(f"{type(self).__name__} {self.UNPICKLABLE}")

@@ -1,6 +1,6 @@
-"""README.md's table of the methods of a network, made from the classes that have them.
+"""The table of the methods of a network in docs/layers.md, made from the classes that have them.
 
-``python -m tests.project.methods`` writes the table into README.md.
+``python -m tests.project.methods`` writes the table into the page.
 """
 
 from collections import defaultdict
@@ -9,7 +9,7 @@ from pathlib import Path
 from netloop.model.layers import LayerMethods
 from netloop.model.network import INetworkDefinition
 
-PAGE = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "layers.md"
 BEGIN, END = "<!-- methods -->\n", "<!-- end of methods -->\n"
 
 
@@ -29,7 +29,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """README.md with the table of today."""
+    """The page with the table of today."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     return before + BEGIN + table() + END + rest.partition(END)[2]
 

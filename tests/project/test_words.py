@@ -64,6 +64,21 @@ def test_sources_have_no_replaced_word():
     assert [f"{path}:{line}: {word}" for path in SOURCES for line, text in texts(path) for word in replaced(text)] == []
 
 
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """The docstrings of a source file, also those of names, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
+def test_docstrings_name_the_thing():
+    opened = [
+        (path, line) for path in SOURCES for line, text in docstrings(path) if text.startswith(("What ", "Which "))
+    ]
+
+    assert opened == []
+
+
 def test_pages_have_no_replaced_word():
     lines = [(page, line) for page in PAGES for line in without_code(page.read_text(encoding="utf-8")).splitlines()]
 

@@ -210,7 +210,7 @@ class Executable(Unpicklable, CheckedAttributes):
         return FoundCall(GuardedCall(self.network.inputs, program.bind(weights)), generation, is_general)
 
     def _outputs(self, find: Callable[[], FoundCall], arrays: list[Any]) -> dict[str, jax.Array | Any]:
-        """Run a program that is to be found, and keep its call for inputs of the same types."""
+        """Look up the program, run it, and remember the call for inputs of the same types."""
         with pinned_settings():
             call = find()
             known = self.known_inputs([tensor.name for tensor in self.network.inputs], arrays)

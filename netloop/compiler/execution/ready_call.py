@@ -1,4 +1,4 @@
-"""Calls of programs for inputs like those of the call before, with nothing left to look up or to convert."""
+"""The fast path of a call: inputs of the same types as in the previous one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class KnownInputs:
         return arrays if self._exact(arrays) == self._types else None
 
     def _exact(self, arrays: Sequence[Any]) -> list[Any]:
-        """What decides the program for each array: its type, and whether it has to stay on its device.
+        """The key by which each array decides the program: its type, and its sharding if it has to stay there.
 
         This runs in every call. JAX has one ``aval`` for equal types, so that comparing two of them takes no time.
         """

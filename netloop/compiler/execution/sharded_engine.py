@@ -193,7 +193,7 @@ class ShardedEngine(Unpicklable):
         Args:
             inputs: a numpy or JAX array for each input, of its element type. In several processes each passes the same
                 numpy arrays, or JAX arrays of all processes.
-            named: the arrays as arguments, in place of the dict.
+            named: the arrays as arguments, instead of the dict.
 
         Raises:
             TypeError: there are both a dict and named arrays.
@@ -330,7 +330,7 @@ class ShardedEngine(Unpicklable):
             raise InputError(*findings)
 
     def _block_misfit(self, tensor: ITensor, array: Any, has_rows: bool) -> str:
-        """What is wrong with the shape that each device gets, or each row of it; empty if nothing is."""
+        """The fault in the shape that each device gets, or each row of it; empty if there is none."""
         block, declared = self._block(array, tensor.name, has_rows), tensor.type
         if agree(block.shape, declared.shape):
             return ""
@@ -338,7 +338,7 @@ class ShardedEngine(Unpicklable):
         return f"{gets}, and the input is {declared}"
 
     def _block(self, array: Any, name: str, has_rows: bool) -> Any:
-        """What the network has for an input: an array of the shape of a device's block, and of one row of it."""
+        """The input as the network sees it: an array of the shape of a device's block, or of one row of it."""
         spec = self._sharding.inputs[name]
         if not has_rows and not axes_of(spec):
             return array

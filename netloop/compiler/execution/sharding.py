@@ -87,7 +87,7 @@ class Sharding:
     # ------------------------------------------------------------------ single arrays
 
     def misfit(self, shape: Sequence[int], spec: PartitionSpec) -> str:
-        """What keeps an array from being cut evenly; empty if nothing does."""
+        """The reason why an array cannot be cut evenly; empty if it can."""
         if len(tuple(spec)) > len(shape):
             return f"it has {len(shape)} axes, and the spec {len(tuple(spec))}"
         for position, entry in enumerate(spec):

@@ -1,4 +1,4 @@
-"""Which loop of a network runs its requests in slots, and which loops cannot."""
+"""The loop of a network that runs its requests in slots, and the checks that it can."""
 
 from __future__ import annotations
 

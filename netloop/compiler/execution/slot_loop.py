@@ -22,7 +22,7 @@ from netloop.model.nest import LayerStep, LoopStep, Step, walk, weight_only_tens
 
 
 class Kept(NamedTuple):
-    """What a request keeps of its beginning: the tensors that its iterations and its end read.
+    """Values computed before the loop and read in it or after it, kept for each request.
 
     Attributes:
         values: their values.
@@ -97,7 +97,7 @@ class SlotLoop:
         return [state in needed for state in self.step.states]
 
     def prefill(self, loaded: dict[ITensor, Any], arrays: Sequence[Any]) -> Slot:
-        """What is before the loop, and the slot of a request before its first iteration."""
+        """Run the layers before the loop; return the slot of a request before its first iteration."""
         frame = Frame({**loaded, **dict(zip(self._inputs, arrays, strict=True))})
         self._program.run(self._before, frame)
         values = [self._program.array(tensor, frame) for tensor in self._kept]
@@ -156,7 +156,7 @@ class SlotLoop:
         return slots, rows, result
 
     def finish(self, loaded: dict[ITensor, Any], slot: Slot) -> tuple[list[Any], Any]:
-        """What follows the loop: the outputs that do not stream, and the error flag.
+        """Run the layers after the loop; return the outputs that do not stream, and the error flag.
 
         The flag is None if nothing can fail.
         """

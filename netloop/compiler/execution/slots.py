@@ -35,7 +35,7 @@ FOR_ONE_ROW = frozenset({"matmul_partitioning", "carry_layout"})
 
 @dataclass(frozen=True)
 class SlotSource:
-    """What the programs of slots are made of; ``trips`` is the number of iterations of a call.
+    """The source of the programs of slots; ``trips`` is the number of iterations of a call.
 
     Attributes:
         network: the network of one request, with ``lengths`` among its outputs.

@@ -1,4 +1,4 @@
-"""Which steps can run with an axis padded, so that one program serves all lengths up to a bound.
+"""Bucketing: steps that can run with an axis padded, so that one program serves all lengths up to a bound.
 
 The first elements of a padded axis are those of the tensor, and what follows them is garbage. A layer may run on padded
 tensors if the first elements of its outputs then follow from the first elements of its inputs alone. Windows also read

@@ -1,4 +1,4 @@
-"""What was decided about the steps of a network: which of them run together, given the types that these read."""
+"""Cache of how steps are grouped into runs, keyed by the types that they read."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple

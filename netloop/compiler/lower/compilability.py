@@ -1,4 +1,4 @@
-"""Which networks and layers one compiled program can hold."""
+"""The networks and layers that one compiled program can hold."""
 
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer

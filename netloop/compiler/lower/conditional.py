@@ -24,7 +24,7 @@ def lower_conditional(lowering: Lowering, step: IfStep, frame: Frame) -> None:
         return
     tracks_errors = lowering.facts.can_fail([step], frame.ended) or frame.error_flag(step.reads) is not None
     branches = [_branch(lowering, step, branch, frame, tracks_errors) for branch in (0, 1)]
-    # A conditional in a loop is 39 times as fast with if-conversion (docs/performance.md), but an expensive branch is
+    # A conditional in a loop is 39 times as fast with if-conversion (benchmarks/notes.md), but an expensive branch is
     # then computed whether or not it is taken, and an error in the branch that is not taken must not count.
     if not tracks_errors and LoweringForm.IF_CONVERSION in lowering.passes and is_small([step], lowering.types):
         lowering.note(LoweringForm.IF_CONVERSION, f"both branches of {step.conditional.name!r} are computed")

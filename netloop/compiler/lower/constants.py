@@ -1,4 +1,4 @@
-"""Which tensors are part of a compiled program, and which constants are its arguments."""
+"""The tensors that are part of a compiled program, and the constants that are its arguments."""
 
 from collections.abc import Iterable
 

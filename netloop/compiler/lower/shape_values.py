@@ -1,4 +1,4 @@
-"""Which tensors decide shapes by their values, so that programs and pieces are made for these values."""
+"""Tensors whose values determine shapes; programs are specialised on those values."""
 
 from netloop.model.graph.infer import Known
 from netloop.model.graph.layer import Operation

@@ -45,7 +45,7 @@ class WeightOnlySteps(NamedTuple):
     others: list[LayerStep]
 
     def by_numpy(self, given: Mapping[ITensor, Any], types: TypeTable) -> dict[ITensor, Any]:
-        """What numpy computes of the values of the constants that are given."""
+        """The tensors that numpy computes from the values of the given constants."""
         values: dict[ITensor, Any] = {tensor: np.asarray(array) for tensor, array in given.items()}
         others = set(self.others)
         for step in self.steps:

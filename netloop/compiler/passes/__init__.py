@@ -2,10 +2,11 @@
 
 A pass either rewrites a copy of the network, for which the reference gives the same results, or allows a form of
 lowering. Each is a class in a file of this package; importing the package collects them. A new pass needs such a file,
-tests in ``tests/compiler/passes``, and its measured gain in ``docs/performance.md``, whose table ``nox -s pages``
-writes.
+tests in ``tests/compiler/passes``, and its measured gain in ``benchmarks/notes.md``; ``nox -s pages`` writes its
+section of ``docs/performance.md``.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -22,7 +23,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import did_you_mean
 
 __all__ = ["NO_FORMS", "OFF", "PASSES", "RULE", "Forms", "Improved", "LoweringForm", "LoweringPass", "Note", "Pass",
-           "applied", "chosen", "improve", "of_host", "of_level", "of_platform", "table"]  # fmt: skip
+           "applied", "chosen", "improve", "of_host", "of_level", "of_platform", "sections"]  # fmt: skip
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -129,7 +130,14 @@ def improve(
     return Improved(rewriter.network, rewriter.network.types, validated, notes)
 
 
-def table() -> str:
-    """Return the passes as a Markdown table, for docs/performance.md."""
-    rows = (f"| `{name}` | {pass_.level} | {pass_.rule} |\n" for name, pass_ in PASSES.items())
-    return "| pass | level | what it does, and when |\n|---|---|---|\n" + "".join(rows)
+def sections() -> str:
+    """Return the passes as Markdown, a section each, for docs/performance.md."""
+    return "\n".join(_section(name, pass_) for name, pass_ in PASSES.items())
+
+
+def _section(name: str, pass_: Pass) -> str:
+    """A pass: what it does, and as a list when, its level and the variants that tuning times."""
+    what, *when = re.split(r"(?<=\.) (?=[A-Z])", pass_.rule)
+    tuned = f"; tuning times `{'`, `'.join(pass_.alternatives)}` too" if pass_.alternatives else ""
+    lines = [f"### `{name}`", "", what, "", *(f"- {line}" for line in (*when, f"Level {pass_.level}{tuned}."))]
+    return "\n".join(lines) + "\n"

@@ -30,7 +30,7 @@ MIN_POSITIONS = 16
 """Fewer rows are no product for XLA's library."""
 CPU_INFO = Path("/proc/cpuinfo")
 FEATURES = {"avx512_bf16", "amx_bf16"}
-"""What Linux calls the instructions for products of bfloat16."""
+"""Linux's names of the instructions for products of bfloat16."""
 
 
 @cache

@@ -146,7 +146,7 @@ class ChannelsLastConvolutionLayer(ChannelsLastWindow):
         return result.reshape(x.shape[0], *lengths, -1)
 
     def _windows(self, xp: Any, x: Any, kernel: Any, lengths: Shape) -> Iterator[Any]:
-        """What each element of the window reads at all positions, in row-major order."""
+        """The elements that each place of the window reads at all positions, in row-major order."""
         wide = padded(xp, x, self.padding)
         for tap in np.ndindex(kernel.shape[:-2]):
             starts = [f * spread for f, spread in zip(tap, self.dilation_nd, strict=True)]
@@ -230,7 +230,7 @@ class ChannelsLastDeconvolutionLayer(ChannelsLastWindow):
         return part(xp, result, [0] * count, lengths, [1] * count)
 
     def _writes(self, xp: Any, x: Any, kernel: Any) -> Callable[[Shape], Any]:
-        """What an element of the window writes at each position, [N, .., K]."""
+        """The function from a place of the window to the values that it writes at each position, [N, .., K]."""
         window, maps = kernel.shape[1:-1], self.maps(kernel.shape)
         is_large = math.prod(x.shape[:-1]) * math.prod(window) * maps * x.dtype.itemsize > MAX_COPIED_BYTES
         if is_large:

@@ -39,7 +39,7 @@ class WeightFolding(LoweringPass):
 
 
 class LoopFission(LoweringPass):
-    """A prologue, a body and an epilogue in place of one body.
+    """A prologue, a body and an epilogue instead of one body.
 
     Attributes:
         chunks: the bytes of a chunk of iterations in each form that is not the rule.
@@ -59,7 +59,7 @@ class LoopFission(LoweringPass):
 
 
 class IfConversion(LoweringPass):
-    """A selection in place of a branch."""
+    """A selection instead of a branch."""
 
     name = LoweringForm.IF_CONVERSION.value
     level = 2

@@ -122,7 +122,7 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
 
 
 def _whole(network: Any, state: IRecurrenceLayer, rows: ITensor, number: ITensor) -> ITensor:
-    """What the state is after the loop."""
+    """The final value of the state, after the loop."""
     grown = state.tensor(1).producer
     if isinstance(grown, IConcatenationLayer):
         axis = grown.axis % state.outputs[0].type.rank
@@ -131,7 +131,7 @@ def _whole(network: Any, state: IRecurrenceLayer, rows: ITensor, number: ITensor
 
 
 def _appended(state: IRecurrenceLayer) -> ITensor | None:
-    """What each iteration appends to a state; None if it does something else."""
+    """The tensor that each iteration appends to a state; None if it does something else."""
     first, grown = state.tensor(0).producer, state.tensor(1).producer
     if isinstance(grown, ISequenceInsertLayer):
         is_appended = operand(grown, 0) is state.outputs[0] and [*grown.inputs, None][2] is None

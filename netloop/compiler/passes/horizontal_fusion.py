@@ -122,7 +122,7 @@ def _is_large(rewriter: Rewriter, layer: IMatrixMultiplyLayer, position: int) ->
 
 
 def _packing_key(layer: IMatrixMultiplyLayer, position: int) -> Hashable:
-    """What operands must have in common to be joined."""
+    """The key that operands must share to be joined."""
     shape = list(operand(layer, position).type.shape)
     del shape[_kept_axis(layer, position)]
     return layer.op0, layer.op1, tuple(shape)
@@ -184,7 +184,7 @@ class _ElementwiseFusion:
         return self.rewriter.may_replace(output) and output.type.shape == part.type.shape
 
     def _kind(self, layer: ILayer, partner: ITensor, pack: _Pack, place: int) -> Hashable | None:
-        """What the other operands must have in common to be joined; None if this one cannot be."""
+        """The key that the other operands must share to be joined; None if this one cannot be."""
         if partner in self.places:
             other, its_place = self.places[partner]
             same = other is not pack and its_place == place and other.bounds == pack.bounds and other.axis == pack.axis

@@ -125,6 +125,6 @@ class _ValueNumbering:
 
 
 def _identity(tensor: ITensor) -> Hashable:
-    """What two tensors share only if they are equal: type and value if known, otherwise the tensor itself."""
+    """The key that two tensors share only if they are equal: type and value if known, otherwise the tensor."""
     value = tensor.type.value if tensor.type.is_known_integer else None
     return tensor if value is None else (str(tensor.type), value.tobytes())

@@ -45,7 +45,7 @@ class WinogradKernelLayer(Elementary):
 class WinogradConvolutionLayer(ChannelsLastWindow):
     """A convolution of x [N, H, W, C] by windows of 3 x 3 with the stride 1, and a kernel [16, C, K].
 
-    It gives 2 x 2 elements of the output from 4 x 4 of the input with 16 products in place of 36 (Lavin and Gray, Fast
+    It gives 2 x 2 elements of the output from 4 x 4 of the input with 16 products instead of 36 (Lavin and Gray, Fast
     Algorithms for Convolutional Neural Networks, 2015). The sums before and after the products cancel, so that an error
     is relative to the largest numbers of the 4 x 4.
     """
@@ -107,7 +107,7 @@ class Winograd(Pass):
     after = ("channels_last",)
     rule = (
         "On CPUs, float32 convolutions by windows of 3 x 3 with the stride 1 compute tiles of 2 x 2 by Winograd's "
-        "algorithm: 16 products in place of 36. Errors are about as large as those of the sum of the 36, and at most "
+        "algorithm: 16 products instead of 36. Errors are about as large as those of the sum of the 36, and at most "
         "16 times its bound if each number counts as the largest of its window. An infinity gives NaN, and so may "
         f"numbers above 1e37. Applies to {MIN_CHANNELS} channels, {MIN_MAPS} maps and {MIN_TILES} tiles or more, whose "
         f"product is {MIN_WORK:,} or more."

@@ -14,7 +14,7 @@ from netloop.model.plan.network_json import NetworkWriter
 from netloop.values.diagnostics import NetworkError
 
 UNIMPORTANT = "name", "place"
-"""What layers, tensors, loops and conditionals have without effect on a program."""
+"""Attributes of layers, tensors, loops and conditionals without effect on a program."""
 
 
 def digest_of(network: INetworkDefinition, inputs: Mapping[str, Any], options: object) -> str | None:

@@ -40,7 +40,7 @@ class TimingCacheKey:
 
 @dataclass
 class TimingCacheValue:
-    """What was decided, and the time.
+    """The tactic that was chosen, and its time.
 
     Attributes:
         tacticHash: the hash of the fastest tactic: in a build's entries, of the form of a pass.

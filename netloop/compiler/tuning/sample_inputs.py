@@ -23,7 +23,7 @@ class NoSamples(Exception):
 
 @dataclass(frozen=True)
 class Samples:
-    """What is known of the inputs of a network, by their names.
+    """Known shapes and values of the inputs of a network, by their names.
 
     Attributes:
         shapes: the shapes.

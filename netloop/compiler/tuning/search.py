@@ -32,7 +32,7 @@ TOGETHER = "all"
 
 
 def _done(engine: Engine) -> list[Note]:
-    """What passes did in an engine; if two have the same, so do their programs."""
+    """The changes that passes made in an engine; two engines with equal changes have equal programs."""
     return [note for note in engine.notes if note.by in PASSES]
 
 
@@ -65,7 +65,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned(Generic[E]):
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         engine: the fastest engine.
@@ -160,7 +160,7 @@ class Search(Generic[E]):
         return candidate if pair.is_faster else None
 
     def _confirmed(self, best: E, forms: dict[str, str], decided: dict[str, str]) -> tuple[E, Forms, dict[str, str]]:
-        """The best engine if it is faster than that of the rules in a comparison of its own, else that of the rules.
+        """The best engine if one more comparison confirms that it beats the rules, otherwise the rules' engine.
 
         Among many comparisons some find a gain by chance.
         """

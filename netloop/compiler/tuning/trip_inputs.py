@@ -25,7 +25,7 @@ from netloop.values.types import UNKNOWN, Array, TensorType
 TRIPS = 64
 """The iterations of a loop whose COUNT is an input."""
 OTHERS = (32, 16, 8, 4, 2, 128, 256, 512, 1000, 1)
-"""What is tried if ``TRIPS`` does not fit, as a sequence is shorter or a count is not the input itself."""
+"""Numbers to try if ``TRIPS`` does not fit, as a sequence is shorter or a count is not the input itself."""
 
 LONGEST = 1000
 """The most iterations of a loop for which made-up inputs are used: with them, a WHILE loop may never end."""

@@ -15,7 +15,7 @@ COMPILER: Any = import_module("iree.compiler")
 DOUBLES = "--iree-input-demote-f64-to-f32=false"
 """Doubles stay doubles, where the compiler would make them floats."""
 GENERIC = ("--iree-llvmcpu-target-cpu=generic",)
-"""Code for any processor of this kind; ``host`` in place of ``generic`` makes faster code for this one."""
+"""Code for any processor of this kind; ``host`` instead of ``generic`` makes faster code for this one."""
 
 
 def save(

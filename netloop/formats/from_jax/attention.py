@@ -215,7 +215,7 @@ def _combined(facts: Facts, op: ElementWiseOperation, one: Any, other: Any, most
 
 
 def _masked(facts: Facts, scores: Scores | None, layer: ISelectLayer) -> Scores | None:
-    """Scores with a number in place of some that leaves nothing of their shares; some of each row stay."""
+    """Scores with a number instead of some that leaves nothing of their shares; some of each row stay."""
     condition, _, rest = layer.inputs
     if scores is None or scores.mask is not None or condition is None or rest is None:
         return None
@@ -270,7 +270,7 @@ def _layer(
 
 
 def _added(facts: Facts, tensors: tuple[ITensor, ITensor, ITensor], mask: Any) -> ITensor:
-    """The attention of padded sequences, with a causal kind in place of such a mask."""
+    """The attention of padded sequences, with a causal kind instead of such a mask."""
     lengths = tensors[0].type.shape[2], tensors[1].type.shape[2]
     is_causal = mask is not None and mask.dtype == np.bool_ and mask.shape[2:] == lengths
     is_causal = is_causal and bool((mask == np.tril(np.ones(lengths, np.bool_))).all())

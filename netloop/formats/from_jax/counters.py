@@ -10,7 +10,7 @@ from netloop.formats.from_jax.liveness import live_equations
 
 
 def step_of(body: ClosedJaxpr, before: Var, after: Any) -> int | None:
-    """What each iteration adds to a carried integer; None if that is no positive constant."""
+    """The positive constant that each iteration adds to a carried integer; None if there is none."""
     equation = next((eqn for eqn in body.jaxpr.eqns if after in eqn.outvars), None)
     aval: Any = before.aval
     if equation is None or equation.primitive.name != "add" or aval.shape != () or aval.dtype.kind != "i":

@@ -1,4 +1,4 @@
-"""What is known about the tensors of values: constants, ranges, and the shapes of values that are kept smaller.
+"""Known constants, integer ranges and postponed broadcasts of imported values.
 
 A broadcast adds no layer where the layers that read it broadcast by themselves. So the tensor of a value may be smaller
 than the value: 0-D, or with length 1 on some axes. ``whole`` makes it a tensor of the shape of the value.
@@ -25,7 +25,7 @@ from netloop.values.enums import FillOperation
 
 
 class Facts:
-    """What is known about the tensors of a network that is being made.
+    """Known facts about the tensors of a network that is being made.
 
     Attributes:
         make: the formula builder of the network.

@@ -63,7 +63,7 @@ from netloop.values.types import UNKNOWN, TensorType, axes_of, normal_axis
 
 @dataclass(frozen=True)
 class LayerInputs:
-    """What the shape of an output of a layer may depend on.
+    """The facts that the shape of an output of a layer may depend on.
 
     Attributes:
         shapes: the lengths of each input; None for one that is left out, and for sequences and optional values.

@@ -1,4 +1,4 @@
-"""What to do with a file that is of another kind than the importer expects, by its first bytes."""
+"""Advice on a file of another kind than the importer expects, by its first bytes."""
 
 # fmt: off
 KINDS = (
@@ -20,5 +20,5 @@ AGAIN = "download the file again, or save the model again"
 
 
 def advice_on(data: bytes) -> str:
-    """What to do with bytes that are not what they were expected to be."""
+    """Advice on bytes that are not of the expected kind."""
     return next((fix for start, mark, fix in KINDS if data[start : start + len(mark)] == mark), AGAIN)

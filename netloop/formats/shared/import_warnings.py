@@ -1,4 +1,4 @@
-"""What an import forgives: faults that leave a model one meaning."""
+"""Faults that an import forgives, because they leave a model one meaning."""
 
 import warnings
 
@@ -16,7 +16,10 @@ class ImportWarnings:
         self._names: dict[str, dict[str, None]] = {}
 
     def add(self, what: str, name: str) -> None:
-        """Add a fault of ``name``; ``what`` is the fault and what netloop makes of it, with ``{}`` for the names."""
+        """Add a fault of ``name``.
+
+        ``what`` describes the fault and how netloop reads it; ``{}`` stands for the names.
+        """
         self._names.setdefault(what, {})[name] = None
 
     @property

@@ -70,7 +70,7 @@ class ModelImporter(ABC):
     INVALID_GRAPH: ClassVar[str]
     """The code of findings about its graph that no layer has a code for."""
     ADVICE: ClassVar[Mapping[str, str]] = {}
-    """What the owner of a model can do about a finding, by its code."""
+    """The fix of a finding that the owner of a model can apply, by its code."""
     DECIDE: ClassVar[str] = ""
     """How the owner of a model decides conditions that ranks depend on."""
 

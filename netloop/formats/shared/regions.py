@@ -19,7 +19,7 @@ MOST_SAMPLES = 1 << 10
 
 
 class RoiSamples(Enum):
-    """What a cell has of its samples.
+    """The way in which a cell reduces its samples.
 
     Attributes:
         MEAN: their mean.

@@ -1,4 +1,4 @@
-"""Elements that every run needs, as far as a network alone shows it, and what is wrong with them."""
+"""Static analysis of elements that every run computes, and the errors in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Need = tuple[ITensor | None, At]
 """A tensor, and the iterations in which it is needed."""
 
 Failure = tuple[str, str]
-"""What is wrong, and the fix."""
+"""The fault, and its fix."""
 
 MOST_ELEMENTS = 4
 """The number of elements of a tensor that are followed: of a chain of recurrences, those of the last iterations."""
@@ -66,7 +66,7 @@ class Demand:
                 stack.extend(self._needs(layer, at))
 
     def _needs(self, layer: ILayer, at: At) -> Iterable[Need]:
-        """What an element of the outputs of a layer needs."""
+        """The elements that an element of the outputs of a layer needs."""
         if isinstance(layer, ILoopOutputLayer):
             return self._of_output(layer, at)
         if isinstance(layer, IIteratorLayer):
@@ -203,7 +203,7 @@ def _is_too_short(layer: ILoopOutputLayer | IIteratorLayer, types: TypeTable) ->
 
 
 def _is_last_of_no_recurrence(layer: ILayer) -> bool:
-    """Whether a layer is a LAST_VALUE of what is no recurrence, which may read an iterator past the last iteration."""
+    """Whether a layer is a LAST_VALUE of a tensor that is no recurrence, so that it may read past an iterator's end."""
     if not isinstance(layer, ILoopOutputLayer) or layer.stacks:
         return False
     return not isinstance(layer.tensor(0).producer, IRecurrenceLayer)

@@ -92,7 +92,7 @@ class Escapes:
 
 
 def _inputs(producer: ILayer | None) -> Iterator[tuple[ILayer, ITensor]]:
-    """What a layer's outputs depend on, with the layer that reads it; at the boundary of a loop, that of the loop."""
+    """The tensors that a layer's outputs depend on, each with its reader; at a loop's boundary, those of the loop."""
     layers: Iterable[ILayer] = () if producer is None else (producer,)
     if isinstance(producer, ILoopBoundaryLayer):
         layers = producer.loop.layers

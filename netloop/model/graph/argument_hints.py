@@ -1,4 +1,4 @@
-"""What to write in place of an argument of the wrong Python type."""
+"""Hints for an argument of the wrong Python type: the text to write instead."""
 
 from __future__ import annotations
 

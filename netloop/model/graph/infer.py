@@ -221,7 +221,7 @@ def _a(found: TensorType) -> str:
 
 
 def _possible(types: Types) -> Types:
-    """Return ``types``, none of which may be too large for a tensor.
+    """Return ``types``; raise if one exceeds the largest size of a tensor.
 
     Raises:
         LayerError: one is.

@@ -39,7 +39,7 @@ ACCESSOR = re.compile(r"(get|set|reset|is)_")
 TYPED = "TensorRT's networks are strongly typed: nothing is converted silently"
 """Why a layer refuses an element type that ``add_cast`` would convert."""
 WIRING = {"output": "use get_output(0)", "input": "use get_input(0)"}
-"""What to write in place of attributes that layers of other systems have."""
+"""Replacements of attributes that layers of other systems have."""
 READABLE = {"num_inputs", "num_outputs", "output_type_is_set", "precision_is_set", "type"}
 """The attributes and methods of TensorRT's layers that only report something."""
 

@@ -69,4 +69,4 @@ class LayerMethods(
     AssertionMethods,
     PluginMethods,
 ):
-    """The methods that add layers to a network: the rows of README.md's table, each named by ``FAMILY``."""
+    """The methods that add layers to a network: the rows of the table in docs/layers.md, each named by ``FAMILY``."""

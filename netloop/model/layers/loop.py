@@ -25,7 +25,7 @@ from netloop.values.types import LARGEST_INDEX, LARGEST_TENSOR, UNKNOWN, Array, 
 
 B = TypeVar("B", bound="ILoopBoundaryLayer")
 Problem = tuple[str, str, str]
-"""What is wrong, why, and the fix, as messages give them."""
+"""The fault, its reason and its fix, as messages give them."""
 
 _ROWS = "a stacked output has one element for each iteration"
 

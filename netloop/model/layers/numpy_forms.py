@@ -37,7 +37,7 @@ def take_positions(data: Array, indices: Array) -> Array:
 
 
 def _within(indices: Array, length: int) -> tuple[Array, Array | None]:
-    """Indices with 0 in place of those out of range, and which these are; None if there are none."""
+    """Indices with 0 instead of those out of range, and which these are; None if there are none."""
     if not indices.size or (-length <= indices.min() and indices.max() < length):
         return indices, None
     wrong = (indices < -length) | (indices >= length)

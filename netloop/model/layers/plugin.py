@@ -122,7 +122,7 @@ def cloned(plugin: IPluginV3) -> IPluginV3:
 class PluginMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
-    FAMILY = "[plugins](docs/plugins.md): functions of JAX, or TensorRT's `IPluginV3`"
+    FAMILY = "[plugins](plugins.md): functions of JAX, or TensorRT's `IPluginV3`"
 
     def add_plugin(self, *args: Any, **named: Any) -> NoReturn:
         """Refuse: it adds plugins of ``tensorrt.plugin``, whose kernels are for NVIDIA's devices.

@@ -254,7 +254,7 @@ def _lower_power(a: Any, b: Any) -> jax.Array:
 
 
 def _divisor(xp: Any, b: Any) -> Any:
-    """The divisor of integers, with 1 in place of 0 in a compiled network."""
+    """The divisor of integers, with 1 instead of 0 in a compiled network."""
     # StableHLO divides constants when it folds them, and a division by 0 ends the process
     _require_no_zero(xp, b)
     return b if xp is np else (np if isinstance(b, np.ndarray) else jnp).where(b == 0, b.dtype.type(1), b)

@@ -291,7 +291,7 @@ class _Parser:
         return characters.ranges[0][0] if is_one else characters
 
     def _escaped(self, assertions: dict[str, str]) -> Characters | Assertion:
-        """What follows a backslash."""
+        """The characters or the assertion that a backslash introduces."""
         code, category = self._match(CODE), self._match(CATEGORY)
         if code is not None:
             number = int(code[1] or code[2], 16)

@@ -207,7 +207,7 @@ class IStringTokenizationLayer(StringOperation):
 
     Attributes:
         separators: the regular expressions of separators, 1-D; one empty string separates all characters.
-        token: the regular expression of a token, in place of separators.
+        token: the regular expression of a token, instead of separators.
         padding: the string after the last token.
         least_characters: the length of the shortest tokens that are kept.
         marks: whether the tokens of a string begin with U+0002 and end with U+0003, unless no string has a token.
@@ -276,7 +276,7 @@ def _between(text: str, separator: str) -> Iterator[str]:
 class IStringNgramsLayer(StringOperation):
     """The number of occurrences of each n-gram of a pool: n strings of the last axis, adjacent or equally spaced.
 
-    Input [t] or [b, t], output int64 with the counts of g n-grams in place of the last axis. A single string occurs
+    Input [t] or [b, t], output int64 with the counts of g n-grams instead of the last axis. A single string occurs
     once wherever it is, whatever may be skipped. Source: ONNX's TfIdfVectorizer.
 
     Attributes:

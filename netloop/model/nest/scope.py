@@ -30,7 +30,7 @@ from netloop.model.nest.scope_equations import closure, sweep, union
 
 Loops = frozenset[ILoop]
 Place = ITensor | ILayer | ILoop
-"""What runs in some loops: a tensor in those in which it varies, a loop in those around it."""
+"""A thing that runs in some loops: a tensor in those in which it varies, a loop in those around it."""
 
 
 class Scopes:

@@ -1,4 +1,4 @@
-"""What identifies a plugin: the name of its creator, and the fields from which the creator makes it again."""
+"""The identity of a plugin: the name of its creator, and the fields from which the creator makes it again."""
 
 from __future__ import annotations
 

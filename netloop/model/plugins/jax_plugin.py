@@ -26,7 +26,7 @@ from netloop.values.types import UNKNOWN, Array, TensorType, agree, data_type, m
 Function = Callable[..., Any]
 
 PROBES = (8, 1, 2, 32, 224)
-"""Lengths that are tried in place of unknown ones, until the function accepts one."""
+"""Lengths that are tried instead of unknown ones, until the function accepts one."""
 
 ATTRIBUTES = "attributes"
 """The only field of a plugin, which has its attributes as JSON."""

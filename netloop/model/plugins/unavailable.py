@@ -8,7 +8,7 @@ from netloop.model.plugins.interfaces import IPluginCapability, IPluginCreatorIn
 from netloop.values.diagnostics import Finding, NetloopError, reason
 
 V3 = "derive from IPluginV3, whose enqueue works on host addresses, or write a function of JAX and a JaxPlugin"
-"""What to use in place of plugins that are compiled for NVIDIA's devices."""
+"""Replacements of plugins that are compiled for NVIDIA's devices."""
 
 ALGORITHMS = "leave the selection to XLA, which chooses the kernels"
 
@@ -26,7 +26,7 @@ class Unavailable:
     """The base of classes that can be named and derived from, but not instantiated."""
 
     INSTEAD: ClassVar[str]
-    """What to use in place of the class."""
+    """The replacement of the class."""
 
     def __new__(cls, *args: Any, **named: Any) -> NoReturn:
         theirs = next(kind.__name__ for kind in cls.__mro__ if kind.__module__ == __name__)

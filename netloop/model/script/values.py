@@ -108,7 +108,7 @@ class Weights(dict[str, Array]):
 
 
 def _memory(array: Array) -> Hashable:
-    """What views of the same elements have in common: layers hold flat views of an array that they share."""
+    """The key that views of the same elements share: layers hold flat views of an array that they share."""
     return array.ctypes.data, array.shape, array.strides, array.dtype.str
 
 

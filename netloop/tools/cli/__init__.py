@@ -29,7 +29,7 @@ COMMANDS = {
     "debug": "find the first tensor that differs between two runtimes, and the smallest part that shows it",
     "explain": "explain a code such as NL204, with examples",
     "operators": "print which operators of ONNX or OpenVINO, or primitives of JAX, are loaded, as a page of Markdown",
-    "passes": "print what each pass does and when, as a table in Markdown",
+    "passes": "print what each pass does and when, as a page of Markdown",
     "rules": "print the texts of all codes, as a page of Markdown",
     "demo": "continue a text with a small LSTM, built through the loop API, and compare with the reference",
 }

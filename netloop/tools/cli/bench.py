@@ -43,9 +43,9 @@ def add_to(commands: Any) -> None:
                         help="the percentiles of the times to print (90,95,99)")  # fmt: skip
     says = "measure these too, and compare: onnxruntime, openvino"
     parser.add_argument("--against", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
-    says = "choose the forms of passes by timing them here with these inputs, and print what was timed"
+    says = "choose the variants of passes by timing them here with these inputs, and print what was timed"
     parser.add_argument("--tune", action="store_true", help=says)
-    says = "the forms that were fastest in earlier runs, which are not timed again; --tune adds to it"
+    says = "the variants that were fastest in earlier runs, which are not timed again; --tune adds to it"
     parser.add_argument("--timingCacheFile", type=Path, metavar="FILE", help=says)
     parser.add_argument("--exportTimes", type=Path, metavar="FILE", help="write the time of each call as JSON")
     parser.add_argument("--exportProfile", type=Path, metavar="FILE",

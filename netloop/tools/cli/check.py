@@ -16,7 +16,7 @@ from netloop.tools.cli.models import counted
 
 EXAMPLES = ("netloop check model.py --target tensorrt", "netloop check model.onnx --json")
 WORDS = {"error": "error", "warning": "warning", "portability": "portability finding"}
-"""What findings of each severity are called."""
+"""The name of findings of each severity."""
 
 
 def add_to(commands: Any) -> None:

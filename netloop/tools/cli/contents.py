@@ -1,4 +1,4 @@
-"""What is in a network and an engine, in the types of JSON."""
+"""The contents of a network and an engine, in the types of JSON."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _input(named: Mapping[str, trt.ITensor], name: str, argument: str) -> trt.IT
 
 
 class Given(NamedTuple):
-    """What ``--inputs`` has.
+    """The inputs of ``--inputs``.
 
     Attributes:
         arrays: the arrays by name.

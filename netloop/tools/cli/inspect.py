@@ -25,7 +25,7 @@ def add_to(commands: Any) -> None:
     parser = arguments.add_command(commands, "inspect", EXAMPLES)
     arguments.add_model(parser)
     parser.add_argument("--layers", action="store_true", help="list all layers, by loops and branches")
-    says = "compile the model too, and print the form of each loop and what the passes changed"
+    says = "compile the model too, and print the strategy of each loop and what the passes changed"
     parser.add_argument("--passes", action="store_true", help=says)
     arguments.add_inputs(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, with all layers and weights")

@@ -14,7 +14,7 @@ from netloop.tools.cli.failures import Misuse
 from netloop.values.types import Array, agree
 
 WORDS = {"true": True, "false": False, "nan": np.nan, "inf": np.inf, "-inf": -np.inf}
-"""What is written otherwise in JSON, or in any case of letters."""
+"""Words that JSON writes otherwise, or in any case of letters."""
 
 
 def array(tensor: trt.ITensor, text: str, shape: Sequence[int]) -> Array:

@@ -86,7 +86,7 @@ def _arrays(outputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _numbers(array: Any) -> str:
-    """What the elements are: all of them if they are few, else the least, the mean and the greatest."""
+    """A summary of the elements: all of them if they are few, else the least, the mean and the greatest."""
     if array.size <= VALUES:
         return f" = {', '.join(str(number) for number in array.reshape(-1).tolist())}" if array.size else ""
     if array.dtype.kind in "OTUb":

@@ -1,4 +1,4 @@
-"""``netloop passes``: the table of passes."""
+"""``netloop passes``: a section for each pass."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def add_to(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Run the command."""
-    print(import_module("netloop.compiler.passes").table(), end="")
+    print(import_module("netloop.compiler.passes").sections(), end="")
     return 0

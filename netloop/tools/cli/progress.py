@@ -1,4 +1,4 @@
-"""What a command is doing, on a terminal: a line of stderr that appears after two seconds and goes when it is done."""
+"""The progress of a command, on a terminal: a line of stderr that appears after two seconds and goes at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorRT code without a GPU: netloop in place of ``tensorrt``, and CUDA's Python packages on host memory.
+"""TensorRT code without a GPU: netloop instead of ``tensorrt``, and CUDA's Python packages on host memory.
 
     python -m netloop.compat script.py    # a script, unchanged
     pytest -p netloop.tools.compat.pytest_plugin  # tests of TensorRT code

@@ -195,5 +195,5 @@ def cuGetErrorName(error: CUresult) -> bytes:
 
 @_status(1)
 def cuGetErrorString(error: CUresult) -> bytes:
-    """What a status means, with the message of the last error that had it."""
+    """The meaning of a status, with the message of the last error that had it."""
     return reason_of(CUresult(error)).encode()

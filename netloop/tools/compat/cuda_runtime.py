@@ -309,5 +309,5 @@ def cudaGetErrorName(error: cudaError_t) -> bytes:
 
 @_status(1)
 def cudaGetErrorString(error: cudaError_t) -> bytes:
-    """What a status means, with the message of the last error that had it."""
+    """The meaning of a status, with the message of the last error that had it."""
     return reason_of(cudaError_t(error)).encode()

@@ -1,4 +1,4 @@
-"""The statuses that CUDA's functions return, and functions that return them in place of exceptions."""
+"""The statuses that CUDA's functions return, and functions that return them instead of exceptions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _reasons: dict[int, str] = {}
 
 
 def reason_of(status: IntEnum) -> str:
-    """What a status means: its name, and the message of the last error that had it."""
+    """The meaning of a status: its name, and the message of the last error that had it."""
     last = _reasons.get(int(status))
     return status.name if last is None else f"{status.name}: {last}"
 

@@ -1,4 +1,4 @@
-"""What ``netloop demo`` does: text generated in a loop, checked, compiled and compared."""
+"""The demo of ``netloop demo``: text generated in a loop, checked, compiled and compared."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What all peers are: functions from inputs to outputs."""
+"""The common base of all peers: functions from inputs to outputs."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class _Parts:
         )
 
     def failure(self, size: int) -> Failure | None:
-        """What differs in the part of the last ``size`` steps; None if nothing does."""
+        """The difference in the part of the last ``size`` steps; None if there is none."""
         steps = Block(self._steps[self.position + 1 - size : self.position + 1]).needed(self._ends)
         part, inputs = self._part([layer for step in steps for layer in layers_of(step)])
         got = {name: _array(value) for name, value in compile(part)(inputs).items()}

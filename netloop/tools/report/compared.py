@@ -12,7 +12,7 @@ from netloop.tools.report.graph import Graph, text
 from netloop.values.diagnostics import NetloopError
 
 Peer = str | Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""What an engine is compared with: the name of a runtime, or a function from inputs to outputs by name."""
+"""The other side of a comparison: the name of a runtime, or a function from inputs to outputs by name."""
 REFERENCE = "reference"
 
 

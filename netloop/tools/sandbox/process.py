@@ -25,7 +25,7 @@ MOST_LINES = 20
 """The number of last lines of stderr that an error has."""
 
 LOADER_LACKS_MEMORY = "cannot allocate memory for thread-local data"
-"""What the loader of glibc writes before it ends a process by code 127: a thread found no memory for its variables."""
+"""The message of glibc's loader before it ends a process by code 127: a thread found no memory for its variables."""
 
 LAST_BYTES = 16_000
 """The last bytes of stderr that are kept."""

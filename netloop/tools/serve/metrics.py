@@ -14,7 +14,7 @@ MOST_LATENCIES = 4096
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a service has done so far.
+    """Counts and times of the work of a service so far.
 
     Attributes:
         accepted: the requests that entered the queue.

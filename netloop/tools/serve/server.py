@@ -75,7 +75,7 @@ class Server(BatchService[RowsRequest]):
 
         Args:
             inputs: an array for each input, by name; all have the same number of rows, at least one.
-            named: the arrays as arguments, in place of the dict.
+            named: the arrays as arguments, instead of the dict.
 
         Raises:
             TypeError: there are both a dict and named arrays.

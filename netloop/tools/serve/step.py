@@ -31,7 +31,7 @@ PARTS = tuple(ATTRIBUTES)
 
 
 class Made(NamedTuple):
-    """What a call of the program returns.
+    """The results of a call of the program.
 
     Attributes:
         states: the states of all slots, by the name of the input.

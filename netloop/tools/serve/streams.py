@@ -83,7 +83,7 @@ class Streams(Service[StreamRequest]):
 
         Args:
             inputs: an array for each input, by name.
-            named: the arrays as arguments, in place of the dict.
+            named: the arrays as arguments, instead of the dict.
 
         Raises:
             TypeError: there are both a dict and named arrays.

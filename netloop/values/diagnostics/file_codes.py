@@ -97,7 +97,7 @@ TEXTS = {
     "NL741": """
         an ONNX model is a complete protobuf message with a graph, of a size that can be loaded.
 
-        Wrong: a file that a download cut short, or the pointer of Git LFS in place of the file
+        Wrong: a file that a download cut short, or the pointer of Git LFS instead of the file
         Right: what ``onnx.save`` writes; more than 2 GB of weights are in a file of their own,
         ``save_as_external_data=True``
         """,

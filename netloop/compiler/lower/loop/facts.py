@@ -18,7 +18,7 @@ def known_count(loop: ILoop, types: TypeTable) -> int | None:
 
 
 class LoopFacts:
-    """What is known of the loops of a program while it is compiled.
+    """Known facts about the loops of a program while it is compiled.
 
     Each fact that is known removes a check, and its error flag, from the program: a loop whose count and lengths are
     constants carries no flag and costs what it would cost without errors. A count that is known only for the given

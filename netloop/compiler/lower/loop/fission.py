@@ -2,7 +2,7 @@
 
 A product with fixed weights takes most of its time for reading them. Batched over iterations it reads them once: 2.3
 times as fast for an LSTM of 512 with one row (benchmarks/RESULTS.md). Only products and the layers between them move;
-element-wise layers without a product among them lose when they are batched (docs/performance.md).
+element-wise layers without a product among them lose when they are batched (benchmarks/notes.md).
 """
 
 from collections.abc import Iterable, Sequence

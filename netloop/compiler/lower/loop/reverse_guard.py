@@ -19,7 +19,7 @@ _identity = Primitive("netloop_reverse_guard")
 
 
 def guarded(carry: Carry, loop: ILoop) -> Carry:
-    """What a while loop carries, unchanged; derivatives in reverse mode raise a NetworkError that names the loop."""
+    """The unchanged carry of a while loop, whose reverse-mode derivatives raise a NetworkError that names the loop."""
     states, buffers = ([_guarded(array, loop) for array in arrays] for arrays in (carry.states, carry.buffers))
     return carry._replace(states=states, buffers=buffers)
 

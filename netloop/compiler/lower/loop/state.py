@@ -34,7 +34,7 @@ class ErrorFlags(NamedTuple):
 
 
 class Carry(NamedTuple):
-    """What a loop passes from one iteration to the next.
+    """The values that a loop passes from one iteration to the next.
 
     ``trip`` is the number of the coming iteration, and after the last one the number of iterations; a scan does not
     carry it.

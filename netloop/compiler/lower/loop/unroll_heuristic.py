@@ -1,4 +1,4 @@
-"""Which steps are so small that starting an iteration, or a branch, costs more than computing them."""
+"""Cost heuristic: steps that are cheaper than the overhead of an iteration or a branch."""
 
 from collections.abc import Iterable, Iterator
 

@@ -24,7 +24,7 @@ BODIES = ("jaxpr", "call_jaxpr", "fun_jaxpr")
     broadcasts=True,
 )  # fmt: skip
 def inlined(call: Call, *operands: ITensor) -> list[ITensor]:
-    """The equations of the function, in place of the call."""
+    """The equations of the function, instead of the call."""
     body: Any = next(call.params[name] for name in BODIES if name in call.params)
     assert isinstance(body, ClosedJaxpr | Jaxpr)
     if len(operands) == 2:

@@ -25,7 +25,7 @@ SCATTER = {
 
 
 def _fill_value(call: Call) -> Any:
-    """What a gather reads out of bounds."""
+    """The value that a gather reads out of bounds."""
     result, dtype = call.params["fill_value"], call.dtype
     if result is not None:
         return result

@@ -48,7 +48,7 @@ def reduce(call: Call, x: ITensor) -> ITensor:
 
 @primitive("psum", "pmax", "pmin")
 def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
-    """The reductions over axes that vmap has put in place of their names."""
+    """The reductions over axes that vmap has put instead of their names."""
     axes, name = call.params["axes"], call.equation.primitive.name
     require(
         all(isinstance(axis, int) for axis in axes) and call.params["axis_index_groups"] is None,

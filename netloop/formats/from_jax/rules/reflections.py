@@ -15,9 +15,9 @@ from netloop.formats.from_jax.rules.decomposition import batched, element, matri
 
 
 def reflection(column: Any, pivot: Any) -> tuple[Any, Any, Any]:
-    """The vector and the factor of the reflection that makes 0 of what is after the pivot, and what it makes of that.
+    """Householder vector, tau and new pivot, as LAPACK's larfg returns them.
 
-    LAPACK's larfg: H* [alpha, x] = [beta, 0], with beta real, and of the other sign than alpha.
+    H* [alpha, x] = [beta, 0], with beta real, and of the other sign than alpha.
     """
     places = jnp.arange(column.shape[0])
     alpha, after = element(column, pivot), jnp.where(places > pivot, column, 0)
@@ -43,7 +43,7 @@ def reflected_columns(x: Any, vector: Any, tau: Any) -> Any:
 
 
 def kept(column: Any, vector: Any, beta: Any, pivot: Any) -> Any:
-    """A column with what the reflection makes of it, and the vector in place of what becomes 0."""
+    """The column in LAPACK's packed form: the new pivot, below it the Householder vector."""
     places = jnp.arange(column.shape[0])
     return jnp.where(places < pivot, column, jnp.where(places == pivot, beta, vector))
 

@@ -20,7 +20,7 @@ def iota(call: Call, *lengths: ITensor) -> ITensor:
 
 @primitive("empty", "empty2")
 def empty(call: Call) -> ITensor:
-    """Zeros, in place of undefined elements."""
+    """Zeros, instead of undefined elements."""
     return call.make.constant(np.zeros((), call.dtype))
 
 

@@ -16,7 +16,7 @@ from netloop.values.diagnostics import Finding, did_you_mean, reason
 LAYOUTS = "onnxruntime made it for one machine: load the model before that, or save at ORT_ENABLE_EXTENDED or below"
 OPTIMIZED = "if onnxruntime's tools made it, load the model before them, or save at ORT_ENABLE_BASIC"
 FIXES = {"com.microsoft.nchwc": LAYOUTS, "com.ms.internal.nhwc": LAYOUTS, MICROSOFT: OPTIMIZED}
-"""What to do about the operators of a domain that netloop does not import."""
+"""Fixes for the operators of a domain that netloop does not import."""
 
 
 def unknown_operators(model: Model, given: Collection[tuple[str, str]] = ()) -> dict[str, list[ImportedNode]]:
@@ -85,7 +85,7 @@ def _is_known(node: ImportedNode) -> bool:
 
 
 def _way_out(model: Model, node: ImportedNode) -> str:
-    """What the owner of a model can do about a node whose operator is unknown."""
+    """The fix for a node whose operator is unknown, as its model's owner can apply it."""
     key = f"{node.domain}::{node.op}" if node.domain else node.op
     own = f"pass operators={{{key!r}: function}}, a function that adds its layers"
     if node.domain in FIXES:

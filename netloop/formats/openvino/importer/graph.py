@@ -217,7 +217,7 @@ def _call_own(function: OwnOperator, call: Call, *inputs: ITensor | None) -> Seq
 
 
 def _way_out(layer: XmlLayer) -> str:
-    """What the owner of a model can do about a layer whose operator is unknown."""
+    """The fix for a layer whose operator is unknown, as its model's owner can apply it."""
     known = listed([f"opset{version}" for version in sorted(TABLE.versions(layer.type.lower()))])
     if known:
         return f"netloop has it in {known}: convert the model for one of these"

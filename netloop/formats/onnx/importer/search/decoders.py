@@ -17,7 +17,7 @@ from netloop.values.diagnostics import quoted, require
 from netloop.values.enums import CumulativeOperation
 
 Memory = Sequence[ITensor]
-"""What a decoder carries from one token to the next."""
+"""The state that a decoder carries from one token to the next."""
 
 WORDS, PLACES, MASK, PAST = "input_ids", "position_ids", "attention_mask", 3
 """The first inputs of the graph of a decoder like GPT-2, and the number of the first past state."""

@@ -1,4 +1,4 @@
-"""What a search changes in the scores of the next tokens before it selects some."""
+"""Logits processors: repetition penalty, n-gram blocking, vocabulary masks."""
 
 from __future__ import annotations
 

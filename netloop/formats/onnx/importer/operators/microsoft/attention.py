@@ -17,9 +17,9 @@ from netloop.values.enums import ActivationType, UnaryOperation
 from netloop.values.types import UNKNOWN
 
 MASKED = -10000.0
-"""What is added to the score of a masked key by default."""
+"""The default addend to the score of a masked key."""
 LATER = float(np.finfo(np.float32).min)
-"""What is added to the score of a key after the query, in onnxruntime."""
+"""The addend to the score of a key after the query, in onnxruntime."""
 
 
 # ---------------------------------------------------------------------------- heads
