@@ -10,7 +10,7 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine, compile
 from netloop.api.tolerance import Numbers, Tolerance
-from netloop.compiler.execution.probes import moment, record_elements, slots
+from netloop.compiler.execution.probes import moment, positions, record_elements
 from netloop.model.check import require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.tensor import ITensor
@@ -193,7 +193,7 @@ def first_difference(
     """
     scopes, block = require_valid(network)
     values: list[tuple[tuple[float, ...], Difference]] = []
-    for tensor, slot in slots(block):
+    for tensor, slot in positions(block):
         chain, array = scopes.chain_of(tensor), recorded.get(tensor)
         if array is None:
             continue

@@ -269,7 +269,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         if self.unfused_tensors_debug_state and self._engine.network.marks.unfused:
             tensors += self._engine.unfused_tensors
         if not tensors or self._debug_tensors.listener is None:
-            return self._engine(self._arrays())
+            return self._engine.executable(self._arrays())
         return self._engine.watch(
             self._arrays(), tensors, lambda tensor, _, value: self._debug_tensors.report(tensor, value, stream)
         )

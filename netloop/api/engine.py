@@ -28,9 +28,9 @@ from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
 from netloop.api.progress import IProgressMonitor, Progress
 from netloop.api.timing_cache import ITimingCache, cache_of
-from netloop.api.tuning import SECONDS, Tuning, forms_here, notes_of, tuned
+from netloop.api.tuning import SECONDS, Tuning, executable_of, notes_of, tuned, with_forms
 from netloop.compiler.execution.compiled_program import Watch
-from netloop.compiler.execution.executable import inputs_named
+from netloop.compiler.execution.executable import Executable, inputs_named
 from netloop.compiler.passes import Note, chosen
 from netloop.compiler.tuning import Trial
 from netloop.model.graph.attributes import check_instance, check_member
@@ -105,9 +105,8 @@ def tuned_engine(
     network: INetworkDefinition, options: BuildOptions, tuning: Tuning, watch: Watch | None
 ) -> ICudaEngine:
     """Return the engine of a network with the fastest forms; see :func:`netloop.api.tuning.tuned`."""
-    result = tuned(lambda chosen: ICudaEngine(network, chosen, watch), network, options, tuning)
-    vars(result.engine)["trials"] = tuple(result.trials)
-    return result.engine
+    result = tuned(lambda chosen: executable_of(network, chosen, watch), network, options, tuning)
+    return ICudaEngine(network, with_forms(options, result.forms), executable=result.engine, trials=result.trials)
 
 
 def engine_of_plan(data: bytes) -> ICudaEngine | LostEngine:
@@ -186,15 +185,19 @@ class ICudaEngine(WithStatement, EngineTensors):
     CHECKS = {"error_recorder": none_or(IErrorRecorder)}
 
     def __init__(
-        self, network: INetworkDefinition, options: BuildOptions | None = None, watch: Watch | None = None
+        self,
+        network: INetworkDefinition,
+        options: BuildOptions | None = None,
+        watch: Watch | None = None,
+        *,
+        executable: Executable | None = None,
+        trials: Sequence[Trial] = (),
     ) -> None:
-        vars(self)["build_options"] = kept = options or BuildOptions()
-        vars(self)["trials"] = ()
+        kept = options or BuildOptions()
+        core = executable_of(network, kept, watch) if executable is None else executable
+        vars(self).update(build_options=kept, trials=tuple(trials), executable=core)
         self._budget = 0
-        forms = forms_here(kept)
-        limits = kept.max_trips, kept.interruptible, kept.absent, kept.passes, kept.donated
-        super().__init__(network, *limits, watch, forms)
-        if len(forms) < len(kept.forms):
+        if len(core.recipe.forms) < len(kept.forms):
             self.log(ILogger.WARNING, str(notes_of(kept, ())[0]))
 
     def __reduce_ex__(self, protocol: object) -> Any:
@@ -291,13 +294,13 @@ class ICudaEngine(WithStatement, EngineTensors):
             InputError, NetworkError, ExecutionError: the inputs do not fit, or a computation failed.
         """
         if not named:
-            return super().__call__(*inputs) if inputs else self
+            return self.executable(*inputs) if inputs else self
         if inputs:
             raise TypeError("an engine takes a dict of arrays, or the arrays by name, and not both")
         if [*named] == ["inputs"] and isinstance(named["inputs"], Mapping):
             names = [tensor.name for tensor in self.network.inputs]
-            return super().__call__(named if "inputs" in names else named["inputs"])
-        return super().__call__(named)
+            return self.executable(named if "inputs" in names else named["inputs"])
+        return self.executable(named)
 
     # ------------------------------------------------------------------ properties
 

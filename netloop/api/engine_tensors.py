@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from netloop.api.build_options import BuildOptions
+from netloop.api.engine_core import EngineCore
 from netloop.api.enums import ErrorCodeTRT
 from netloop.api.logger import ILogger
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.profile_shapes import types_within
-from netloop.compiler.execution.executable import Executable
 from netloop.model.check import require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
@@ -39,7 +39,7 @@ TYPE_NAMES = {
 """TensorRT's names of element types in descriptions of layouts."""
 
 
-class EngineTensors(Executable):
+class EngineTensors(EngineCore):
     """The part of an engine that its contexts use."""
 
     build_options: BuildOptions

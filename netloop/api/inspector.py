@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from netloop.api.context import IExecutionContext
+from netloop.api.engine_core import EngineCore
 from netloop.api.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.api.observers import IErrorRecorder
-from netloop.compiler.execution.executable import Executable
 from netloop.compiler.passes import PASSES, Note
 from netloop.compiler.tuning import Trial
 from netloop.model.graph.layer import ILayer
@@ -40,7 +40,7 @@ class EngineInspector(Unpicklable, CheckedAttributes):
     CHECKS = {"execution_context": none_or(IExecutionContext), "error_recorder": none_or(IErrorRecorder)}
 
     def __init__(
-        self, engine: Executable, verbosity: ProfilingVerbosity, tensors: Sequence[str], trials: Sequence[Trial] = ()
+        self, engine: EngineCore, verbosity: ProfilingVerbosity, tensors: Sequence[str], trials: Sequence[Trial] = ()
     ) -> None:
         self._engine = engine
         self._verbosity = verbosity

@@ -58,6 +58,7 @@ class Refitter(LoggedObject):
         if not isinstance(engine, ShardedEngine):
             check_instance("engine", engine, ICudaEngine)
         self._engine = engine
+        self._core = engine if isinstance(engine, ShardedEngine) else engine.executable
         self._absent: set[IConstantLayer] = set() if isinstance(engine, ShardedEngine) else engine.absent
         super().__init__(logger)
         self._holders: dict[str, list[IConstantLayer]] = {}
@@ -176,12 +177,12 @@ class Refitter(LoggedObject):
         if missing:
             return self._refuse(f"the weights {listed(missing)} are missing; set them with set_named_weights")
         self._new.update((name, array.copy()) for name, array in self._on_device.items())
-        with self._undone_by_errors(), self._engine.replacing_weights():
+        with self._undone_by_errors(), self._core.replacing_weights():
             for layer, attribute, array in self._changes():
                 setattr(layer, attribute, array)
             self._absent.difference_update(*(self._holders[name] for name in self._new))
             if self._new_parts:
-                self._engine.forget_programs()
+                self._core.forget_programs()
         self._new.clear()
         self._new_parts.clear()
         return True

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,12 +24,9 @@ from netloop.compiler.execution.weight_loading import DeviceWeights, device_copy
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of, require_program
 from netloop.compiler.lower.compilability import require_arrays
-from netloop.compiler.lower.nesting import require_shallow
-from netloop.compiler.passes import NO_FORMS, Forms, Note, chosen
+from netloop.compiler.passes import Note, chosen
+from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
-from netloop.model.check import require_valid
-from netloop.model.graph.attributes import check_instance
-from netloop.model.layers.loop import check_max_trips
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import FORK, require_jax
@@ -85,10 +83,8 @@ class SlotEngine(Unpicklable):
         passes: Iterable[str] | None = None,
     ) -> None:
         self.slots, self.trips = whole(1)("slots", slots), whole(1)("trips", trips)
-        network, max_trips, names, forms = _options(network, max_trips, passes)
-        check_max_trips("max_trips", max_trips)
-        block = require_valid(check_instance("network", network, INetworkDefinition)).block
-        require_shallow(block, max_trips=max_trips)
+        network, recipe = _options(network, max_trips, passes)
+        block = recipe.validated(network).block
         require_arrays(network)
         at = network.loops.index(served_loop(network, block, loop))
         self.network, served = network.copy(), network.copy()
@@ -101,8 +97,7 @@ class SlotEngine(Unpicklable):
         with pinned_settings():
             lengths, constants = free_lengths(served, at), constants_of(served)
             weights = _device_weights(served, constants)
-            counts = self.slots, self.trips
-            self._source = SlotSource(served, lengths, at, constants, weights, max_trips, names, forms, *counts)
+            self._source = SlotSource(served, lengths, at, constants, weights, recipe, self.slots, self.trips)
             self._programs = ProgramCache(served, partial(Slots, self._source))
             if not self._programs.shape_inputs and all(tensor.type.is_fixed for tensor in served.inputs):
                 # what is refused is refused now, and not with the first request
@@ -299,14 +294,15 @@ class SlotEngine(Unpicklable):
 
 def _options(
     given: INetworkDefinition | ICudaEngine, max_trips: int | None, passes: Iterable[str] | None
-) -> tuple[INetworkDefinition, int | None, frozenset[str], Forms]:
-    """A network, its largest trip count, and the passes and their forms: those of an engine if no others are given."""
+) -> tuple[INetworkDefinition, Recipe]:
+    """A network and its recipe: that of an engine, if no other options are given."""
     if not isinstance(given, ICudaEngine):
-        return given, max_trips, chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset()), NO_FORMS
-    most = given.max_trips if max_trips is None else max_trips
+        return given, Recipe(chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset()), max_trips=max_trips)
+    recipe = given.executable.recipe
+    most = recipe.max_trips if max_trips is None else max_trips
     if passes is None:
-        return given.network, most, given.passes - FOR_ONE_ROW, given.forms
-    return given.network, most, chosen(passes), NO_FORMS
+        return given.network, replace(recipe, passes=recipe.passes - FOR_ONE_ROW, max_trips=most)
+    return given.network, Recipe(chosen(passes), max_trips=most)
 
 
 def _device_weights(network: INetworkDefinition, constants: list[IConstantLayer]) -> DeviceWeights:

@@ -63,6 +63,7 @@ class Stepper(Unpicklable):
         shapes: Shapes | None = None,
     ) -> None:
         self.engine, shapes = check_instance("engine", engine, ICudaEngine), dict(shapes or {})
+        self._executable = engine.executable
         require_weights(engine)
         require_names(engine, states, shapes)
         tensors, outputs = engine.network.inputs, [tensor.name for tensor in engine.network.outputs]
@@ -89,7 +90,7 @@ class Stepper(Unpicklable):
             others = [jax.ShapeDtypeStruct(self._types[name].shape, self._types[name].dtype) for name in self.inputs]
             values = self._in_order((*self._held, *others))
             with pinned_settings():
-                self.engine.find(dict(zip(self.engine.network.inputs, values, strict=True)))
+                self._executable.find(dict(zip(self.engine.network.inputs, values, strict=True)))
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, jax.Array]:
         """Make a step; return its outputs that are no states, by name: ``step({"x": x})``, or ``step(x=x)``.
@@ -118,7 +119,7 @@ class Stepper(Unpicklable):
 
     def _step(self, inputs: Mapping[str, Any]) -> list[Any]:
         ready = self._ready
-        if ready is not None and ready.generation is self.engine.generation:
+        if ready is not None and ready.generation is self._executable.generation:
             others = ready.inputs.arrays(inputs)
             if others is not None:
                 return ready.call(self._in_order((*self._held, *others)))
@@ -132,8 +133,8 @@ class Stepper(Unpicklable):
             require_type(name, array, self._types[name])
         arrays = self._in_order((*self._held, *others))
         with pinned_settings():
-            result = self.engine.find(dict(zip(self.engine.network.inputs, arrays, strict=True)))
-            known = self.engine.known_inputs(self.inputs, others)
+            result = self._executable.find(dict(zip(self.engine.network.inputs, arrays, strict=True)))
+            known = self._executable.known_inputs(self.inputs, others)
             is_ready = result.is_general and not known.needs_settings
             self._ready = ReadyCall(known, result.call, result.generation) if is_ready else None
             return result.call(arrays)

@@ -8,8 +8,10 @@ from typing import Any
 
 from netloop.api.build_options import BuildOptions
 from netloop.api.timing_cache import ITimingCache
+from netloop.compiler.execution.compiled_program import Watch
 from netloop.compiler.execution.executable import Executable
 from netloop.compiler.passes import PASSES, RULE, Forms, Note
+from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import (
     LONGEST,
     Decisions,
@@ -119,8 +121,7 @@ class _Engines:
         """An engine with a program for the inputs."""
         if not forms and RULE in self.known:
             return self.known[RULE]
-        machine = this_machine() if forms else ""
-        executable = self.make(replace(self.options, forms=tuple(sorted(forms.items())), tuned_on=machine))
+        executable = self.make(with_forms(self.options, forms))
         if not executable.program_count and not executable.absent:
             executable(self.inputs)  # the notes of passes are those of a program, and these shapes are open
         if not forms:
@@ -135,6 +136,17 @@ class _Engines:
             require_ending(engine, lambda: self.make(replace(self.options, max_trips=most)), self.inputs)
         else:
             engine(self.inputs)
+
+
+def with_forms(options: BuildOptions, forms: Forms) -> BuildOptions:
+    """The options with the forms that tuning chose on this machine."""
+    return replace(options, forms=tuple(sorted(forms.items())), tuned_on=this_machine() if forms else "")
+
+
+def executable_of(network: INetworkDefinition, options: BuildOptions, watch: Watch | None = None) -> Executable:
+    """The compiled network of a build; ``watch`` gives the context of each phase of a compilation made here."""
+    recipe = Recipe.of(options.passes, forms_here(options), options.max_trips)
+    return Executable(network, recipe, options.interruptible, options.absent, options.donated, watch)
 
 
 def forms_here(options: BuildOptions) -> Forms:

@@ -13,18 +13,23 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import suppress
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, Protocol
 
 import jax
 
 from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.recursion_limit import raised_recursion_limit
 from netloop.compiler.xla_faults import options_without_faults
+from netloop.process.garbage_collection import collection_paused
 
 STACK = 64 << 20
 """The size in bytes of the thread's stack: XLA recurses into nested loops, and some systems give a thread little."""
 
 log_compiles = operator.attrgetter("jax_log_compiles")
+
+LONGEST_FUSED_BODY = 2000
+"""XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
 
 POLL = 0.2
 """The seconds after which the main thread looks for Ctrl-C: on Windows, it does not end a wait."""
@@ -60,21 +65,55 @@ def compile_lowered(lowered: Any, options: dict[str, Any] | None = None) -> Any:
     return outcome.result()
 
 
-class InterruptibleJit:
-    """``jax.jit`` of a function that is always called with the same types; Ctrl-C ends its first call at once.
+class Nest(Protocol):
+    """A program whose loops and conditionals JAX and XLA walk into; ``longest_body`` is a number of layers."""
 
-    The options are those of ``jax.jit``.
+    @property
+    def depth(self) -> int: ...
+
+    @property
+    def longest_body(self) -> int: ...
+
+
+Phase = Callable[[str], AbstractContextManager[None]]
+"""Returns the context of a phase, by its name: trace or compile."""
+
+
+class XlaFunction:
+    """A function that is compiled for the types of its first call, and always called with these; Ctrl-C leaves XLA.
+
+    Args:
+        function: the function, which JAX traces.
+        nest: the program that it runs, for which Python's and XLA's limits are set; None if it has no loops.
+        options: those of ``jax.jit``.
     """
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+    def __init__(self, function: Callable[..., Any], nest: Nest | None = None, **options: Any) -> None:
         self._jitted = jax.jit(function, **options)
-        self._compiled: Any = None
+        self._nest = nest
+        self._compiled: jax.stages.Compiled | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile the function if this is the first call, and call it."""
-        if self._compiled is None:
-            self._compiled = compile_lowered(self._jitted.lower(*arguments))
-        return self._compiled(*arguments)
+        return (self._compiled or self.compile(*arguments))(*arguments)
+
+    def compile(self, *arguments: Any, phase: Phase = lambda name: nullcontext()) -> jax.stages.Compiled:
+        """XLA's program for some arguments, or for their types; it is compiled once."""
+        if self._compiled is not None:
+            return self._compiled
+        nest = self._nest
+        with raised_recursion_limit(0 if nest is None else nest.depth):
+            with phase("trace"), collection_paused:
+                lowered = self._jitted.lower(*arguments)
+            with phase("compile"):
+                compiled = compile_lowered(lowered, {} if nest is None else compiler_options(nest))
+        self._compiled = compiled
+        return compiled
+
+
+def compiler_options(nest: Nest) -> dict[str, Any]:
+    """XLA's compiler options for a program."""
+    return {"xla_disable_hlo_passes": "fusion"} if nest.longest_body > LONGEST_FUSED_BODY else {}
 
 
 def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:

@@ -196,7 +196,7 @@ def test_output_that_is_wrong_only_in_the_engine_itself_is_reported(network):
     x = network.add_input("x", trt.float32, ())
     mark(network, y=combine(network, x, constant(network, 2, F), Op.PROD))
     engine = trt.compile(network, passes=[])
-    vars(engine)["weights"] = [weight + 1 for weight in engine.weights]
+    engine.executable.weights = [weight + 1 for weight in engine.executable.weights]
     found = trt.compare(network, {"x": F(1)}, engine)
 
     assert (found.difference.tensor, found.difference.got) == ("y", 3)

@@ -29,7 +29,7 @@ class Watch:
 
     def __call__(self, candidate, incumbent):
         Watch.compared += 1
-        times = [0.001 if value.forms.get("gate_fusion") == OFF else 0.002 for value in (candidate, incumbent)]
+        times = [0.001 if value.recipe.forms.get("gate_fusion") == OFF else 0.002 for value in (candidate, incumbent)]
         return TimedPair(*times, [times[0] / times[1]] * 7)
 
 

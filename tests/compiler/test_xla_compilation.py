@@ -18,7 +18,7 @@ import netloop as trt
 from netloop.compiler import xla_compilation
 from netloop.compiler.host.compiled_pieces import MOST_TRIPS_AT_ONCE
 from netloop.compiler.lower.weight_folding import SMALLEST
-from netloop.compiler.xla_compilation import InterruptibleJit, compile_lowered
+from netloop.compiler.xla_compilation import XlaFunction, compile_lowered
 from tests.support import networks
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +114,7 @@ def test_other_threads_compile_by_themselves():
 
 
 def test_first_call_compiles_once(caplog):
-    double = InterruptibleJit(lambda x: 2 * x)
+    double = XlaFunction(lambda x: 2 * x)
     with jax.log_compiles():
         results = [double(np.float32(number)) for number in (1, 2)]
 
@@ -176,21 +176,21 @@ def test_interrupt_leaves_what_the_first_call_compiles(monkeypatch, network, mak
 SLOW = """
 import atexit, sys, time
 import netloop as trt
-import netloop.compiler.execution.compiled_program as compiled_program
+from netloop.compiler import xla_compilation
 from tests.compiler.test_xla_compilation import Lowered, X, long_to_compile
 from tests.support import networks
 
 atexit.register(print, "at exit")
 unflushed = open(sys.argv[1], "w")
 unflushed.write("text")
-real = compiled_program.compile_lowered
+real = xla_compilation.compile_lowered
 
 def compile_slowly(lowered, options):
     print("compiling", flush=True)
     seconds = float(sys.argv[2])
     return real(Lowered(lambda options: time.sleep(seconds)) if seconds else lowered, options)
 
-compiled_program.compile_lowered = compile_slowly
+xla_compilation.compile_lowered = compile_slowly
 """
 UNCAUGHT = SLOW + "trt.compile(long_to_compile(int(sys.argv[3])))"
 CAUGHT = SLOW + (
@@ -199,7 +199,7 @@ try:
     trt.compile(long_to_compile(int(sys.argv[3])))
 except KeyboardInterrupt:
     print("interrupted")
-compiled_program.compile_lowered = real
+xla_compilation.compile_lowered = real
 print(*trt.compile(networks.running_sum())({"x": networks.X}), flush=True)
 """
 )

@@ -106,7 +106,7 @@ FAULTS = [
     Mutant("a program is reused for inputs of another element type", PROGRAMS,
            "return value.shape, value.dtype, getattr(", "return value.shape, getattr(", CALLS, CALLED_TWICE),
     Mutant("a call donates the memory of the preceding input", READY,
-           "enumerate(inputs, 1)", "enumerate(inputs)", CALLS, CALLED_TWICE),
+           "enumerate(lowered.inputs, 1)", "enumerate(lowered.inputs)", CALLS, CALLED_TWICE),
 
     # ------------------------------------------------------------------ flags, conditions and state of loops
     Mutant("the error flags of states are given to states in reverse order", STATE,

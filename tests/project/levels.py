@@ -59,7 +59,15 @@ WINGS = [
     Wing(
         "compiler",
         "the way from a network to programs of XLA, and their calls",
-        ("jax_settings xla_faults", "xla_compilation passes", "lower", "host", "execution", "tuning"),
+        (
+            "jax_settings recursion_limit xla_faults",
+            "xla_compilation passes",
+            "lower",
+            "recipe",
+            "host",
+            "execution",
+            "tuning",
+        ),
     ),
     Wing(
         "formats",

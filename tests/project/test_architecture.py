@@ -190,3 +190,24 @@ def exceeded(lengths, limit):
     """The share of lengths above a limit."""
     lengths = [*lengths]
     return sum(length > limit for length in lengths) / len(lengths)
+
+
+ONE_CALLER = {
+    "improve": "compiler/recipe.py",
+    "of_platform": "compiler/recipe.py",
+    "of_host": "compiler/recipe.py",
+    "Program.of": "compiler/recipe.py",
+    "compile_lowered": "compiler/xla_compilation.py",
+    "raised_recursion_limit": "compiler/xla_compilation.py",
+    "compiler_options": "compiler/xla_compilation.py",
+}
+"""The functions that make programs, and the module that calls them for all engines."""
+
+
+def test_programs_are_made_in_one_place():
+    calls = [
+        (shown(path), node.func) for path in MODULES for node in ast.walk(parse(path)) if isinstance(node, ast.Call)
+    ]
+    callers = {name: {path for path, function in calls if ast.unparse(function) == name} for name in ONE_CALLER}
+
+    assert callers == {name: {path} for name, path in ONE_CALLER.items()}

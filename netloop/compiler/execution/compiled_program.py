@@ -10,15 +10,14 @@ from typing import Any, Protocol
 
 import jax
 
+from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import Given
 from netloop.compiler.execution.ready_call import BoundCall
 from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader
 from netloop.compiler.host import HostProgram
 from netloop.compiler.lower import Program
-from netloop.compiler.lower.frame import ErrorTable
-from netloop.compiler.lower.recursion_limit import raised_recursion_limit
-from netloop.compiler.passes import Forms, Note, improve, of_platform
-from netloop.compiler.xla_compilation import compile_lowered
+from netloop.compiler.passes import Note
+from netloop.compiler.recipe import Recipe
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import can_run_out, completed
 from netloop.model.graph.infer import TypeTable
@@ -26,11 +25,6 @@ from netloop.model.layers.loop import ILoop
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.garbage_collection import collection_paused
-from netloop.values.diagnostics import ExecutionError
-
-LONGEST_FUSED_BODY = 2000
-"""XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
-
 
 Bind = Callable[[list[Any]], BoundCall]
 """Returns the call of a program with some weights; what that computes of them is computed once."""
@@ -46,9 +40,7 @@ class ProgramSource(Protocol):
     network: INetworkDefinition
     constants: list[IConstantLayer]
     weights: DeviceWeights
-    max_trips: int | None
-    passes: frozenset[str]
-    forms: Forms
+    recipe: Recipe
     donated: frozenset[str]
 
     def watch_phase(self, name: str) -> AbstractContextManager[None]: ...
@@ -106,31 +98,32 @@ def compile_program(
     """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
     timer = PhaseTimer(origin.watch_phase)
     with timer.phase("passes"), collection_paused:
-        passes = of_platform(origin.passes, jax.default_backend())
-        source = improve(origin.network, types, validated, passes, origin.forms)
-        facts = source.network, source.types, source.validated
-        program = Program.of(*facts, origin.max_trips, passes, origin.forms)
-    loader, inputs = WeightLoader(program, source.network, origin.constants), source.network.inputs
+        lowered = Lowered.of(origin.network, types, validated, origin.recipe)
+    loader = WeightLoader(lowered, origin.constants)
     # argument 0 of the traced function is the list of weights
-    donated = [position for position, tensor in enumerate(inputs, 1) if tensor.name in origin.donated]
+    donated = [position for position, tensor in enumerate(lowered.inputs, 1) if tensor.name in origin.donated]
 
     def trace(loaded: list[Any], *arrays: Any) -> tuple[list[Any], Any]:
-        outcome = program({**loader.values(loaded), **dict(zip(inputs, arrays, strict=True))})
+        outcome = lowered.run(loader.values(loaded), arrays)
         return outcome.values, outcome.verdict()
 
     with timer.phase("load"):
         loaded = loader(origin.weights)
-    with raised_recursion_limit(program.depth):
-        with timer.phase("trace"), collection_paused:
-            lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
-        with timer.phase("compile"):
-            compiled = compile_lowered(lowered, compiler_options(program))
+    function = lowered.function(trace, donate_argnums=donated)
+    compiled = function.compile(loaded, *given.values(), phase=timer.phase)
+    network = lowered.source.network
+    return CompiledProgram(
+        _binding(compiled, loader, lowered),
+        lowered.program,
+        network.loops,
+        compiled,
+        lowered.notes,
+        timer.seconds,
+        network,
+    )
 
-    bind, notes = _binding(compiled, loader, program.errors), [*source.notes, *program.notes]
-    return CompiledProgram(bind, program, source.network.loops, compiled, notes, timer.seconds, source.network)
 
-
-def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorTable) -> Bind:
+def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lowered) -> Bind:
     """The binding of a compiled program, whose calls return the outputs or raise the first error."""
     # a call of a small program takes microseconds, and to wait for each result would be a good part of them
     waits = can_run_out(compiled)
@@ -141,15 +134,10 @@ def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorT
         def call(arrays: Sequence[Any]) -> list[Any]:
             result = compiled(loaded, *arrays)
             outputs, verdict = completed(result) if waits else result
-            if verdict is not None and int(verdict):
-                raise ExecutionError(errors.finding(verdict))
+            if verdict is not None:
+                lowered.require(verdict)
             return outputs
 
         return call
 
     return bind
-
-
-def compiler_options(program: Program) -> dict[str, Any]:
-    """XLA's compiler options for a program."""
-    return {"xla_disable_hlo_passes": "fusion"} if program.longest_body > LONGEST_FUSED_BODY else {}

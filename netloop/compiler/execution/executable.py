@@ -19,20 +19,18 @@ from netloop.compiler.host import HostProgram, Listener, is_long
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of, has_program
 from netloop.compiler.lower.loop.strategy import LoopStrategy
-from netloop.compiler.lower.nesting import require_shallow
-from netloop.compiler.passes import NO_FORMS, Forms, Note, applied, chosen, improve, of_host, of_platform
+from netloop.compiler.passes import Note
+from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
-from netloop.model.check import ValidatedNetwork, require_valid
-from netloop.model.graph.attributes import check_instance
+from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.loop import ILoop, check_max_trips
+from netloop.model.layers.loop import ILoop
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
 from netloop.process.garbage_collection import collection_paused
-from netloop.values.checked_attributes import CheckedAttributes
 from netloop.values.diagnostics import Finding, InputError, did_you_mean, reason
 from netloop.values.string_arrays import STRING
 from netloop.values.types import LARGEST_KNOWN_VALUE
@@ -41,7 +39,7 @@ from netloop.values.unpicklable import OF_AN_ENGINE, Unpicklable
 P = TypeVar("P")
 
 
-class Executable(Unpicklable, CheckedAttributes):
+class Executable(Unpicklable):
     """A compiled network, called with a dict of arrays.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. The program is compiled here
@@ -49,13 +47,11 @@ class Executable(Unpicklable, CheckedAttributes):
 
     Attributes:
         network: the network.
+        recipe: the decisions by which its programs are made.
         constants: the constants that are arguments of its programs.
         weights: their values on the device, or the types of those that are absent; they can be replaced without
             compiling a program again.
-        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
-        passes: the names of the passes applied to its programs.
-        forms: the forms of those that do not follow their rule.
         donated: the names of the inputs whose memory a call may reuse.
         absent: the constants that have no weights yet.
         generation: what identifies the weights; None while a refit replaces them.
@@ -63,48 +59,34 @@ class Executable(Unpicklable, CheckedAttributes):
 
     UNPICKLABLE = OF_AN_ENGINE
 
-    network: INetworkDefinition
-    constants: list[IConstantLayer]
-    weights: DeviceWeights
-    max_trips: int | None
-    interruptible: bool
-    passes: frozenset[str]
-    forms: Forms
-    donated: frozenset[str]
-    absent: set[IConstantLayer]
-    generation: object
-
     def __init__(
         self,
         network: INetworkDefinition,
-        max_trips: int | None = None,
+        recipe: Recipe,
         interruptible: bool = False,
         absent: Collection[int] = (),
-        passes: Iterable[str] | None = None,
         donate: Iterable[str] = (),
         watch: Watch | None = None,
-        forms: Forms = NO_FORMS,
     ) -> None:
-        check_max_trips("max_trips", max_trips)
         with collection_paused:
-            valid = require_valid(check_instance("network", network, INetworkDefinition))
-            require_shallow(valid.block, max_trips=max_trips)
+            recipe.validated(network)
             # these are copied to the device; smaller arrays may be part of types
             large = [constant for constant in constants_of(network) if constant.weights.nbytes > LARGEST_KNOWN_VALUE]
-            network = network.copy(sharing=large)
-        constants = constants_of(network)
-        vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
-        vars(self).update(passes=applied(chosen(passes), forms), forms=forms, donated=inputs_named(donate, network))
-        vars(self)["absent"] = {constant for constant in constants if constant.index in absent}
+            self.network = network.copy(sharing=large)
+        self.constants = constants_of(self.network)
+        self.recipe, self.interruptible = recipe, interruptible
+        self.donated = inputs_named(donate, network)
+        self.absent = {constant for constant in self.constants if constant.index in absent}
         self._refit = threading.RLock()
-        vars(self)["generation"] = object()
+        self.generation: object = object()
         self._take_weights()
         self._names = [tensor.name for tensor in network.outputs]
-        self._programs = ProgramCache(network, self._compile)
+        self._programs = ProgramCache(self.network, self._compile)
         self._ready: ReadyCall | None = None
         self._watch: Watch | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
-        if not (self.absent or self._programs.shape_inputs) and all(tensor.type.is_fixed for tensor in network.inputs):
+        is_known = all(tensor.type.is_fixed for tensor in self.network.inputs) and not self._programs.shape_inputs
+        if is_known and not self.absent:
             self._compile_declared(watch)
 
     def _compile_declared(self, watch: Watch | None) -> None:
@@ -127,7 +109,7 @@ class Executable(Unpicklable, CheckedAttributes):
         # in a function that JAX traces, the copies would otherwise be tracers
         with pinned_settings(), jax.ensure_compile_time_eval():
             loaded = dict(zip(there, _loaded(there), strict=True))
-        vars(self)["weights"] = [
+        self.weights: DeviceWeights = [
             loaded[constant] if constant in loaded else jax.ShapeDtypeStruct(constant.shape, constant.weights.dtype)
             for constant in self.constants
         ]
@@ -140,12 +122,12 @@ class Executable(Unpicklable, CheckedAttributes):
         """
         require_jax()
         with self._refit:
-            vars(self)["generation"] = self._ready = None
+            self.generation = self._ready = None
             try:
                 yield
                 self._take_weights()
             finally:
-                vars(self)["generation"] = object()
+                self.generation = object()
 
     def move_weights(self) -> None:
         """Copy the weights to other places of memory; calls are measured with several."""
@@ -250,7 +232,8 @@ class Executable(Unpicklable, CheckedAttributes):
             return latest[1]
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
-            return HostProgram(self.network, validated, types, self.max_trips, self.interruptible, watched)
+            limits = self.recipe.max_trips, self.interruptible
+            return HostProgram(self.network, validated, types, *limits, watched)
 
         programs = ProgramCache(self.network, make)
         self._watching = watched, programs
@@ -268,11 +251,10 @@ class Executable(Unpicklable, CheckedAttributes):
         return compile_program(self, types, validated, given)
 
     def _on_host(self, types: TypeTable, validated: ValidatedNetwork) -> CompiledProgram:
-        passes = of_host(of_platform(self.passes, jax.default_backend()))
-        source = improve(self.network, types, validated, passes, self.forms)
+        source = self.recipe.improved(self.network, types, validated, on_host=True)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         own = source.network, source.validated, source.types
-        program = HostProgram(*own, self.max_trips, self.interruptible, without=load.steps)
+        program = HostProgram(*own, self.recipe.max_trips, self.interruptible, without=load.steps)
 
         def bind(weights: list[Any]) -> BoundCall:
             loaded = load(weights)

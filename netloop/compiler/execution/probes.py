@@ -6,17 +6,15 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
-from netloop.compiler.execution.compiled_program import compiler_options
+from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.host import HostProgram, Poisoned
 from netloop.compiler.jax_settings import pinned_settings
-from netloop.compiler.lower import Program, constants_of, has_program
+from netloop.compiler.lower import constants_of, has_program
 from netloop.compiler.lower.loop.facts import known_count
-from netloop.compiler.lower.recursion_limit import raised_recursion_limit
-from netloop.compiler.xla_compilation import compile_lowered
+from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import completed
@@ -30,7 +28,7 @@ from netloop.values.enums import LoopOutput
 from netloop.values.map_types import Map
 from netloop.values.types import Absent, Array, Tensors
 
-Slot = tuple[Any, ...]
+Position = tuple[Any, ...]
 """The position of a tensor in running order: numbers compared lexicographically, with a loop for its iteration."""
 
 TripCounts = Mapping[ITensor, Sequence[int]]
@@ -109,16 +107,13 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
                 return HostProgram(network, validated, types, max_trips).values
-            program = Program.of(network, types, validated, max_trips)
-            tensors = [*constants, *given]
+            lowered = Lowered.of(network, types, validated, Recipe(max_trips=max_trips))
 
-            def trace(arrays: list[Any]) -> list[Any]:
-                return program(dict(zip(tensors, arrays, strict=True))).values
+            def trace(weights: list[Any], arrays: list[Any]) -> list[Any]:
+                return lowered.run(dict(zip(constants, weights, strict=True)), arrays).values
 
-            with raised_recursion_limit(program.depth):
-                lowered = jax.jit(trace).lower([*constants.values(), *given.values()])
-                compiled = compile_lowered(lowered, compiler_options(program))
-            return lambda known: completed(compiled([known[tensor] for tensor in tensors]))
+            function = lowered.function(trace)
+            return lambda known: completed(function(*([known[key] for key in keys] for keys in (constants, given))))
 
         try:
             values = ProgramCache(network, make).find(result)({**constants, **result})
@@ -127,7 +122,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int 
     return [None if isinstance(value, Poisoned | Tensors | Absent | Map) else np.asarray(value) for value in values]
 
 
-def slots(block: Block, before: Slot = ()) -> Iterator[tuple[ITensor, Slot]]:
+def positions(block: Block, before: Position = ()) -> Iterator[tuple[ITensor, Position]]:
     """Yield the tensors of a block, each with its position in running order."""
     for number, step in enumerate(block.steps):
         here = (*before, number)
@@ -135,15 +130,15 @@ def slots(block: Block, before: Slot = ()) -> Iterator[tuple[ITensor, Slot]]:
             yield from ((tensor, here) for tensor in step.writes)
         elif isinstance(step, IfStep):
             for branch in (0, 1):
-                yield from slots(step.branches[branch], (*here, branch))
+                yield from positions(step.branches[branch], (*here, branch))
             yield from ((tensor, (*here, math.inf)) for tensor in step.writes)
         else:
             inside = (*here, step.loop)
             yield from ((recurrence.outputs[0], (*inside, -1)) for recurrence in step.recurrences)
-            yield from slots(step.body, inside)
+            yield from positions(step.body, inside)
             yield from ((tensor, (*here, math.inf)) for tensor in step.writes)
 
 
-def moment(slot: Slot, iterations: Mapping[ILoop, int]) -> tuple[float, ...]:
+def moment(position: Position, iterations: Mapping[ILoop, int]) -> tuple[float, ...]:
     """The position of one element of a tensor in running order, for an iteration of each enclosing loop."""
-    return tuple(iterations[value] if isinstance(value, ILoop) else value for value in slot)
+    return tuple(iterations[value] if isinstance(value, ILoop) else value for value in position)

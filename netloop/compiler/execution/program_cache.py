@@ -30,6 +30,32 @@ Given = Mapping[ITensor, Any]
 """The arrays of the inputs of a network, in order."""
 
 P = TypeVar("P")
+K = TypeVar("K")
+
+
+class LatestUsed(Generic[K, P]):
+    """A dict of ``MOST_PROGRAMS`` values, which drops the least recently used one."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[K, P] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, key: K) -> P | None:
+        """The value of a key, which is then the latest; None if there is none."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    def find(self, key: K, make: Callable[[], P]) -> P:
+        """The value of a key, which is made if there is none."""
+        value = self.get(key)
+        if value is None:
+            value = self._kept[key] = make()
+            if len(self._kept) > MOST_PROGRAMS:
+                self._kept.popitem(last=False)
+        return value
 
 
 class ProgramCache(Generic[P]):
@@ -52,11 +78,11 @@ class ProgramCache(Generic[P]):
             self.array_type = type(jnp.zeros(()))
         self._array_types = {np.ndarray, self.array_type}
         self._make = make
-        self._kept: OrderedDict[Any, P] = OrderedDict()
+        self._programs = LatestUsed[Any, P]()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._programs)
 
     @property
     def latest(self) -> P | None:
@@ -77,12 +103,9 @@ class ProgramCache(Generic[P]):
         arrays = list(given.values())
         key = self._key(arrays)
         with self._lock:
-            result = self._kept.get(key)
-            if result is None:
-                result = self._kept[key] = self._make(*self._specialise(given, is_checked), given)
-                if len(self._kept) > MOST_PROGRAMS:
-                    self._kept.popitem(last=False)
-            return self._use(key, result)
+            program = self._programs.find(key, lambda: self._make(*self._specialise(given, is_checked), given))
+            self._latest = key, program
+            return program
 
     def recall(self, inputs: Mapping[str, Any]) -> tuple[P, list[Any]] | None:
         """Return the cached program for inputs of these types, which need no check again, and the inputs in order.
@@ -95,18 +118,13 @@ class ProgramCache(Generic[P]):
         if not self._array_types.issuperset(map(type, arrays)):
             return None
         key = self._key(arrays)
-        latest, result = self._latest
+        latest, program = self._latest
         if key != latest:
             with self._lock:
-                result = self._kept.get(key)
-                if result is not None:
-                    self._use(key, result)
-        return None if result is None else (result, arrays)
-
-    def _use(self, key: Any, found: P) -> P:
-        self._kept.move_to_end(key)
-        self._latest = key, found
-        return found
+                program = self._programs.get(key)
+                if program is not None:
+                    self._latest = key, program
+        return None if program is None else (program, arrays)
 
     def _key(self, arrays: list[Any]) -> Any:
         """The properties of some inputs that a program is compiled for."""

@@ -13,31 +13,28 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
 
-from netloop.compiler.execution.compiled_program import compiler_options
-from netloop.compiler.execution.program_cache import MOST_PROGRAMS, Given, ProgramCache
+from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.program_cache import Given, LatestUsed, ProgramCache
 from netloop.compiler.execution.row_independence import RowCheck
 from netloop.compiler.execution.sharded_weights import ShardedLoader, ShardedWeights
 from netloop.compiler.execution.sharding import Sharding, Specs, axes_of, misplaced, text
 from netloop.compiler.jax_settings import pinned_settings
-from netloop.compiler.lower import Program, constants_of, require_program
+from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.compilability import require_arrays
-from netloop.compiler.lower.nesting import require_shallow
-from netloop.compiler.lower.recursion_limit import raised_recursion_limit
-from netloop.compiler.passes import Note, chosen, improve, of_platform
-from netloop.compiler.xla_compilation import compile_lowered
+from netloop.compiler.passes import Note, chosen
+from netloop.compiler.recipe import Recipe
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.call_inputs import check_values, refuse_tracers
-from netloop.model.check import ValidatedNetwork, require_valid
+from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import completed
-from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.loop import check_max_trips
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.manual_axes import varying_axes
 from netloop.model.nest.listing import summary
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
-from netloop.values.diagnostics import ExecutionError, Finding, InputError, NetworkError
+from netloop.values.diagnostics import Finding, InputError, NetworkError
 from netloop.values.types import Array, agree
 from netloop.values.unpicklable import Unpicklable
 
@@ -95,17 +92,12 @@ class _Program:
     """A program for blocks of some shapes, which XLA compiles for each number of rows.
 
     Attributes:
-        program: the lowered network.
-        notes: what the passes did.
         tried: the shapes of inputs whose rows are known not to depend on each other.
     """
 
-    def __init__(self, run: jax.stages.Wrapped, load: ShardedLoader, program: Program, notes: list[Note]) -> None:
-        self.program = program
-        self.notes = notes
-        self._run = run
-        self._load = load
-        self._compiled: dict[tuple[Any, ...], jax.stages.Compiled] = {}
+    def __init__(self, lowered: Lowered, load: ShardedLoader, make: Callable[[], XlaFunction]) -> None:
+        self._lowered, self._load, self._make = lowered, load, make
+        self._functions = LatestUsed[tuple[Any, ...], XlaFunction]()
         self.tried = set[tuple[Any, ...]]()
 
     def __call__(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> list[Any]:
@@ -115,9 +107,13 @@ class _Program:
             ExecutionError: a computation failed.
         """
         values, verdict = completed(self.compiled(loaded, arrays)(loaded, arrays))
-        if verdict is not None and int(verdict):
-            raise ExecutionError(self.program.errors.finding(verdict))
+        self._lowered.require(verdict)
         return values
+
+    @property
+    def notes(self) -> list[Note]:
+        """What the passes did."""
+        return self._lowered.notes
 
     def loaded(self, weights: ShardedWeights) -> list[jax.Array]:
         """Its weight arguments."""
@@ -126,13 +122,7 @@ class _Program:
     def compiled(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> jax.stages.Compiled:
         """XLA's program for some inputs."""
         key = tuple(array.shape for array in arrays)
-        if key not in self._compiled:
-            with raised_recursion_limit(self.program.depth):
-                lowered = self._run.lower(loaded, arrays)
-                self._compiled[key] = compile_lowered(lowered, compiler_options(self.program))
-            if len(self._compiled) > MOST_PROGRAMS:
-                del self._compiled[next(iter(self._compiled))]
-        return self._compiled[key]
+        return self._functions.find(key, self._make).compile(loaded, arrays)
 
 
 class ShardedEngine(Unpicklable):
@@ -159,9 +149,7 @@ class ShardedEngine(Unpicklable):
         max_trips: int | None = None,
         dependent_rows: bool = False,
     ) -> None:
-        check_max_trips("max_trips", max_trips)
-        block = require_valid(check_instance("network", network, INetworkDefinition)).block
-        require_shallow(block, max_trips=max_trips)
+        Recipe(max_trips=max_trips).validated(network)
         require_arrays(network)
         self.network, self.mesh, self.max_trips = network.copy(), mesh, max_trips
         with pinned_settings():
@@ -169,6 +157,8 @@ class ShardedEngine(Unpicklable):
             self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
             self.passes = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
             self._weights = ShardedWeights(self.constants, self._sharding)
+        # the devices of the mesh need not be of JAX's default platform
+        self._recipe = Recipe(self.passes, max_trips=max_trips, platform=mesh.devices.flat[0].platform)
         self._has_ranks = any(layer.num_ranks > 1 for layer in self.network.layers)
         self._name_ranks()
         is_by_device = dependent_rows or self._has_ranks
@@ -346,24 +336,21 @@ class ShardedEngine(Unpicklable):
         return _stand_in(shape, array.dtype)
 
     def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
-        require_program(self.network, types)
-        # the devices of the mesh need not be of JAX's default platform
-        passes = of_platform(self.passes, self.mesh.devices.flat[0].platform)
-        source = improve(self.network, types, validated, passes)
-        program = Program.of(source.network, source.types, source.validated, self.max_trips, passes)
-        load = ShardedLoader(program, source.network, self.constants, self._sharding)
-        inputs, tensors = source.network.inputs, list(load(self._weights))
+        lowered = Lowered.of(self.network, types, validated, self._recipe)
+        load = ShardedLoader(lowered, self.constants, self._sharding)
+        tensors = list(load(self._weights))
 
         def one(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
-            outcome = program({**dict(zip(tensors, weights, strict=True)), **dict(zip(inputs, arrays, strict=True))})
+            outcome = lowered.run(dict(zip(tensors, weights, strict=True)), arrays)
             return outcome.values, outcome.verdict()
 
-        rows = [0 if tensor.name in with_rows else None for tensor in inputs]
+        rows = [0 if tensor.name in with_rows else None for tensor in lowered.inputs]
         run = jax.vmap(one, (None, rows)) if with_rows else one
-        return _Program(self._on_mesh(run), load, program, [*source.notes, *program.notes])
+        mapped, placed = self._on_mesh(run)
+        return _Program(lowered, load, lambda: lowered.function(mapped, out_shardings=placed))
 
-    def _on_mesh(self, run: Callable[..., tuple[list[Any], Any]]) -> jax.stages.Wrapped:
-        """The JAX function of the whole mesh, given that of one device."""
+    def _on_mesh(self, run: Callable[..., tuple[list[Any], Any]]) -> tuple[Callable[..., Any], Any]:
+        """The function of the whole mesh, given that of one device, and where its results are."""
         sharding, specs = self._sharding, [*self._sharding.outputs.values()]
 
         def local(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
@@ -387,8 +374,7 @@ class ShardedEngine(Unpicklable):
                 check_vma=self._has_ranks or any(map(sharding.left_out, specs)),
             )
         whole = NamedSharding(sharding.mesh, jax.P())
-        returned = [NamedSharding(sharding.mesh, spec) for spec in specs], whole
-        return jax.jit(mapped, out_shardings=returned)
+        return mapped, ([NamedSharding(sharding.mesh, spec) for spec in specs], whole)
 
     def _require_joinable(self, values: list[Any]) -> None:
         """Check that the results of devices can be joined as their specs say."""

@@ -8,13 +8,11 @@ from typing import Any
 import jax
 from jax.sharding import PartitionSpec
 
+from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.sharding import Sharding
-from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
-from netloop.compiler.lower import Program, constants_of
-from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.compiler.execution.weight_loading import ComputedOnce, WeightLoader, device_copy, original_constants
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
-from netloop.model.network import INetworkDefinition
 
 
 class ShardedWeights:
@@ -44,24 +42,16 @@ class ShardedLoader:
     devices. Where some are, XLA computes what weight folding makes of them from the parts, and no device has the whole.
     """
 
-    def __init__(
-        self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer], sharding: Sharding
-    ) -> None:
-        self._program, self._sharding = program, sharding
-        self._loader = None if sharding.weights else WeightLoader(program, network, constants)
-        positions = {layer.index: position for position, layer in enumerate(constants)}
-        # constants that passes added are in the network only
-        self._own = {constant.outputs[0]: positions.get(constant.index, constant) for constant in constants_of(network)}
-        self._fold = InterruptibleJit(self._folded)
-        self._loaded: tuple[ShardedWeights | None, dict[ITensor, jax.Array]] = None, {}
+    def __init__(self, lowered: Lowered, constants: list[IConstantLayer], sharding: Sharding) -> None:
+        self._program, self._sharding = lowered.program, sharding
+        self._loader = None if sharding.weights else WeightLoader(lowered, constants)
+        self._own = original_constants(lowered.source.network, constants)
+        self._fold = lowered.function(self._folded)
+        self._latest = ComputedOnce(self._copied if self._loader else self._in_parts)
 
     def __call__(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
         """The arguments by tensor."""
-        known, loaded = self._loaded
-        if known is not weights:
-            loaded = self._copied(weights) if self._loader else self._in_parts(weights)
-            self._loaded = weights, loaded
-        return loaded
+        return self._latest(weights)
 
     def _copied(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
         assert self._loader is not None

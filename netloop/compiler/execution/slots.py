@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import Given
 from netloop.compiler.execution.slot_checks import require_end
 from netloop.compiler.execution.slot_loop import Slot, SlotLoop
 from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader
-from netloop.compiler.lower import Program, require_program
-from netloop.compiler.lower.recursion_limit import raised_recursion_limit
-from netloop.compiler.passes import Forms, Improved, Note, improve, of_platform
-from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.compiler.lower import require_program
+from netloop.compiler.passes import Improved, Note
+from netloop.compiler.recipe import Recipe
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import completed
 from netloop.model.graph.infer import TypeTable
@@ -44,9 +45,7 @@ class SlotSource:
         loop: the position of the loop among its loops.
         constants: the constants that are arguments of its programs.
         weights: their values on the device.
-        max_trips: the largest number of iterations of a loop; None for any number.
-        passes: the names of the passes.
-        forms: the forms of those that do not follow their rule.
+        recipe: the decisions by which its programs are made.
         slots: the number of requests that run together.
     """
 
@@ -55,15 +54,13 @@ class SlotSource:
     loop: int
     constants: list[IConstantLayer]
     weights: DeviceWeights
-    max_trips: int | None
-    passes: frozenset[str]
-    forms: Forms
+    recipe: Recipe
     slots: int
     trips: int
 
 
 @dataclass(frozen=True)
-class Stream:
+class OutputStream:
     """An output of the network whose rows leave the slots as they are made.
 
     Attributes:
@@ -103,42 +100,39 @@ class Slots:
 
     def __init__(self, origin: SlotSource, types: TypeTable, validated: ValidatedNetwork, _: Given) -> None:
         require_program(origin.network, types)
-        passes = of_platform(origin.passes, jax.default_backend())
-        source, step = _improved(origin, types, validated, passes)
-        program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes, origin.forms)
-        require_end(step, program)
-        steps, inputs = source.validated.block.steps, source.network.inputs
-        self._origin, self._program, self._rewritten = origin, program, source.notes
-        self._loop = SlotLoop(program, steps, steps.index(step), inputs)
-        self._depth = program.depth
-        self._loader = WeightLoader(program, source.network, origin.constants)
+        source, step = _improved(origin, types, validated)
+        self._origin = origin
+        self._lowered = lowered = Lowered(source, origin.recipe)
+        require_end(step, lowered.program)
+        steps = source.validated.block.steps
+        self._loop = SlotLoop(lowered.program, steps, steps.index(step), lowered.inputs)
+        self._loader = WeightLoader(lowered, origin.constants)
         self._names = [tensor.name for tensor in origin.network.outputs]
         self.streams = [self._stream(position) for position in self._loop.streams]
         self._slots: Slot | None = None
-        self._prefill = InterruptibleJit(self._traced_prefill)
-        self._spread = InterruptibleJit(self._traced_spread)
-        self._insert = InterruptibleJit(self._traced_insert, donate_argnums=0)
-        self._generate = InterruptibleJit(self._traced_generate, donate_argnums=1)
-        self._finish = InterruptibleJit(self._traced_finish)
+        self._prefill = lowered.function(self._traced_prefill)
+        self._spread = XlaFunction(self._traced_spread)
+        self._insert = XlaFunction(self._traced_insert, donate_argnums=0)
+        self._generate = lowered.function(self._traced_generate, donate_argnums=1)
+        self._finish = lowered.function(self._traced_finish)
         self._needs_end: bool | None = None
 
     @property
     def notes(self) -> list[Note]:
         """The changes of the passes; those of forms of lowering are there once the functions were traced."""
-        return [*self._rewritten, *self._program.notes]
+        return self._lowered.notes
 
-    def _stream(self, position: int) -> Stream:
-        output = self._program.outputs[position]
+    def _stream(self, position: int) -> OutputStream:
+        program = self._lowered.program
+        output = program.outputs[position]
         layer = output.producer
         assert isinstance(layer, ILoopOutputLayer)
-        types = self._program.types
-        length, name = self._program.facts.length(layer), self._names[position]
-        return Stream(name, layer, length, self._origin.lengths.get(name), types[layer.tensor(0)])
+        length, name = program.facts.length(layer), self._names[position]
+        return OutputStream(name, layer, length, self._origin.lengths.get(name), program.types[layer.tensor(0)])
 
     def prefill(self, arrays: list[Any]) -> Slot:
         """Run what is before the loop for a request; return the slot that it begins with."""
-        with raised_recursion_limit(self._depth):
-            return completed(self._prefill(self._loaded(), arrays))
+        return completed(self._prefill(self._loaded(), arrays))
 
     def finish_at_once(self, prefix: Slot) -> tuple[dict[str, Array], Finding | None]:
         """``finish`` of a request whose loop makes no iteration.
@@ -164,13 +158,12 @@ class Slots:
         slots, self._slots = self._slots, None
         if slots is None:
             raise CancelledError("the slots were lost, as a call before was interrupted")
-        with raised_recursion_limit(self._depth):
-            slots, rows, result = completed(self._generate(self._loaded(), slots))
+        slots, rows, result = completed(self._generate(self._loaded(), slots))
         self._slots = slots
         named = {stream.name: np.asarray(rows[at]) for at, stream in self._by_position() if at in rows}
         return named, np.asarray(result), np.asarray(slots.live)
 
-    def _by_position(self) -> list[tuple[int, Stream]]:
+    def _by_position(self) -> list[tuple[int, OutputStream]]:
         return list(zip(self._loop.streams, self.streams, strict=True))
 
     def finish(self, slot: int) -> tuple[dict[str, Array], Finding | None]:
@@ -185,11 +178,11 @@ class Slots:
     def _end(self, slots: Slot, slot: int) -> tuple[dict[str, Array], Finding | None]:
         if self._needs_end is False:
             return {}, None
-        with raised_recursion_limit(self._depth):
-            values, verdict = completed(self._finish(self._loaded(), slots, np.int32(slot)))
+        values, verdict = completed(self._finish(self._loaded(), slots, np.int32(slot)))
         self._needs_end = bool(values) or verdict is not None
-        if verdict is not None and int(verdict):
-            return {}, self._program.errors.finding(verdict)
+        failure = self._lowered.finding(verdict)
+        if failure is not None:
+            return {}, failure
         return {self._names[at]: np.asarray(value) for at, value in zip(self._loop.rest, values, strict=True)}, None
 
     def clear(self) -> None:
@@ -219,11 +212,9 @@ class Slots:
         return self._loop.finish(self._loader.values(loaded), one)
 
 
-def _improved(
-    origin: SlotSource, types: TypeTable, validated: ValidatedNetwork, passes: Collection[str]
-) -> tuple[Improved, LoopStep]:
+def _improved(origin: SlotSource, types: TypeTable, validated: ValidatedNetwork) -> tuple[Improved, LoopStep]:
     """The network after the passes, and its loop; without them, if they do away with the loop."""
-    improved = improve(origin.network, types, validated, passes, origin.forms)
+    improved = origin.recipe.improved(origin.network, types, validated)
     for source in (improved, Improved(origin.network, types, validated, [])):
         loops = source.network.loops
         for step in source.validated.block.steps:

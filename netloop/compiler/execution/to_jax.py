@@ -8,13 +8,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
-from netloop.compiler.lower import Program, constants_of, require_program
-from netloop.compiler.lower.nesting import DEEPEST_PURE_NEST, require_shallow
-from netloop.compiler.passes import Improved, LoweringForm, chosen, improve, of_platform
+from netloop.compiler.lower import constants_of
+from netloop.compiler.lower.nesting import DEEPEST_PURE_NEST
+from netloop.compiler.passes import LoweringForm, chosen
+from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_inputs
-from netloop.model.check import ValidatedNetwork, require_valid
+from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.tensor import ITensor
@@ -69,30 +71,28 @@ def to_jax(
         ValueError: a bound is negative, or the network has no loop of its name.
     """
     bounds = _bounds({} if bound is None else bound, check_instance("network", network, INetworkDefinition))
-    require_shallow(require_valid(network).block, DEEPEST_PURE_NEST)
     check_instance("load", load, bool)
-    names = PURE if passes is None and not load else chosen(passes)
+    recipe = Recipe(PURE if passes is None and not load else chosen(passes), is_pure=True, bounds=bounds)
+    recipe.validated(network, DEEPEST_PURE_NEST)
     network = network.copy()
     with jax.enable_x64(True):
-        return (_loaded if load else _plain)(network, names, bounds)
+        return (_loaded if load else _plain)(network, recipe)
 
 
-def _plain(
-    network: INetworkDefinition, passes: Collection[str], bounds: Mapping[str, int]
-) -> tuple[PureFunction, NamedWeights]:
+def _plain(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, NamedWeights]:
     """A network as a function of its own weights."""
     constants = constants_of(network)
     names = _names(constants)
     fixed = {constant.index: constant.evaluate() for constant in constants if constant not in names.values()}
 
     def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[..., list[Any]]:
-        program, source = _program(network, types, validated, passes, bounds)
-        layers = source.network.layers
+        lowered = Lowered.of(network, types, validated, recipe)
+        layers = lowered.source.network.layers
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
             constants = {**fixed, **dict(zip((constant.index for constant in names.values()), weights, strict=True))}
             values = {layers[index].outputs[0]: array for index, array in constants.items()}
-            return program({**values, **dict(zip(source.network.inputs, arrays, strict=True))}).values
+            return lowered.run(values, arrays).values
 
         return jax.jit(run)
 
@@ -102,21 +102,18 @@ def _plain(
     return function, {name: device_copy(layer.evaluate()) for name, layer in names.items()}
 
 
-def _loaded(
-    network: INetworkDefinition, passes: Collection[str], bounds: Mapping[str, int]
-) -> tuple[PureFunction, NamedWeights]:
+def _loaded(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, NamedWeights]:
     """A network as a function of what an engine loads."""
     constants = constants_of(network)
 
     def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> tuple[PureFunction, NamedWeights]:
-        program, source = _program(network, types, validated, passes, bounds)
-        loader = WeightLoader(program, source.network, constants)
+        lowered = Lowered.of(network, types, validated, recipe)
+        loader = WeightLoader(lowered, constants)
         loaded = loader.values(loader([device_copy(constant.evaluate()) for constant in constants]))
-        tensors = _tensor_names(program.unfolded(loader.tensors))
+        tensors = _tensor_names(lowered.program.unfolded(loader.tensors))
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-            values = dict(zip(tensors.values(), weights, strict=True))
-            return program({**values, **dict(zip(source.network.inputs, arrays, strict=True))}).values
+            return lowered.run(dict(zip(tensors.values(), weights, strict=True)), arrays).values
 
         compiled = jax.jit(run)
         function = _function(network, tensors, lambda given: compiled)
@@ -127,22 +124,6 @@ def _loaded(
     return programs.find(
         {tensor: jax.ShapeDtypeStruct(tensor.type.shape, tensor.type.dtype) for tensor in network.inputs}
     )
-
-
-def _program(
-    network: INetworkDefinition,
-    types: TypeTable,
-    validated: ValidatedNetwork,
-    passes: Collection[str],
-    bounds: Mapping[str, int],
-) -> tuple[Program, Improved]:
-    """The program of a network after the passes, which may be differentiated, and the network."""
-    require_program(network, types)
-    passes = of_platform(passes, jax.default_backend())
-    source = improve(network, types, validated, passes)
-    program = Program.of(source.network, source.types, source.validated, passes=passes)
-    program.is_pure, program.bounds = True, bounds
-    return program, source
 
 
 def _function(

@@ -10,6 +10,7 @@ import numpy as np
 
 from netloop.compiler.execution.executable import Executable
 from netloop.compiler.lower.loop.facts import known_count
+from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import require_valid
 from netloop.model.graph.infer import TypeTable
@@ -124,7 +125,7 @@ def _counted(
         counter = _Counter(network, copy).of(loop, around)
         counter.name = f"iterations of loop {number}"
         copy.mark_output(counter)
-    result = [*Executable(copy, most)(inputs).values()][-len(loops) :]
+    result = [*Executable(copy, Recipe.of(None, max_trips=most))(inputs).values()][-len(loops) :]
     return [int(np.asarray(array)) for array in result]
 
 

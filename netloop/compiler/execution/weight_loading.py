@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 import jax
 import numpy as np
 
-from netloop.compiler.lower import Program, constants_of
+from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.weight_folding import find_weight_folding, read_by_others
 from netloop.compiler.passes import Improved
-from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
@@ -42,38 +43,62 @@ def device_copy(array: Array) -> jax.Array:
     return jax.device_put(own_copy(array))
 
 
+W = TypeVar("W")
+V = TypeVar("V")
+
+
+def original_constants(
+    network: INetworkDefinition, constants: Sequence[IConstantLayer]
+) -> dict[ITensor, int | IConstantLayer]:
+    """For the tensor of each constant of a network after the passes, its position among those of the original.
+
+    A constant that passes added stands for itself: its array is that of the network, which a refit makes anew.
+    """
+    positions = {layer.index: position for position, layer in enumerate(constants)}
+    return {layer.outputs[0]: positions.get(layer.index, layer) for layer in constants_of(network)}
+
+
+class ComputedOnce(Generic[W, V]):
+    """A function of the weights of an engine, of which the latest result is kept until they are replaced."""
+
+    def __init__(self, compute: Callable[[W], V]) -> None:
+        self._compute = compute
+        self._latest: tuple[W, V] | None = None
+
+    def __call__(self, weights: W) -> V:
+        """The result for these weights, which are compared by identity."""
+        latest = self._latest
+        if latest is None or latest[0] is not weights:
+            latest = self._latest = weights, self._compute(weights)
+        return latest[1]
+
+
 class WeightLoader:
     """Compute the weight arguments of a program: constants, and what weight folding computes from them once.
 
-    The program's ``network`` may have been rewritten by passes; the ``constants`` are those of the original network.
+    The ``constants`` are those of the original network.
 
     Attributes:
         tensors: the tensors that are arguments of the program in addition to its inputs.
     """
 
-    def __init__(self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer]) -> None:
-        positions = {layer.index: position for position, layer in enumerate(constants)}
-        own = constants_of(network)
-        self.tensors: list[ITensor] = [*(constant.outputs[0] for constant in own), *program.weight_folding.tensors]
-        # constants that passes added are the arrays of the network, which a refit makes anew
-        self._sources = [positions.get(constant.index, constant) for constant in own]
-        self._loaded: tuple[Any, list[Any]] = None, []
-        self._program = program
-        self._compute = InterruptibleJit(self._load)
+    def __init__(self, lowered: Lowered, constants: Sequence[IConstantLayer]) -> None:
+        self._program = lowered.program
+        self._sources = original_constants(lowered.source.network, constants)
+        self.tensors: list[ITensor] = [*self._sources, *self._program.weight_folding.tensors]
+        self._latest = ComputedOnce(self.computed)
+        self._compute = XlaFunction(self._load, self._program)
         self._given: list[ITensor] = []
 
     def __call__(self, weights: Sequence[Any]) -> list[Any]:
         """Return the arguments for the weights of an executable; they are computed once for each list of weights."""
-        known, loaded = self._loaded
-        if known is not weights:
-            loaded = self.computed(weights)
-            self._loaded = weights, loaded
-        return loaded
+        return self._latest(weights)
 
     def computed(self, weights: Sequence[Any]) -> list[Any]:
         """The arguments for the weights of an executable, of which the loader keeps nothing."""
         own = [
-            weights[source] if isinstance(source, int) else device_copy(source.evaluate()) for source in self._sources
+            weights[source] if isinstance(source, int) else device_copy(source.evaluate())
+            for source in self._sources.values()
         ]
         with jax.ensure_compile_time_eval():
             return [*own, *self._folded(dict(zip(self.tensors, own, strict=False)))]
@@ -105,27 +130,22 @@ class HostWeights:
         steps: the steps of the network that need not run, as their results are among the weights.
     """
 
-    def __init__(self, source: Improved, constants: list[IConstantLayer]) -> None:
-        positions = {layer.index: position for position, layer in enumerate(constants)}
-        # constants that passes added are the arrays of the network
-        self._sources = {
-            constant.outputs[0]: positions.get(constant.index, constant) for constant in constants_of(source.network)
-        }
+    def __init__(self, source: Improved, constants: Sequence[IConstantLayer]) -> None:
+        self._sources = original_constants(source.network, constants)
         block, outputs = source.validated.block, source.network.outputs
         self._types = source.types
         self._folding = find_weight_folding(block, outputs, source.types)
         folded = set(self._folding.steps).difference(self._folding.others)
         self.steps = frozenset(step for step in block.steps if step in folded)
         self._read = {*read_by_others(block, self.steps), *outputs}
-        self._loaded: tuple[Any, dict[ITensor, Any]] = None, {}
+        self._latest = ComputedOnce(self._computed)
 
     def __call__(self, weights: Sequence[Any]) -> dict[ITensor, Any]:
         """Return the values by tensor; they are computed once for each list of weights."""
-        known, loaded = self._loaded
-        if known is not weights:
-            sources = self._sources.items()
-            own = {tensor: weights[of] if isinstance(of, int) else device_copy(of.evaluate()) for tensor, of in sources}
-            values = self._folding.by_numpy(own, self._types)
-            loaded = {**own, **{tensor: jax.device_put(values[tensor]) for tensor in values if tensor in self._read}}
-            self._loaded = weights, loaded
-        return loaded
+        return self._latest(weights)
+
+    def _computed(self, weights: Sequence[Any]) -> dict[ITensor, Any]:
+        sources = self._sources.items()
+        own = {tensor: weights[of] if isinstance(of, int) else device_copy(of.evaluate()) for tensor, of in sources}
+        values = self._folding.by_numpy(own, self._types)
+        return {**own, **{tensor: jax.device_put(values[tensor]) for tensor in values if tensor in self._read}}

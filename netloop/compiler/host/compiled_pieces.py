@@ -14,8 +14,7 @@ from netloop.compiler.lower.loop.chunked_while import ChunkedWhile
 from netloop.compiler.lower.loop.facts import known_count
 from netloop.compiler.lower.loop.strategy import LoopStrategy
 from netloop.compiler.lower.program import Outcome, Program
-from netloop.compiler.lower.recursion_limit import raised_recursion_limit
-from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer
@@ -108,17 +107,15 @@ class Pieces:
 
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
-        compiled: Callable[..., Outcome] = InterruptibleJit(
-            lambda *given: _without_zeros(program.run_in(around(*given)))
+        compiled: Callable[..., Outcome] = XlaFunction(
+            lambda *given: _without_zeros(program.run_in(around(*given))), program
         )
-        depth = program.depth
         if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
             compiled = ChunkedWhile(program, steps[0], around)
 
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[tensor] for tensor in reads]
-            with raised_recursion_limit(depth):
-                outcome = completed(compiled(arrays, [np.int64(trip) for trip in frame.trips.values()]))
+            outcome = completed(compiled(arrays, [np.int64(trip) for trip in frame.trips.values()]))
             self.loop_strategies.update(program.loop_strategies)
             self.batched_layers.update(program.batched_layers)
             if outcome.status is not None and int(outcome.status):

@@ -15,7 +15,7 @@ from netloop.compiler.host.padding import PRODUCTS, Axes, Padding, is_known
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.program import Program
-from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer
@@ -122,7 +122,7 @@ class PaddedProgram(Program):
         self._masks = masks
         masked = ((layer.inputs[0], axis) for layer, axes in masks.items() for axis in sorted(axes))
         self.lengths = list(dict.fromkeys((tensor, axis) for tensor, axis in masked if tensor is not None))
-        self.compiled = InterruptibleJit(self._trace)
+        self.compiled = XlaFunction(self._trace, self)
 
     def _trace(self, arrays: Sequence[Any], lengths: Any) -> list[Any]:
         values = dict(zip(self.reads, arrays, strict=True))

@@ -69,7 +69,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Alternatives:
+class Alternation:
     """Nodes of which one matches."""
 
     nodes: "tuple[Node, ...]"
@@ -84,7 +84,7 @@ class Repetition:
     most: int | None
 
 
-Node = Characters | Assertion | Row | Alternatives | Repetition
+Node = Characters | Assertion | Row | Alternation | Repetition
 
 
 def _ranges(*texts: str) -> tuple[Range, ...]:
@@ -172,7 +172,7 @@ class _Parser:
         while self._next("|"):
             rows.append(self._row())
         self._depth -= 1
-        return Alternatives(tuple(rows))
+        return Alternation(tuple(rows))
 
     def _row(self) -> Node:
         nodes: list[Node] = []

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from netloop.model.layers.regular_expression_parser import (
-    Alternatives,
+    Alternation,
     Assertion,
     Characters,
     Node,
@@ -141,7 +141,7 @@ class RegularExpression:
                 return self._add(_State(node, None, (following,)))
             case Assertion(kind):
                 return self._add(_State(None, kind, (following,)))
-            case Alternatives(nodes):
+            case Alternation(nodes):
                 return self._add(_State(None, None, tuple(self._automaton(node, following) for node in nodes)))
             case Row(nodes):
                 for other in reversed(nodes):

@@ -61,7 +61,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class LayerKind:
+class PlanKind:
     """A kind of layer.
 
     Attributes:
@@ -176,13 +176,13 @@ def _classes(above: type[ILayer]) -> Iterator[type[ILayer]]:
 
 
 @cache
-def kind_of(cls: type[ILayer]) -> LayerKind:
+def kind_of(cls: type[ILayer]) -> PlanKind:
     """The kind of layer of a class."""
     hints = get_type_hints(cls, include_extras=True)
     required = [field.name for field in fields(cls) if field.default is MISSING]  # pyright: ignore[reportArgumentType]
     forms = {name: form_of(hints[name]) for name in cls.ATTRIBUTES}
     least, most = (0, math.inf) if _is_variadic(cls) else (cls.REQUIRED_INPUTS, cls.MAX_INPUTS or cls.REQUIRED_INPUTS)
-    return LayerKind(cls, forms, frozenset(required), least, most)
+    return PlanKind(cls, forms, frozenset(required), least, most)
 
 
 def _is_variadic(cls: type[ILayer]) -> bool:

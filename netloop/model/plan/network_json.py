@@ -44,7 +44,7 @@ from netloop.model.marking import Marks
 from netloop.model.network import INetworkDefinition
 from netloop.model.plan import arrays
 from netloop.model.plan.json_reader import JsonValue
-from netloop.model.plan.layer_kinds import Form, LayerKind, form_of, kind_of, kinds
+from netloop.model.plan.layer_kinds import Form, PlanKind, form_of, kind_of, kinds
 from netloop.values.diagnostics import Finding, NetworkError, SourceLocation, quoted
 from netloop.values.dims import Dims, DimsLike
 from netloop.values.enums import DataType, TensorLocation
@@ -388,11 +388,11 @@ class NetworkReader:
             layer.conditional.layers.append(layer)
         return layer
 
-    def _attributes(self, node: JsonValue, kind: LayerKind) -> dict[str, Any]:
+    def _attributes(self, node: JsonValue, kind: PlanKind) -> dict[str, Any]:
         fields = node.fields(kind.required, kind.forms)
         return {name: self._attribute(fields[name], kind, name) for name in kind.forms if name in fields}
 
-    def _attribute(self, node: JsonValue, kind: LayerKind, name: str) -> Any:
+    def _attribute(self, node: JsonValue, kind: PlanKind, name: str) -> Any:
         value = kind.forms[name].read(node, self)
         if id(value) in self._zeros:
             if kind.cls is not IConstantLayer:
@@ -403,7 +403,7 @@ class NetworkReader:
         except (TypeError, ValueError) as error:
             node.refuse(str(error))
 
-    def _inputs(self, node: JsonValue, kind: LayerKind) -> list[ITensor | None]:
+    def _inputs(self, node: JsonValue, kind: PlanKind) -> list[ITensor | None]:
         nodes = node.items()
         if not kind.least_inputs <= len(nodes) <= kind.most_inputs:
             takes = f"{kind.least_inputs}" if kind.least_inputs == kind.most_inputs else f"up to {kind.most_inputs}"

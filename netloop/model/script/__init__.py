@@ -12,7 +12,7 @@ from typing import Literal
 from netloop.model.check import check
 from netloop.model.network import INetworkDefinition
 from netloop.model.script.text import module_text
-from netloop.model.script.values import Weights
+from netloop.model.script.values import ScriptWeights
 from netloop.model.script.writer import ScriptWriter
 from netloop.process.atomic_write import Part, write_together
 from netloop.values.diagnostics import NetworkError, Severity
@@ -52,7 +52,7 @@ def save(network: INetworkDefinition, path: str | os.PathLike[str], module: Modu
 
 def to_script(
     network: INetworkDefinition, module: Module = "netloop", weights: str = "weights.npz"
-) -> tuple[str, Weights]:
+) -> tuple[str, ScriptWeights]:
     """Return the text of a script that builds a network, and the arrays that it reads, by name.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netloop.model.network import INetworkDefinition
-from netloop.model.script.values import Weights
+from netloop.model.script.values import ScriptWeights
 
 HEAD = '''"""A network of {layers} layers, as a script that netloop wrote: build() returns the network.{weights}"""
 
@@ -65,13 +65,15 @@ if __name__ == "__main__":
 '''
 
 
-def module_text(network: INetworkDefinition, module: str, file: str, lines: Sequence[str], weights: Weights) -> str:
+def module_text(
+    network: INetworkDefinition, module: str, file: str, lines: Sequence[str], weights: ScriptWeights
+) -> str:
     """Return the whole script; ``file`` is the name of that of the weights."""
     return "".join(_parts(network, module, file, lines, weights))
 
 
 def _parts(
-    network: INetworkDefinition, module: str, file: str, lines: Sequence[str], weights: Weights
+    network: INetworkDefinition, module: str, file: str, lines: Sequence[str], weights: ScriptWeights
 ) -> Iterator[str]:
     imports = ["import atexit", "from functools import cache"] * weights.are_packed
     imports += ["from pathlib import Path"] * bool(weights)

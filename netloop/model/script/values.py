@@ -63,7 +63,7 @@ class Names:
         return text
 
 
-class Weights(dict[str, Array]):
+class ScriptWeights(dict[str, Array]):
     """The arrays that a script reads, by name; those of types that numpy itself lacks are packed bytes."""
 
     def __init__(self) -> None:

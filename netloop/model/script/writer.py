@@ -21,7 +21,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.model.plugins.description import description
 from netloop.model.plugins.interfaces import IPluginV3
 from netloop.model.script.calls import Method, methods
-from netloop.model.script.values import Names, Weights, expression
+from netloop.model.script.values import Names, ScriptWeights, expression
 from netloop.values.diagnostics import NetworkError
 from netloop.values.map_types import MapType
 from netloop.values.types import OptionalType, SequenceType, TensorType, data_type
@@ -42,7 +42,7 @@ class ScriptWriter:
     """
 
     def __init__(self, network: INetworkDefinition, left_out: frozenset[str] = frozenset()) -> None:
-        self.weights = Weights()
+        self.weights = ScriptWeights()
         self._left_out = left_out
         self._network = network
         self._names = Names()

@@ -15,7 +15,7 @@ class InvalidAddress(Exception):
     """An address outside of what was allocated, or that was freed."""
 
 
-class Blocks:
+class MemoryBlocks:
     """Blocks of zeros, by their addresses; each is released once."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Blocks:
         return self._blocks[begin][address - begin : address - begin + size]
 
 
-DEVICE, PINNED = Blocks(), Blocks()
+DEVICE, PINNED = MemoryBlocks(), MemoryBlocks()
 """The memory of the device, and the host memory that was allocated with it."""
 
 

@@ -17,12 +17,12 @@ from netloop.tools.peers.subnetwork import Failure as Failure
 from netloop.tools.peers.subnetwork import smallest_failure as smallest_failure
 from netloop.values.diagnostics import did_you_mean, listed
 
-MODULES = {
-    "onnxruntime": "netloop.tools.peers.in_onnxruntime",
-    "openvino": "netloop.tools.peers.in_openvino",
-    "reference": "netloop.tools.peers.in_reference",
+CLASSES = {
+    "onnxruntime": "netloop.tools.peers.in_onnxruntime:OnnxRuntimePeer",
+    "openvino": "netloop.tools.peers.in_openvino:OpenVinoPeer",
+    "reference": "netloop.tools.peers.in_reference:ReferencePeer",
 }
-"""The modules of the peers, which need a package of their name; each has a class ``Made``."""
+"""The classes of the peers, with their modules, which need a package of their name."""
 
 
 def peer(name: str, network: INetworkDefinition, model: Path | None = None) -> Peer:
@@ -50,10 +50,11 @@ def kind_of(name: str) -> type[Peer]:
         ValueError: there is no such peer.
         ModuleNotFoundError: its package is not installed.
     """
-    if name not in MODULES:
+    if name not in CLASSES:
         raise ValueError(
-            f"there is no peer {name!r}; {did_you_mean(name, MODULES) or f'there are {listed([*MODULES])}'}"
+            f"there is no peer {name!r}; {did_you_mean(name, CLASSES) or f'there are {listed([*CLASSES])}'}"
         )
     if name != "reference" and find_spec(name) is None:
         raise ModuleNotFoundError(f"a comparison with {name} needs its package: pip install {name}", name=name)
-    return import_module(MODULES[name]).Made
+    module, _, kind = CLASSES[name].partition(":")
+    return getattr(import_module(module), kind)

@@ -18,7 +18,7 @@ FATAL = 4
 """The severity from which on onnxruntime logs: what fails is raised too."""
 
 
-class Made(Peer):
+class OnnxRuntimePeer(Peer):
     """A session."""
 
     name = "onnxruntime"

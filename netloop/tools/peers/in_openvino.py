@@ -17,7 +17,7 @@ EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 """The options of a compilation: some CPUs would compute in bfloat16."""
 
 
-class Made(Peer):
+class OpenVinoPeer(Peer):
     """A compiled model."""
 
     name = "openvino"

@@ -11,7 +11,7 @@ from netloop.model.reference import evaluate
 from netloop.tools.peers.base import Peer
 
 
-class Made(Peer):
+class ReferencePeer(Peer):
     """The interpreter in numpy."""
 
     name = "reference"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.compiler.execution.probes import moment, slots
+from netloop.compiler.execution.probes import moment, positions
 from netloop.model.check import require_valid
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
@@ -35,7 +35,7 @@ def run_values(network: INetworkDefinition, trace: Trace, graph: Graph) -> dict[
     """The values of each layer by the index of its node, and the first in running order that is not finite."""
     values: dict[int, list[dict[str, Any]]] = {}
     scopes, block = require_valid(network)
-    places = dict(slots(block))
+    places = dict(positions(block))
     first: tuple[tuple[float, ...], dict[str, Any]] | None = None
     for layer in network.layers:
         shown: list[dict[str, Any]] = []

@@ -13,13 +13,11 @@ import numpy as np
 from netloop.api.engine import ICudaEngine
 from netloop.api.refitter import ATTRIBUTES
 from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_weights
-from netloop.compiler.execution.compiled_program import compiler_options
+from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.weight_loading import WeightLoader
 from netloop.compiler.jax_settings import pinned_settings
-from netloop.compiler.lower import Program
-from netloop.compiler.lower.recursion_limit import raised_recursion_limit
-from netloop.compiler.passes import Note, improve, of_platform
-from netloop.compiler.xla_compilation import compile_lowered
+from netloop.compiler.passes import Note
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.check import require_valid
 from netloop.model.graph.infer import TypeTable
 from netloop.process.forked import require_jax
@@ -30,7 +28,7 @@ PARTS = tuple(ATTRIBUTES)
 """The layers whose weights are compiled into programs."""
 
 
-class Made(NamedTuple):
+class StepResult(NamedTuple):
     """The results of a call of the program.
 
     Attributes:
@@ -74,13 +72,8 @@ class StepProgram:
         validated = require_valid(network, table)
         require_pairs(network.inputs, network.outputs, self.states, table)
         with pinned_settings():
-            passes = of_platform(engine.passes, jax.default_backend())
-            source = improve(network, table, validated, passes, engine.forms)
-            facts = source.network, source.types, source.validated
-            self._program = Program.of(*facts, engine.max_trips, passes, engine.forms)
-            self._loader = WeightLoader(self._program, source.network, engine.constants)
-        self._rewritten = source.notes
-        self._tensors = {tensor.name: tensor for tensor in source.network.inputs}
+            self._lowered = Lowered.of(network, table, validated, engine.executable.recipe)
+            self._loader = WeightLoader(self._lowered, engine.executable.constants)
         self._names = [tensor.name for tensor in network.outputs]
         types = {key.name: type for key, type in tensor_types.items()}
         self.inputs = {name: type for name, type in types.items() if name not in states}
@@ -91,9 +84,9 @@ class StepProgram:
             if tensor.name not in states.values()
         }
         self.outputs = [*self.output_types]
-        self._compiled: dict[int, Any] = {}
+        self._compiled: dict[int, XlaFunction] = {}
         self._lock = threading.Lock()
-        self.weights: Any = engine.weights
+        self.weights: Any = engine.executable.weights
 
     @property
     def sizes(self) -> list[int]:
@@ -103,13 +96,13 @@ class StepProgram:
     @property
     def notes(self) -> list[Note]:
         """The changes of the passes; those of forms of lowering are there once a program is compiled."""
-        return [*self._rewritten, *self._program.notes]
+        return self._lowered.notes
 
     def refitted(self) -> bool:
         """Take the weights that the engine has now; False if its programs hold weights that a refit can replace."""
         if any(isinstance(layer, PARTS) for layer in self.engine.network):
             return False
-        self.weights = self.engine.weights
+        self.weights = self.engine.executable.weights
         return True
 
     def compile(self, size: int, slots: int) -> None:
@@ -119,16 +112,16 @@ class StepProgram:
             if size not in self._compiled:
                 self._compiled[size] = self._compile(size, slots)
 
-    def _compile(self, size: int, slots: int) -> Any:
+    def _compile(self, size: int, slots: int) -> XlaFunction:
         row = jax.ShapeDtypeStruct((size,), np.int32)
         states = {name: jax.ShapeDtypeStruct((slots, *of.shape), of.dtype) for name, of in self.state_types.items()}
         inputs = {name: jax.ShapeDtypeStruct((size, *of.shape), of.dtype) for name, of in self.inputs.items()}
         first = {name: jax.ShapeDtypeStruct(of.shape, of.dtype) for name, of in self.state_types.items()}
         flags = jax.ShapeDtypeStruct((size,), np.bool_)
-        with pinned_settings(), raised_recursion_limit(self._program.depth):
-            jitted = jax.jit(self._step, donate_argnums=1)
-            lowered = jitted.lower(self._loader(self.weights), states, first, row, row, flags, inputs)
-            return compile_lowered(lowered, compiler_options(self._program))
+        function = self._lowered.function(self._step, donate_argnums=1)
+        with pinned_settings():
+            function.compile(self._loader(self.weights), states, first, row, row, flags, inputs)
+        return function
 
     def __call__(
         self,
@@ -138,7 +131,7 @@ class StepProgram:
         write: Array,
         starts: Array,
         inputs: Mapping[str, Array],
-    ) -> Made:
+    ) -> StepResult:
         """Run a step of some rows.
 
         Args:
@@ -157,11 +150,11 @@ class StepProgram:
         with pinned_settings():
             arguments = self._loader(self.weights), states, dict(first), read, write, starts, dict(inputs)
             result, outputs, flags = self._compiled[len(read)](*arguments)
-            return Made(result, {name: np.asarray(tensor) for name, tensor in outputs.items()}, np.asarray(flags))
+            return StepResult(result, {name: np.asarray(tensor) for name, tensor in outputs.items()}, np.asarray(flags))
 
     def finding(self, flag: int) -> Finding:
         """The finding behind an error flag."""
-        return self._program.errors.finding(flag)
+        return self._lowered.program.errors.finding(flag)
 
     def _step(
         self, loaded: Any, states: Any, first: Any, read: Any, write: Any, starts: Any, inputs: Any
@@ -174,8 +167,8 @@ class StepProgram:
 
     def _row(self, loaded: Any, given: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         """The outputs of one row, and its error flag."""
-        tensors = {self._tensors[name]: value for name, value in given.items()}
-        outcome = self._program({**self._loader.values(loaded), **tensors})
+        arrays = [given[tensor.name] for tensor in self._lowered.inputs]
+        outcome = self._lowered.run(self._loader.values(loaded), arrays)
         verdict = outcome.verdict()
         return dict(zip(self._names, outcome.values, strict=True)), jnp.int32(0 if verdict is None else verdict)
 

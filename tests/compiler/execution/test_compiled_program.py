@@ -76,7 +76,7 @@ def test_iterations_of_a_long_scan_take_no_memory(network):
     loop = counted(network, 2**31 - 1)
     mark(network, y=last(loop, counter(network, loop)))
     engine = trt.compile(network)
-    (kept,) = engine._programs._kept.values()
+    kept = engine.executable._programs.latest
 
     assert kept.compiled.memory_analysis().temp_size_in_bytes < 10_000
 
@@ -120,7 +120,7 @@ def test_thirty_conditionals_in_each_other(network):
 
 def test_network_that_cannot_fail_has_no_error_flag():
     engine = trt.compile(running_sum())
-    (program,) = engine._programs._kept.values()
+    program = engine.executable._programs.latest
 
     assert program.program.errors.findings == []
 
@@ -128,6 +128,6 @@ def test_network_that_cannot_fail_has_no_error_flag():
 def test_rows_enough_for_a_known_count_cannot_fail(network):
     loop = counted(network, 3)
     mark(network, y=stacked(loop, counter(network, loop), constant(network, 4, np.int32)))
-    (program,) = trt.compile(network)._programs._kept.values()
+    program = trt.compile(network).executable._programs.latest
 
     assert program.program.errors.findings == []

@@ -282,4 +282,4 @@ def test_loop_of_known_count_costs_nothing(network):
 
 
 def text_of(engine: trt.ICudaEngine) -> str:
-    return engine._programs.latest.compiled.as_text().replace("\n", "")
+    return engine.executable._programs.latest.compiled.as_text().replace("\n", "")

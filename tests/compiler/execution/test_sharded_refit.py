@@ -8,7 +8,7 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import netloop as trt
-from netloop.compiler.execution import sharded_engine
+from netloop.compiler import xla_compilation
 from tests.compiler.execution.test_sharded_engine import BY_COLUMN, FIRST, ROWS, gates, mesh, writer
 from tests.support.networks import F, asserted, combine, count_is_an_input, mark
 
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.eight_devices
 @pytest.fixture
 def compiles(monkeypatch):
     """The programs that XLA compiles from now on."""
-    made, compile_lowered = [], sharded_engine.compile_lowered
+    made, compile_lowered = [], xla_compilation.compile_lowered
 
     def counted(*arguments):
         made.append(arguments)
         return compile_lowered(*arguments)
 
-    monkeypatch.setattr(sharded_engine, "compile_lowered", counted)
+    monkeypatch.setattr(xla_compilation, "compile_lowered", counted)
     return made
 
 

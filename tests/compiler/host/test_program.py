@@ -190,7 +190,7 @@ def test_pieces_are_compiled_once_for_a_shape(network):
     mark(network, y=collatz(network, network.add_input("start", trt.int32, ())))
     engine = trt.compile(network)
     engine({"start": np.int32(6)})
-    (runnable,) = engine._programs._kept.values()
+    runnable = engine.executable._programs.latest
     compiled = runnable.program._pieces._compiled
     before = len(compiled)
     engine({"start": np.int32(6)})

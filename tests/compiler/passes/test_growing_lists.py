@@ -5,7 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.passes.growing_lists import MOST_ROWS
-from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.compiler.xla_compilation import XlaFunction
 from tests.support.networks import WHILE, Op, combine, constant, counted, counter, last, mark, stacked
 
 X = np.float32([[1, 2, 3], [4, 5, 6]])
@@ -82,8 +82,10 @@ def test_tensor_grows_along_any_axis(network, n, axis, rows):
 
 def test_loop_is_compiled_once_for_all_counts_up_to_a_power_of_two(network, monkeypatch):
     engine, made = trt.compile(tensors(network)), []
-    compiled = InterruptibleJit.__init__
-    monkeypatch.setattr(InterruptibleJit, "__init__", lambda self, *given: made.append(given) or compiled(self, *given))
+    compiled = XlaFunction.__init__
+    monkeypatch.setattr(
+        XlaFunction, "__init__", lambda self, *given, **named: made.append(given) or compiled(self, *given, **named)
+    )
     for n in (5, 3, 8, 1, 7):
         engine({"x": X, "n": np.int32(n)})
     few = len(made)

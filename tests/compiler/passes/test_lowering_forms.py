@@ -85,7 +85,7 @@ def test_chunks_of_sub_byte_types_are_joined(four_iterations_at_once):
 
 def test_conditional_with_small_branches_is_not_compiled_as_one():
     programs = [trt.compile(conditional_in_loop(), passes=passes) for passes in (None, [])]
-    texts = [program._programs.latest.compiled.as_text() for program in programs]
+    texts = [program.executable._programs.latest.compiled.as_text() for program in programs]
 
     assert ["conditional(" in text for text in texts] == [False, True]
 

@@ -9,7 +9,7 @@ from jax import lax
 import netloop as trt
 from netloop.compiler import xla_compilation
 from netloop.compiler.lower import program as lowered_programs
-from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.compiler.xla_faults import options_without_faults
 from netloop.compiler.xla_faults.library import LOSES_NARROW_PRODUCTS, has_library_fault
 from netloop.serve import Sequences
@@ -268,7 +268,7 @@ def test_sequences_compile_programs_with_a_fault_anew(monkeypatch: pytest.Monkey
 
 
 def test_functions_whose_types_stay_the_same_compile_programs_with_a_fault_anew():
-    function = InterruptibleJit(lambda x: (x @ jnp.full((64, 64), 0.01, F32)).sum(0))
+    function = XlaFunction(lambda x: (x @ jnp.full((64, 64), 0.01, F32)).sum(0))
     for _ in range(2):
         wanted = (X.astype(np.float64) @ np.full((64, 64), 0.01)).sum(0)
         np.testing.assert_allclose(function(X), wanted, rtol=1e-3, atol=1e-3)

@@ -142,7 +142,7 @@ def decoder(trips):
 
 
 def test_cache_in_a_loop_is_not_copied_from_trip_to_trip():
-    text = netloop.compile(decoder(5))._programs.latest.compiled.as_text()
+    text = netloop.compile(decoder(5)).executable._programs.latest.compiled.as_text()
     inside, _ = text.split("ENTRY")
 
     assert "dynamic-update-slice" in inside

@@ -61,7 +61,7 @@ def test_runtime_that_fails_is_left_out(models, run, monkeypatch):
     def fail(self, inputs):
         raise RuntimeError("out of paper")
 
-    monkeypatch.setattr(in_onnxruntime.Made, "_run", fail)
+    monkeypatch.setattr(in_onnxruntime.OnnxRuntimePeer, "_run", fail)
     done = run(f"bench model.py {FEW} --against onnxruntime")
 
     assert done.status == 1

@@ -59,7 +59,7 @@ def test_runtime_that_fails_is_a_difference(models, run, monkeypatch):
     def fail(self, inputs):
         raise RuntimeError("out of\npaper")
 
-    monkeypatch.setattr(in_reference.Made, "_run", fail)
+    monkeypatch.setattr(in_reference.ReferencePeer, "_run", fail)
     done = run("run model.py --inputs inputs.npz --compare reference")
 
     assert done.status == 1

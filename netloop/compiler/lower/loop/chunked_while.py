@@ -19,7 +19,7 @@ from netloop.compiler.lower.loop.state import Carry
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.compiler.lower.loop.while_loop import WhileLoop
 from netloop.compiler.lower.program import Outcome, Program
-from netloop.compiler.xla_compilation import InterruptibleJit
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
 from netloop.model.nest import LoopStep
 
@@ -40,9 +40,9 @@ class ChunkedWhile:
         self._program = program
         self._step = step
         self._around = around
-        self._begin = InterruptibleJit(self._traced_begin)
-        self._run = InterruptibleJit(self._traced_run, donate_argnums=2)
-        self._end = InterruptibleJit(self._traced_end)
+        self._begin = XlaFunction(self._traced_begin, program)
+        self._run = XlaFunction(self._traced_run, program, donate_argnums=2)
+        self._end = XlaFunction(self._traced_end, program)
 
     def __call__(self, arrays: Arrays, trips: Arrays) -> Outcome:
         """Run the loop."""

@@ -1,0 +1,82 @@
+"""The way from a network to a program: the only caller of the passes and of the lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import jax
+
+from netloop.compiler.lower import Program
+from netloop.compiler.lower.nesting import DEEPEST_NEST, require_shallow
+from netloop.compiler.passes import NO_FORMS, Forms, Improved, applied, chosen, improve, of_host, of_platform
+from netloop.model.check import ValidatedNetwork, require_valid
+from netloop.model.graph.attributes import check_instance
+from netloop.model.graph.infer import TypeTable
+from netloop.model.layers.loop import check_max_trips
+from netloop.model.network import INetworkDefinition
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The decisions by which programs are made of a network.
+
+    Attributes:
+        passes: the names of the passes.
+        forms: the forms of those that do not follow their rule.
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+        is_pure: whether the program is for JAX's transformations, which report no errors.
+        bounds: the largest numbers of iterations of loops by name, for derivatives in reverse mode.
+        platform: the JAX platform that the programs are for; empty for the default one.
+    """
+
+    passes: frozenset[str] = frozenset()
+    forms: Forms = field(default_factory=lambda: NO_FORMS)
+    max_trips: int | None = None
+    is_pure: bool = False
+    bounds: Mapping[str, int] = field(default_factory=dict[str, int])
+    platform: str = ""
+
+    @staticmethod
+    def of(passes: Iterable[str] | None, forms: Forms = NO_FORMS, max_trips: int | None = None) -> Recipe:
+        """A recipe with checked passes, all for None, without those that some forms turn off.
+
+        Raises:
+            TypeError, ValueError: there is no pass of a name.
+        """
+        return Recipe(applied(chosen(passes), forms), forms, max_trips)
+
+    def validated(self, network: INetworkDefinition, deepest: int = DEEPEST_NEST) -> ValidatedNetwork:
+        """The steps of a network of which programs can be made.
+
+        Raises:
+            TypeError, ValueError: the network or the largest number of iterations is none.
+            NetworkError: the network is invalid, or nested too deep.
+        """
+        check_max_trips("max_trips", self.max_trips)
+        validated = require_valid(check_instance("network", network, INetworkDefinition))
+        require_shallow(validated.block, deepest, self.max_trips)
+        return validated
+
+    def improved(
+        self, network: INetworkDefinition, types: TypeTable, validated: ValidatedNetwork, *, on_host: bool = False
+    ) -> Improved:
+        """The network after the passes for some types of its inputs; only after those for the host if it runs there."""
+        passes = of_host(self._passes) if on_host else self._passes
+        return improve(network, types, validated, passes, self.forms)
+
+    def program(self, source: Improved) -> Program:
+        """The lowered network.
+
+        Raises:
+            NetworkError: a shape is data-dependent, or a layer computes on the host.
+        """
+        facts = source.network, source.types, source.validated
+        program = Program.of(*facts, self.max_trips, self._passes, self.forms)
+        program.is_pure, program.bounds = self.is_pure, self.bounds
+        return program
+
+    @property
+    def _passes(self) -> frozenset[str]:
+        """The passes that are for the platform."""
+        return of_platform(self.passes, self.platform or jax.default_backend())
