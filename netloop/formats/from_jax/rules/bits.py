@@ -43,12 +43,6 @@ def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
     return lax.bitcast_convert_type(array, dtype)
 
 
-@primitive("shift_left", broadcasts=True)
-def shift_left(call: Call, x: ITensor, by: ITensor) -> ITensor:
-    """The bits shifted up."""
-    return binary(call, ElementWiseOperation.SHIFT_LEFT, x, by)
-
-
 @primitive("shift_right_logical", "shift_right_arithmetic", broadcasts=True)
 def shift_right(call: Call, x: ITensor, by: ITensor) -> ITensor:
     """The bits shifted down, with zeros or the sign bit above."""

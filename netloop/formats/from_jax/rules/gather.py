@@ -9,19 +9,11 @@ from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.indices import Indices, Windows
 from netloop.formats.from_jax.rule_table import primitive
 from netloop.formats.from_jax.rules.reduce import neutral
+from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ReduceOperation, SampleMode
-
-SCATTER = {
-    "scatter": ReduceOperation.NONE,
-    "scatter-add": ReduceOperation.SUM,
-    "scatter-sub": ReduceOperation.SUM,
-    "scatter-mul": ReduceOperation.PROD,
-    "scatter-min": ReduceOperation.MIN,
-    "scatter-max": ReduceOperation.MAX,
-}
 
 
 def _fill_value(call: Call) -> Any:
@@ -87,11 +79,11 @@ def _result_axes(numbers: Any, windows: Windows, batch: int) -> list[Axis]:
     return [("window", inside[axis]) if axis in inside else ("batch", next(outside)) for axis in range(rank)]
 
 
-@primitive(*SCATTER)
+@primitive(*SCATTER_REDUCTIONS.jax.read)
 def scatter(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """Updates written into windows, or combined with them; those out of bounds clipped, or dropped."""
     name = call.equation.primitive.name
-    numbers, by = call.params["dimension_numbers"], SCATTER[name]
+    numbers, by = call.params["dimension_numbers"], SCATTER_REDUCTIONS.jax.read[name]
     jaxpr = call.params.get("update_jaxpr")
     plain = name != "scatter" or jaxpr is None or not jaxpr.eqns
     require(plain, "a scatter with a function of its own", fix="use one of at[].set, add, mul, min and max")

@@ -10,22 +10,18 @@ from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.rule_table import defined, primitive
 from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
 from netloop.formats.from_jax.rules.slice import filled, spread
+from netloop.formats.shared.word_tables import REDUCTIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.dims import Dims
 from netloop.values.enums import PoolingType, ReduceOperation
 
-WINDOWED = {
-    "reduce_window_sum": ReduceOperation.SUM,
-    "reduce_window_max": ReduceOperation.MAX,
-    "reduce_window_min": ReduceOperation.MIN,
-}
 
-
-@primitive(*WINDOWED)
+@primitive("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 def reduce_window(call: Call, x: ITensor) -> ITensor:
     """The reduction of that name of windows: a pooling, or one axis after the other."""
-    return _windows(call, WINDOWED[call.equation.primitive.name], x)
+    name = call.equation.primitive.name.replace("_window", "")
+    return _windows(call, REDUCTIONS.jax.read[name], x)
 
 
 @primitive("reduce_window")

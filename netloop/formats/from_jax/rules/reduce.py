@@ -9,20 +9,14 @@ from jax import lax
 
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.rule_table import BETWEEN_DEVICES, defined, primitive
+from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, CUMULATIVE, REDUCTIONS, TOP_K
 from netloop.model.formulas.reduce import bitmask
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.reduce import highest, lowest
 from netloop.values.diagnostics import require
-from netloop.values.enums import CumulativeOperation, DataType, ReduceOperation, TopKOperation
+from netloop.values.enums import DataType, ReduceOperation, TopKOperation
 
-REDUCE = {
-    "reduce_sum": ReduceOperation.SUM,
-    "reduce_prod": ReduceOperation.PROD,
-    "reduce_max": ReduceOperation.MAX,
-    "reduce_min": ReduceOperation.MIN,
-    "reduce_or": ReduceOperation.MAX,
-    "reduce_and": ReduceOperation.MIN,
-}
+REDUCE = REDUCTIONS.jax.read | BOOL_REDUCTIONS.jax.read
 MONOIDS = {
     "add": ReduceOperation.SUM,
     "mul": ReduceOperation.PROD,
@@ -116,10 +110,10 @@ def neutral(by: ReduceOperation, dtype: np.dtype[Any]) -> Any:
 # ---------------------------------------------------------------------- running totals
 
 
-@primitive("cumsum", "cumprod")
+@primitive(*CUMULATIVE.jax.read)
 def cumulative(call: Call, x: ITensor) -> ITensor:
     """The running sums or products along an axis."""
-    op = CumulativeOperation.SUM if call.equation.primitive.name == "cumsum" else CumulativeOperation.PROD
+    op = CUMULATIVE.jax.read[call.equation.primitive.name]
     return call.make.cumulative(op, x, call.make.constant(int(call.params["axis"])), reverse=call.params["reverse"])
 
 
@@ -156,10 +150,10 @@ def running_log_sum_exp(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
 # ---------------------------------------------------------------------- order
 
 
-@primitive("argmax", "argmin")
+@primitive(*TOP_K.jax.read)
 def place_of_extreme(call: Call, x: ITensor) -> ITensor:
     """The place of the first largest or smallest element along an axis, or of the first NaN."""
-    op = TopKOperation.MAX if call.equation.primitive.name == "argmax" else TopKOperation.MIN
+    op = TOP_K.jax.read[call.equation.primitive.name]
     (axis,) = (int(param) for param in call.params["axes"])
     numbers = call.make.cast(x, np.int32) if x.type.is_bool else x
     kind = DataType.INT64 if call.dtype == np.int64 else DataType.INT32
