@@ -8,7 +8,7 @@ from jax import lax
 
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.rule_table import defined, primitive
-from netloop.formats.from_jax.rules.pointwise import binary
+from netloop.formats.from_jax.rules.pointwise.elements import binary
 from netloop.model.formulas import as_dtype
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import ElementWiseOperation

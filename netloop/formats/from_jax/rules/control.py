@@ -9,8 +9,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.counters import bounds, known_number, only_bound, step_of
 from netloop.formats.from_jax.patterns import softplus
-from netloop.formats.from_jax.rule_table import primitive
-from netloop.formats.from_jax.rules.pointwise import unconverted
+from netloop.formats.from_jax.rule_table import primitive, refuse
+from netloop.formats.from_jax.rules.pointwise.elements import unconverted
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import ReduceOperation, TripLimit
 
@@ -178,3 +178,9 @@ def _either(call: Call, condition: ITensor, true: list[ITensor], false: list[ITe
     result.set_condition(condition)
     pairs = zip(true, false, strict=True)
     return [a if a is b else result.add_output(a, b).outputs[0] for a, b in pairs]
+
+
+refuse(
+    "it is a step of a transformation, which is finished before a network is made; trace the function that is derived",
+    "custom_lin", "linear_call", "stage", "create_linear", "to_edtype", "from_edtype",
+)  # fmt: skip

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jax import lax
 
 from netloop.formats.from_jax.call import Call
-from netloop.formats.from_jax.rule_table import primitive
-from netloop.formats.from_jax.rules.slice import filled, spread
+from netloop.formats.from_jax.rule_table import on_parts, primitive
+from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.dims import Dims
@@ -83,3 +84,11 @@ def _groups_of_channels(call: Call, x: ITensor, groups: int) -> ITensor:
     return make.reshape(
         make.transpose(parts, order), [make.part_of(batch, groups), make.times(channels, groups), *space]
     )
+
+
+@on_parts("conv_general_dilated")
+def _convolution(a: Any, b: Any, c: Any, d: Any, **params: Any) -> Any:
+    def product(x: Any, y: Any) -> Any:
+        return lax.conv_general_dilated_p.bind(x, y, **(params | {"preferred_element_type": None}))
+
+    return product(a, c) - product(b, d), product(a, d) + product(b, c)

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.lax import GatherScatterMode
 
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.indices import Indices, Windows
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rule_table import complex_primitive, primitive
 from netloop.formats.from_jax.rules.reduce import neutral
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.formulas import Length
@@ -142,3 +144,17 @@ def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITens
     positions = make.where(valid, positions, make.cast(last, positions.type.dtype))
     tensor = make.scatter_nd(spare, positions, updates)
     return make.slice(tensor, [0], [rows[0]], axes=[0])
+
+
+@complex_primitive("scatter", "scatter-add")
+def scatter_complex(call: Call, *operands: ITensor) -> list[ITensor]:
+    """An array with other elements, or with some added to its own, at places."""
+    params = call.params
+    write = lax.scatter if call.equation.primitive.name == "scatter" else lax.scatter_add
+    names = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
+
+    def of_parts(x: Any, indices: Any, updates: Any) -> Any:
+        values = {name: params[name] for name in names}
+        return jnp.stack([write(x[..., part], indices, updates[..., part], **values) for part in range(2)], -1)
+
+    return call.define(of_parts, *operands)

@@ -6,11 +6,12 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from netloop.formats.from_jax.attention import Sum, attention
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.patterns import untransposed
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rule_table import on_parts, primitive
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ElementWiseOperation, MatrixOperation
@@ -117,3 +118,11 @@ def ragged_product(call: Call, a: ITensor, b: ITensor, sizes: ITensor) -> ITenso
         return jnp.where(places < ends[-1], array, 0).astype(call.dtype)
 
     return call.define(product, a, b, sizes)[0]
+
+
+@on_parts("dot_general")
+def _sum_of_products(a: Any, b: Any, c: Any, d: Any, *, dimension_numbers: Any, precision: Any, **_: Any) -> Any:
+    def product(x: Any, y: Any) -> Any:
+        return lax.dot_general(x, y, dimension_numbers, precision)
+
+    return product(a, c) - product(b, d), product(a, d) + product(b, c)

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.formats.from_jax.call import Call
-from netloop.formats.from_jax.rule_table import defined, primitive
+from netloop.formats.from_jax.rule_table import defined, primitive, refuse
+from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
-from netloop.formats.from_jax.rules.slice import filled, spread
 from netloop.formats.shared.word_tables import REDUCTIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
@@ -139,3 +139,9 @@ def select_and_gather_add(
     chosen = _chosen(x, places, valid, select_prim.name == "ge")
     at = jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0]
     return jnp.take(tangents.reshape(-1), at, mode="clip").reshape(counts)
+
+
+refuse(
+    "it selects by a function of its own; use the gradient of a maximum or minimum of windows",
+    "select_and_scatter",
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """Shapes, transposes and joined tensors."""
 
-import numpy as np
-
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.patterns import kept_reduction, transposed_again, transposed_einsum
 from netloop.formats.from_jax.rule_table import primitive
@@ -91,16 +89,3 @@ def unstack(call: Call, x: ITensor) -> list[ITensor]:
     axis = int(call.params.get("axis", 0))
     count = len(call.equation.outvars)
     return [call.make.squeeze(call.make.slice(x, [at], [1], axes=[axis]), [axis]) for at in range(count)]
-
-
-@primitive("tile", moves=True)
-def tile(call: Call, x: ITensor) -> ITensor:
-    """The tensor repeated along each axis."""
-    return call.make.tile(x, [int(param) for param in call.params["reps"]])
-
-
-@primitive("split")
-def split(call: Call, x: ITensor) -> list[ITensor]:
-    """Consecutive parts of an axis."""
-    sizes = np.array([int(param) for param in call.params["sizes"]], np.int64)
-    return call.make.split(x, int(call.params["axis"]), call.make.constant(sizes))

@@ -8,7 +8,8 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.call import Call
-from netloop.formats.from_jax.rule_table import BETWEEN_DEVICES, defined, primitive
+from netloop.formats.from_jax.element_types import is_complex
+from netloop.formats.from_jax.rule_table import complex_primitive, defined, on_parts, primitive
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, CUMULATIVE, REDUCTIONS, TOP_K
 from netloop.model.formulas.reduce import bitmask
 from netloop.model.graph.tensor import ITensor
@@ -38,19 +39,6 @@ def reduce(call: Call, x: ITensor) -> ITensor:
             lambda value: _folded(value, axes, join, np.asarray(0 if join is jnp.bitwise_or else -1)), x
         )[0]
     return call.make.reduce(REDUCE[name], x, axes)
-
-
-@primitive("psum", "pmax", "pmin")
-def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
-    """The reductions over axes that vmap has put in place of their names."""
-    axes, name = call.params["axes"], call.equation.primitive.name
-    require(
-        all(isinstance(axis, int) for axis in axes) and call.params["axis_index_groups"] is None,
-        f"{name} along the axes {', '.join(map(str, axes))}",
-        BETWEEN_DEVICES,
-    )
-    by = REDUCE[name.replace("p", "reduce_", 1)]
-    return [call.make.reduce(by, tensor, axes) if axes else tensor for tensor in operands]
 
 
 def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:
@@ -147,6 +135,11 @@ def running_log_sum_exp(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
     return _running(x, axis, reverse, jnp.logaddexp, lowest(x.dtype))
 
 
+@on_parts("cumsum")
+def _running_sum(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+    return lax.cumsum(a, axis, reverse), lax.cumsum(b, axis, reverse)
+
+
 # ---------------------------------------------------------------------- order
 
 
@@ -185,6 +178,25 @@ def sort(call: Call, *operands: ITensor) -> list[ITensor]:
         order = places if order is None else make.gather_elements(order, places, axis)
     assert order is not None
     return [_taken(call, tensor, order, axis) for tensor in operands]
+
+
+@complex_primitive("sort")
+def sort_complex(call: Call, *operands: ITensor) -> list[ITensor]:
+    """Operands in the order of the real parts of the first ones, and of the imaginary parts where those are equal."""
+    have_parts = [is_complex(result) for result in call.results]
+    keys = call.params["num_keys"]
+
+    def ordered(*arrays: Any) -> list[Any]:
+        flat = [
+            part
+            for array, has_parts in zip(arrays, have_parts, strict=True)
+            for part in ((array[..., 0], array[..., 1]) if has_parts else (array,))
+        ]
+        count = keys + sum(have_parts[:keys])
+        result = iter(lax.sort(flat, dimension=call.params["dimension"], is_stable=True, num_keys=count))
+        return [jnp.stack([next(result), next(result)], -1) if has_parts else next(result) for has_parts in have_parts]
+
+    return call.define(ordered, *operands)
 
 
 def _taken(call: Call, x: ITensor, order: ITensor, axis: int) -> ITensor:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.formats.from_jax.rules.eigenvalues import eigh, svd
+from netloop.formats.from_jax.rules.linear_algebra.eigenvalues import eigh, svd
 from tests.support.jax_functions import check_same
 from tests.support.onnx_runtime import export, run
 

@@ -286,6 +286,22 @@ def exponential_of_two(call: Call, x: ITensor) -> ITensor:
     return binary(call, ElementWiseOperation.POW, constant_like(call, 2, x), x)
 
 
+@primitive("round", broadcasts=True)
+def rounded(call: Call, x: ITensor) -> ITensor:
+    """The nearest integer; half to even, or away from zero."""
+    make = call.make
+    if int(call.params["rounding_method"]) == 1:
+        return make.unary(UnaryOperation.ROUND, x)
+    size = make.unary(UnaryOperation.ABS, x)
+    below = make.unary(UnaryOperation.FLOOR, size)
+    rest = binary(call, ElementWiseOperation.SUB, size, below)
+    is_less = binary(call, ElementWiseOperation.LESS, rest, constant_like(call, 0.5, x))
+    one = binary(call, ElementWiseOperation.SUM, below, constant_like(call, 1, x))
+    return binary(
+        call, ElementWiseOperation.PROD, select(call, is_less, below, one), make.unary(UnaryOperation.SIGN, x)
+    )
+
+
 @primitive("is_finite", broadcasts=True)
 def is_finite(call: Call, x: ITensor) -> ITensor:
     """Whether the element is neither infinite nor NaN."""

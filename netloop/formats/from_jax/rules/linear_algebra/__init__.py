@@ -1,0 +1,1 @@
+"""Linear algebra: decompositions of matrices, eigenvalues, and solutions of equations."""
