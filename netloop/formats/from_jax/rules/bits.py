@@ -47,7 +47,7 @@ def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
 def shift_right(call: Call, x: ITensor, by: ITensor) -> ITensor:
     """The bits shifted down, with zeros or the sign bit above."""
     own, bits = x.type.dtype, 8 * x.type.dtype.itemsize
-    name = "uint" if call.equation.primitive.name == "shift_right_logical" else "int"
+    name = "uint" if call.name == "shift_right_logical" else "int"
     shifted = binary(
         call, ElementWiseOperation.SHIFT_RIGHT, *(_read_as(call, tensor, f"{name}{bits}") for tensor in (x, by))
     )

@@ -15,7 +15,7 @@ BETWEEN_DEVICES = (
 @primitive("psum", "pmax", "pmin")
 def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
     """The reductions over axes that vmap has put in place of their names."""
-    axes, name = call.params["axes"], call.equation.primitive.name
+    axes, name = call.params["axes"], call.name
     require(
         all(isinstance(axis, int) for axis in axes) and call.params["axis_index_groups"] is None,
         f"{name} along the axes {', '.join(map(str, axes))}",

@@ -84,7 +84,7 @@ def _result_axes(numbers: Any, windows: Windows, batch: int) -> list[Axis]:
 @primitive(*SCATTER_REDUCTIONS.jax.read)
 def scatter(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """Updates written into windows, or combined with them; those out of bounds clipped, or dropped."""
-    name = call.equation.primitive.name
+    name = call.name
     numbers, by = call.params["dimension_numbers"], SCATTER_REDUCTIONS.jax.read[name]
     jaxpr = call.params.get("update_jaxpr")
     plain = name != "scatter" or jaxpr is None or not jaxpr.eqns
@@ -150,7 +150,7 @@ def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITens
 def scatter_complex(call: Call, *operands: ITensor) -> list[ITensor]:
     """An array with other elements, or with some added to its own, at places."""
     params = call.params
-    write = lax.scatter if call.equation.primitive.name == "scatter" else lax.scatter_add
+    write = lax.scatter if call.name == "scatter" else lax.scatter_add
     names = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
 
     def of_parts(x: Any, indices: Any, updates: Any) -> Any:

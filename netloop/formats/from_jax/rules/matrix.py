@@ -1,7 +1,6 @@
 """Matrix products."""
 
 import string
-from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.attention import Sum, attention
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import Call, ints
 from netloop.formats.from_jax.patterns import untransposed
 from netloop.formats.from_jax.rule_table import on_parts, primitive
 from netloop.model.graph.tensor import ITensor
@@ -25,8 +24,8 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
     a, b = call.make.cast(a, made_of), call.make.cast(b, made_of)
     if not left and not left_batch and 0 in (a.type.rank, b.type.rank):
         return _cast(call, call.make.mul(a, b))
-    contracted = _ints(left), _ints(right)
-    batch = _ints(left_batch), _ints(right_batch)
+    contracted = ints(left), ints(right)
+    batch = ints(left_batch), ints(right_batch)
     sides = Sum(batch[0], contracted[0]), Sum(batch[1], contracted[1])
     known = _attention(call, a, b, sides)
     if known is not None:
@@ -65,10 +64,6 @@ def _cast(call: Call, x: ITensor) -> ITensor:
         zero = call.make.constant(np.zeros((), x.type.dtype))
         return call.make.logical_not(call.make.elementwise(ElementWiseOperation.EQUAL, x, zero))
     return x
-
-
-def _ints(axes: Sequence[Any]) -> list[int]:
-    return [int(axis) for axis in axes]
 
 
 def _operand(rank: int, contracted: list[int], batch: list[int]) -> MatrixOperation | None:

@@ -9,7 +9,7 @@ from jax import lax
 
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.element_types import is_complex
-from netloop.formats.from_jax.rule_table import complex_primitive, defined, on_parts, primitive
+from netloop.formats.from_jax.rule_table import complex_primitive, on_parts, primitive
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, CUMULATIVE, REDUCTIONS, TOP_K
 from netloop.model.formulas.reduce import bitmask
 from netloop.model.graph.tensor import ITensor
@@ -28,17 +28,22 @@ MONOIDS = {
 }
 
 
-@primitive(*REDUCE)
+BITWISE = {
+    "reduce_or": (jnp.bitwise_or, 0),
+    "reduce_and": (jnp.bitwise_and, -1),
+    "reduce_xor": (jnp.bitwise_xor, 0),
+}
+"""The reductions of the bits of integers, with their first elements."""
+
+
+@primitive(*REDUCE, *BITWISE)
 def reduce(call: Call, x: ITensor) -> ITensor:
-    """The reduction of that name over axes."""
-    axes = [int(param) for param in call.params["axes"]]
-    name = call.equation.primitive.name
-    if name in ("reduce_or", "reduce_and") and not x.type.is_bool:
-        join = jnp.bitwise_or if name == "reduce_or" else jnp.bitwise_and
-        return call.define(
-            lambda value: _folded(value, axes, join, np.asarray(0 if join is jnp.bitwise_or else -1)), x
-        )[0]
-    return call.make.reduce(REDUCE[name], x, axes)
+    """The reduction of that name over axes; of the bits of integers, one element after the other."""
+    axes = call.ints("axes")
+    if call.name in REDUCE and (x.type.is_bool or call.name not in BITWISE):
+        return call.make.reduce(REDUCE[call.name], x, axes)
+    join, start = BITWISE[call.name]
+    return call.define(lambda value: _folded(value, axes, join, np.asarray(start)), x)[0]
 
 
 def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:
@@ -49,12 +54,6 @@ def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:
     return lax.scan(lambda total, row: (join(total, row), None), first, rows)[0]
 
 
-@defined("reduce_xor")
-def reduce_xor(x: Any, *, axes: Sequence[int], **_: Any) -> Any:
-    """The exclusive or of the elements, one after the other."""
-    return _folded(x, axes, jnp.bitwise_xor, np.asarray(0))
-
-
 @primitive("reduce")
 def reduce_by(call: Call, *operands: ITensor) -> list[ITensor]:
     """A reduction by addition, multiplication, an extreme, or a logical operation."""
@@ -62,7 +61,7 @@ def reduce_by(call: Call, *operands: ITensor) -> list[ITensor]:
     require(by is not None and len(operands) == 2, "a reduction by a function of its own", fix="write it with lax.scan")
     assert by is not None
     x, start = operands
-    tensor = call.make.reduce(by, x, [int(param) for param in call.params["dimensions"]])
+    tensor = call.make.reduce(by, x, call.ints("dimensions"))
     return [combined(call, by, tensor, start)]
 
 
@@ -101,38 +100,33 @@ def neutral(by: ReduceOperation, dtype: np.dtype[Any]) -> Any:
 @primitive(*CUMULATIVE.jax.read)
 def cumulative(call: Call, x: ITensor) -> ITensor:
     """The running sums or products along an axis."""
-    op = CUMULATIVE.jax.read[call.equation.primitive.name]
+    op = CUMULATIVE.jax.read[call.name]
     return call.make.cumulative(op, x, call.make.constant(int(call.params["axis"])), reverse=call.params["reverse"])
 
 
-def _running(x: Any, axis: int, reverse: bool, join: Any, neutral: Any) -> Any:
-    """The running totals along an axis, which may be empty: the first one joins the neutral element."""
-    rows = jnp.moveaxis(x, axis, 0)
+RUNNING: dict[str, tuple[Any, Any]] = {
+    "cummax": (lax.max, lowest),
+    "cummin": (lax.min, highest),
+    "cumlogsumexp": (jnp.logaddexp, lowest),
+}
+"""The functions whose running totals have no layer, and their neutral elements by type."""
+
+
+@primitive(*RUNNING)
+def running(call: Call, x: ITensor) -> ITensor:
+    """The running maximum, minimum, or logarithm of a sum of exponentials along an axis, by a loop."""
+    axis, (join, neutral) = int(call.params["axis"]), RUNNING[call.name]
 
     def step(total: Any, row: Any) -> tuple[Any, Any]:
         result = join(total, row)
         return result, result
 
-    _, result = lax.scan(step, jnp.broadcast_to(neutral, rows.shape[1:]), rows, reverse=reverse)
-    return jnp.moveaxis(result, 0, axis)
+    def totals(x: Any) -> Any:
+        rows = jnp.moveaxis(x, axis, 0)
+        first = jnp.broadcast_to(neutral(x.dtype), rows.shape[1:])  # as the axis may be empty
+        return jnp.moveaxis(lax.scan(step, first, rows, reverse=call.params["reverse"])[1], 0, axis)
 
-
-@defined("cummax")
-def running_maximum(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
-    """The running maximum along an axis, by a loop."""
-    return _running(x, axis, reverse, lax.max, lowest(x.dtype))
-
-
-@defined("cummin")
-def running_minimum(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
-    """The running minimum along an axis, by a loop."""
-    return _running(x, axis, reverse, lax.min, highest(x.dtype))
-
-
-@defined("cumlogsumexp")
-def running_log_sum_exp(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
-    """The logarithms of running sums of exponentials, by a loop."""
-    return _running(x, axis, reverse, jnp.logaddexp, lowest(x.dtype))
+    return call.define(totals, x)[0]
 
 
 @on_parts("cumsum")
@@ -146,8 +140,8 @@ def _running_sum(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
 @primitive(*TOP_K.jax.read)
 def place_of_extreme(call: Call, x: ITensor) -> ITensor:
     """The place of the first largest or smallest element along an axis, or of the first NaN."""
-    op = TOP_K.jax.read[call.equation.primitive.name]
-    (axis,) = (int(param) for param in call.params["axes"])
+    op = TOP_K.jax.read[call.name]
+    (axis,) = call.ints("axes")
     numbers = call.make.cast(x, np.int32) if x.type.is_bool else x
     kind = DataType.INT64 if call.dtype == np.int64 else DataType.INT32
     layer = call.make.network.add_topk(numbers, op, 1, bitmask(axis), kind)

@@ -83,11 +83,11 @@ def dynamic_update_slice(call: Call, x: ITensor, update: ITensor, *starts: ITens
 @primitive("split")
 def split(call: Call, x: ITensor) -> list[ITensor]:
     """Consecutive parts of an axis."""
-    sizes = np.array([int(param) for param in call.params["sizes"]], np.int64)
+    sizes = np.array(call.ints("sizes"), np.int64)
     return call.make.split(x, int(call.params["axis"]), call.make.constant(sizes))
 
 
 @primitive("tile", moves=True)
 def tile(call: Call, x: ITensor) -> ITensor:
     """The tensor repeated along each axis."""
-    return call.make.tile(x, [int(param) for param in call.params["reps"]])
+    return call.make.tile(x, call.ints("reps"))

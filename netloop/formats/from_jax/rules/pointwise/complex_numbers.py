@@ -1,5 +1,6 @@
 """Functions of complex numbers, which have their real and imaginary parts along a last axis of length 2."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -78,11 +79,6 @@ def _conjugate(a: Any, b: Any, **_: Any) -> Any:
     return a, -b
 
 
-@on_parts("square")
-def _square(a: Any, b: Any, **_: Any) -> Any:
-    return a * a - b * b, 2 * a * b
-
-
 @on_parts("integer_pow")
 def _power(a: Any, b: Any, *, y: int, **_: Any) -> Any:
     real, imaginary = jnp.ones_like(a), jnp.zeros_like(b)
@@ -96,26 +92,6 @@ def _size(a: Any, b: Any, **_: Any) -> Any:
     largest = lax.max(abs(a), abs(b))
     scale = jnp.where(largest == 0, 1, largest)
     return scale * jnp.sqrt((a / scale) ** 2 + (b / scale) ** 2)
-
-
-@on_parts("exp")
-def _exponential(a: Any, b: Any, **_: Any) -> Any:
-    return jnp.exp(a) * jnp.cos(b), jnp.exp(a) * jnp.sin(b)
-
-
-@on_parts("log")
-def _logarithm(a: Any, b: Any, **_: Any) -> Any:
-    return jnp.log(_size(a, b)), lax.atan2(b, a)
-
-
-@on_parts("eq")
-def _equal(a: Any, b: Any, c: Any, d: Any, **_: Any) -> Any:
-    return (a == c) & (b == d)
-
-
-@on_parts("ne")
-def _different(a: Any, b: Any, c: Any, d: Any, **_: Any) -> Any:
-    return (a != c) | (b != d)
 
 
 @on_parts("sqrt")
@@ -141,11 +117,16 @@ def _direction(a: Any, b: Any) -> Any:
     return a / unit, b / unit
 
 
-@on_parts("sin")
-def _sine(a: Any, b: Any, **_: Any) -> Any:
-    return jnp.sin(a) * jnp.cosh(b), jnp.cos(a) * jnp.sinh(b)
+FORMULAS: dict[str, Callable[..., Any]] = {
+    "square": lambda a, b, **_: (a * a - b * b, 2 * a * b),
+    "exp": lambda a, b, **_: (jnp.exp(a) * jnp.cos(b), jnp.exp(a) * jnp.sin(b)),
+    "log": lambda a, b, **_: (jnp.log(_size(a, b)), lax.atan2(b, a)),
+    "sin": lambda a, b, **_: (jnp.sin(a) * jnp.cosh(b), jnp.cos(a) * jnp.sinh(b)),
+    "cos": lambda a, b, **_: (jnp.cos(a) * jnp.cosh(b), -jnp.sin(a) * jnp.sinh(b)),
+    "eq": lambda a, b, c, d, **_: (a == c) & (b == d),
+    "ne": lambda a, b, c, d, **_: (a != c) | (b != d),
+}
+"""The parts of the results, from those of the operands."""
 
-
-@on_parts("cos")
-def _cosine(a: Any, b: Any, **_: Any) -> Any:
-    return jnp.cos(a) * jnp.cosh(b), -jnp.sin(a) * jnp.sinh(b)
+for _name, _formula in FORMULAS.items():
+    on_parts(_name)(_formula)

@@ -57,17 +57,17 @@ def constant_like(call: Call, value: Any, x: ITensor) -> ITensor:
 @primitive(*FUNCTIONS, broadcasts=True)
 def unary(call: Call, x: ITensor) -> ITensor:
     """The function of the same name of every element; `not` inverts the bits of integers."""
-    known = folded(call.facts, call.equation.primitive.name, x)
+    known = folded(call.facts, call.name, x)
     if known is not None:
         return known
-    tensor = call.make.unary(FUNCTIONS[call.equation.primitive.name], wide_enough(call, x))
+    tensor = call.make.unary(FUNCTIONS[call.name], wide_enough(call, x))
     return call.make.cast(tensor, call.dtype)
 
 
 @primitive(*OPERATIONS, broadcasts=True)
 def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """The element-wise operation of the same name."""
-    name = call.equation.primitive.name
+    name = call.name
     kept = unaffected(call, name, a, b) or folded(call.facts, name, a, b)
     if kept is not None:
         return kept
@@ -137,11 +137,11 @@ def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
 @primitive("ge", "le", "le_to", "lt_to", "eq_to", broadcasts=True)
 def ordered(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """Whether a is at least, or at most, b; false for NaN."""
-    decided = comparison(call.equation.primitive.name, call.facts.range_of(a), call.facts.range_of(b))
+    decided = comparison(call.name, call.facts.range_of(a), call.facts.range_of(b))
     if decided is not None:
         return call.make.constant(np.asarray(decided))
     a, b = comparable(call, a, b)
-    name = call.equation.primitive.name[:2]
+    name = call.name[:2]
     less, greater = ElementWiseOperation.LESS, ElementWiseOperation.GREATER
     if name in ("lt", "eq"):
         return binary(call, less if name == "lt" else ElementWiseOperation.EQUAL, a, b)
@@ -226,7 +226,7 @@ def clamp(call: Call, low: ITensor, x: ITensor, high: ITensor) -> ITensor:
 @primitive(*ACTIVATIONS.jax.read, broadcasts=True)
 def activation(call: Call, x: ITensor) -> ITensor:
     """The activation function of that name."""
-    return call.make.activation(ACTIVATIONS.jax.read[call.equation.primitive.name], x)
+    return call.make.activation(ACTIVATIONS.jax.read[call.name], x)
 
 
 @primitive("square", broadcasts=True)
