@@ -14,7 +14,7 @@ BETWEEN_DEVICES = (
 
 @primitive("psum", "pmax", "pmin")
 def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
-    """The reductions over axes that vmap has put in place of their names."""
+    """The reductions over axes that vmap has put instead of their names."""
     axes, name = call.params["axes"], call.name
     require(
         all(isinstance(axis, int) for axis in axes) and call.params["axis_index_groups"] is None,
