@@ -39,9 +39,18 @@ class Call:
         return self.facts.make
 
     @property
+    def name(self) -> str:
+        """The name of the primitive."""
+        return self.equation.primitive.name
+
+    @property
     def params(self) -> dict[str, Any]:
         """The parameters of the equation."""
         return self.equation.params
+
+    def ints(self, name: str) -> list[int]:
+        """The integers of a parameter."""
+        return ints(self.params[name])
 
     @property
     def result(self) -> Any:
@@ -86,3 +95,8 @@ class Call:
         """Add the equations of a function of arrays of some types to the network; return its results."""
         with jax.enable_x64(True):
             return self.inline(jax.make_jaxpr(function)(*avals), operands)
+
+
+def ints(values: Sequence[Any]) -> list[int]:
+    """Integers of Python for those of a parameter, which may be numpy's."""
+    return [int(value) for value in values]

@@ -5,16 +5,10 @@ from typing import Any
 
 import jax
 
-from netloop.formats.from_jax.element_types import element_type, tensor_shape
-from netloop.formats.from_jax.facts import Facts
 from netloop.formats.from_jax.importer import JaxprImporter
-from netloop.formats.from_jax.lengths import declared_shape
 from netloop.formats.from_jax.tree_names import argument_names, leaf_names, result_names
 from netloop.formats.from_jax.unknown_primitives import check_primitives
 from netloop.formats.shared.own_operators import OwnOperator, checked
-from netloop.formats.shared.pruning import keep_live
-from netloop.model.formulas import as_dtype
-from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
 
 
@@ -55,25 +49,13 @@ def from_jax(
     check_primitives(traced, own)
     network = INetworkDefinition()
     network.name = getattr(function, "__name__", network.name)
-    importer = JaxprImporter(network, own)
     constant = _as_names(weights, called)
-    leaves = [leaf for example in examples for leaf in jax.tree.leaves(example)]
-    inputs = [
-        importer.facts.weight(name, leaf, variable.aval)
-        if argument in constant
-        else _input(importer.facts, name, variable.aval)
-        for (argument, name), leaf, variable in zip(
-            leaf_names(called, examples), leaves, traced.jaxpr.invars, strict=True
-        )
+    arguments = [
+        (name, leaf if argument in constant else None)
+        for (argument, name), leaf in zip(leaf_names(called, examples), jax.tree.leaves(examples), strict=True)
     ]
-    tensors = importer.inline(traced, inputs)
-    before = len(network.layers)
-    whole = [
-        importer.facts.whole(tensor, atom.aval) for tensor, atom in zip(tensors, traced.jaxpr.outvars, strict=True)
-    ]
-    _mark(importer.facts, whole, result_names(result, [tensor.name for tensor in network.inputs]))
-    importer.name_layers(before, "output")
-    keep_live(network)
+    results = result_names(result, [name for name, leaf in arguments if leaf is None])
+    JaxprImporter(network, traced, arguments, results, own).add()
     return network
 
 
@@ -83,20 +65,3 @@ def _as_names(weights: str | Sequence[str], called: Sequence[str]) -> list[str]:
         if name not in called:
             raise TypeError(f"weights names {name!r}, and the arguments are {', '.join(map(repr, called))}")
     return listed
-
-
-def _input(facts: Facts, name: str, aval: Any) -> ITensor:
-    shape = tensor_shape(aval)
-    tensor = facts.make.network.add_input(name, as_dtype(element_type(aval)), declared_shape(shape))
-    facts.lengths.declare(tensor, shape)
-    return tensor
-
-
-def _mark(facts: Facts, outputs: Sequence[ITensor], names: Sequence[str]) -> None:
-    """Mark outputs; an input, a constant or a second mark of one tensor takes an identity layer."""
-    network = facts.make.network
-    for tensor, name in zip(outputs, names, strict=True):
-        if tensor.is_network_input or tensor.is_network_output or facts.is_weight(tensor):
-            tensor = facts.make.identity(tensor)
-        tensor.name = name
-        network.mark_output(tensor)

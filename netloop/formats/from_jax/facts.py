@@ -20,7 +20,6 @@ from netloop.model.layers.pointwise import ICastLayer, IElementWiseLayer, ISelec
 from netloop.model.layers.rearrange import IShuffleLayer, IUnsqueezeLayer
 from netloop.model.layers.slice import ISliceLayer
 from netloop.model.layers.sources import IConstantLayer, IFillLayer
-from netloop.model.network import INetworkDefinition
 from netloop.values.enums import FillOperation
 
 
@@ -36,9 +35,9 @@ class Facts:
         picked: for a slice of length 1 at a dynamic place, its source, the place, and the axis.
     """
 
-    def __init__(self, network: INetworkDefinition) -> None:
-        self.make = FormulaBuilder(network)
-        self.lengths = Lengths(self.make)
+    def __init__(self, make: FormulaBuilder) -> None:
+        self.make = make
+        self.lengths = Lengths(make)
         self.iotas: dict[ITensor, int] = {}
         self.ranges: dict[ITensor, Range] = {}
         self.complements: dict[ITensor, ITensor] = {}

@@ -1,9 +1,9 @@
 """The importer of jaxprs: JAX's typed programs, equation by equation, to layers."""
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
@@ -13,145 +13,161 @@ from netloop.formats.from_jax.facts import Facts
 from netloop.formats.from_jax.implementations import implementation_of
 from netloop.formats.from_jax.lengths import declared_shape
 from netloop.formats.from_jax.liveness import live_equations
-from netloop.formats.from_jax.places import OF_JAX, scope_name, source_location
+from netloop.formats.from_jax.node import EquationNode
 from netloop.formats.from_jax.rule_table import BROADCASTING, COMPLEX, UNIFORM, Outputs
 from netloop.formats.from_jax.rules import TABLE
-from netloop.formats.shared.import_errors import FAULT
+from netloop.formats.shared.import_errors import FAULT, Unimported
+from netloop.formats.shared.importer import ModelImporter, all_imported
 from netloop.formats.shared.own_operators import OwnOperator, outputs_of_own
-from netloop.model.graph.call_site import importing
+from netloop.model.formulas import as_dtype
+from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
-from netloop.values.diagnostics import Finding, LayerError, ModelError, NetloopError, NetworkError, reason, require
+from netloop.values.diagnostics import quoted, require
 from netloop.values.types import agree
 
-Values = dict[Any, ITensor]
-"""The tensors of variables."""
+Value = ITensor | Unimported
+Values = dict[Any, Value]
+"""The values of variables."""
 
 
-class JaxprImporter:
-    """Adds jaxprs to a network.
+class JaxprImporter(ModelImporter):
+    """Adds a traced function to a network.
 
-    ``rules`` are the functions that the caller brings along for primitives, by name.
-
-    Attributes:
-        facts: what is known about the tensors of the network.
+    ``arguments`` has the name of each argument, and its array if that becomes a constant, else None; ``results`` has
+    the names of the results; ``rules`` are the functions that the caller brings along for primitives, by name.
     """
 
-    def __init__(self, network: INetworkDefinition, rules: Mapping[str, OwnOperator]) -> None:
-        self.facts = Facts(network)
-        self._network = network
+    FORMAT, NODE, INVALID_MODEL, INVALID_GRAPH = "JAX", "equation", FAULT, FAULT
+    ADVICE: ClassVar = {FAULT: "report it, with the function"}
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        traced: ClosedJaxpr,
+        arguments: Sequence[tuple[str, Any]],
+        results: Sequence[str],
+        rules: Mapping[str, OwnOperator],
+    ) -> None:
+        super().__init__(network.name, network)
+        self._traced = traced
+        self._arguments = arguments
+        self._results = results
         self._rules = rules
-        self._scopes: list[str] = []
-        self._place = OF_JAX
-        self._names: dict[str, int] = {}
+        self._facts = Facts(self._make)
+        self._around: EquationNode | None = None
+        self._counts = {name: 0 for name, value in arguments if value is not None}
+
+    def _add_model(self) -> None:
+        jaxpr = self._traced.jaxpr
+        operands = [
+            self._add_input(name, variable.aval) if value is None else self._facts.weight(name, value, variable.aval)
+            for (name, value), variable in zip(self._arguments, jaxpr.invars, strict=True)
+        ]
+        values = self._add_jaxpr(self._traced, operands)
+        for name, value, atom in zip(self._results, values, jaxpr.outvars, strict=True):
+            if isinstance(value, ITensor):
+                with self._errors.collect(f"output {quoted(name)}"):
+                    self._mark(name, value, atom.aval)
+
+    def _add_input(self, name: str, aval: Any) -> ITensor:
+        shape = tensor_shape(aval)
+        tensor = self._make.network.add_input(name, as_dtype(element_type(aval)), declared_shape(shape))
+        self._facts.lengths.declare(tensor, shape)
+        return tensor
+
+    def _mark(self, name: str, value: ITensor, aval: Any) -> None:
+        before = len(self._make.network.layers)
+        tensor = self._facts.whole(value, aval)
+        tensor = self._make.identity(tensor) if self._facts.is_weight(tensor) else tensor
+        self._name_layers(before, name, name)
+        self._mark_output(tensor, name, name)
+
+    def _layer_name(self, layer: ILayer, name: str) -> str:
+        """The name of an equation or output, with a number from its second layer on; constants keep their own."""
+        if isinstance(layer, IConstantLayer):
+            return layer.name
+        count = self._counts[name] = self._counts.get(name, -1) + 1
+        return f"{name}_{count}" if count else name
 
     # ------------------------------------------------------------------ jaxprs
 
-    def inline(self, jaxpr: ClosedJaxpr | Jaxpr, operands: Sequence[ITensor]) -> list[ITensor]:
+    def _inline(self, jaxpr: ClosedJaxpr | Jaxpr, operands: Sequence[ITensor]) -> list[ITensor]:
+        """Add the equations of a jaxpr inside an equation to the network; return its results.
+
+        Raises:
+            InputNotImported: one of the results cannot be imported.
+        """
+        return all_imported(self._add_jaxpr(jaxpr, operands))
+
+    def _add_jaxpr(self, jaxpr: ClosedJaxpr | Jaxpr, operands: Sequence[ITensor]) -> list[Value]:
         """Add the equations of a jaxpr to the network; return its results, which may be smaller than their shapes."""
         consts = jaxpr.consts if isinstance(jaxpr, ClosedJaxpr) else ()
         inner = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
         values: Values = {}
         for variable, value in zip(inner.constvars, consts, strict=True):
-            values[variable] = value if isinstance(value, ITensor) else self.facts.constant(value, variable.aval)
+            values[variable] = value if isinstance(value, ITensor) else self._facts.constant(value, variable.aval)
         values.update(zip(inner.invars, operands, strict=True))
         equations = live_equations(inner)
         atoms = [variable for equation in equations for variable in equation.invars] + inner.outvars
         reads = Counter(atom for atom in atoms if isinstance(atom, Var))
+        around = self._around
         for equation in equations:
-            with self._at(equation):
-                self._add(equation, values, reads)
-        return [self._read(variable, values) for variable in inner.outvars]
+            node = self._around = EquationNode.inside(around, equation)
+            translate = partial(self._outputs_of, equation, values, reads)
+            outputs = self._import_node(node, len(equation.outvars), translate)
+            values.update(zip(equation.outvars, outputs, strict=True))
+        self._around = around
+        return [self._read(atom, values) for atom in inner.outvars]
 
-    def _read(self, atom: Var | Literal, values: Values) -> ITensor:
-        return self.facts.constant(atom.val, atom.aval) if isinstance(atom, Literal) else values[atom]
+    def _read(self, atom: Var | Literal, values: Values) -> Value:
+        return self._facts.constant(atom.val, atom.aval) if isinstance(atom, Literal) else values[atom]
 
-    def _add(self, equation: JaxprEqn, values: Values, reads: Counter[Any]) -> None:
+    # ------------------------------------------------------------------ equations
+
+    def _outputs_of(self, equation: JaxprEqn, values: Values, reads: Counter[Any]) -> Sequence[ITensor]:
         name = equation.primitive.name
-        operands = [self._read(variable, values) for variable in equation.invars]
+        operands = all_imported([self._read(atom, values) for atom in equation.invars])
         if name in UNIFORM and operands[0].type.rank == 0 and not has_parts(equation.outvars[0].aval):
             tensors: Outputs = [operands[0]] * len(equation.outvars)
         else:
-            tensors = self._outputs(equation, operands, reads)
+            tensors = self._results_of(equation, operands, reads)
         outputs = [tensors] if isinstance(tensors, ITensor) else [*tensors]
         assert len(outputs) == len(equation.outvars), f"{name} has {len(outputs)} results"
         for variable, tensor in zip(equation.outvars, outputs, strict=True):
             wanted = element_type(variable.aval)
             assert tensor.type.dtype == wanted, f"a result of {name} is {tensor.type}, and not {wanted}"
-            values[variable] = tensor
         if outputs:
-            self.facts.enter_range(equation, operands, outputs[0])
+            self._facts.enter_range(equation, operands, outputs[0])
+        return outputs
 
-    def _outputs(self, equation: JaxprEqn, operands: list[ITensor], reads: Counter[Any]) -> Outputs:
+    def _results_of(self, equation: JaxprEqn, operands: list[ITensor], reads: Counter[Any]) -> Outputs:
         name = equation.primitive.name
         own = self._rules.get(name)
         atoms = (*equation.invars, *equation.outvars)
         special = COMPLEX.find(name) if any(is_complex(atom.aval) for atom in atoms) else None
         if own is not None or special is not None or name not in BROADCASTING:
             operands = [
-                self.facts.whole(tensor, atom.aval) for tensor, atom in zip(operands, equation.invars, strict=True)
+                self._facts.whole(tensor, atom.aval) for tensor, atom in zip(operands, equation.invars, strict=True)
             ]
         if own is not None:
-            return _as_wanted(outputs_of_own(own, name, self._network, operands, equation.params), equation)
+            return _as_wanted(outputs_of_own(own, name, self._make.network, operands, equation.params), equation)
         rule = special or TABLE.find(name)
         if rule is not None:
-            return rule(Call(equation, self.facts, self.inline, reads), *operands)
+            return rule(Call(equation, self._facts, self._inline, reads), *operands)
         inner = implementation_of(equation)
         assert inner is not None, f"{name} is known"
-        return self.inline(inner, operands)
-
-    # ------------------------------------------------------------------ names and places
-
-    @contextmanager
-    def _at(self, equation: JaxprEqn) -> Generator[None]:
-        """Give the layers of an equation its name and place, and its errors too."""
-        scope = scope_name(str(equation.source_info.name_stack))
-        self._scopes += [scope] if scope else []
-        before, around = len(self._network.layers), self._place
-        place = self._place = source_location(equation, around)
-        try:
-            with importing(place):
-                yield
-        except LayerError as error:
-            why, fix = error.why or reason(error.code), error.fix
-            what = f"{equation.primitive.name} cannot be imported: {error.what}"
-            raise ModelError(Finding(error.code, what, str(place), why, fix)) from error
-        except NetworkError as error:
-            raise ModelError(*error.findings) from error
-        except NetloopError:
-            raise
-        except Exception as error:
-            what = f"netloop cannot import {equation.primitive.name}: {type(error).__name__}: {error}"
-            fix = "report it, with the function"
-            raise ModelError(Finding(FAULT, what, str(place), reason(FAULT), fix, cause=error)) from error
-        else:
-            self.name_layers(before, equation.primitive.name)
-        finally:
-            self._place = around
-            if scope:
-                self._scopes.pop()
-
-    def name_layers(self, start: int, primitive: str) -> None:
-        """Name the layers from number ``start`` on that have no name yet after a primitive and its scopes."""
-        for layer in self._network.layers[start:]:
-            if not layer.metadata:
-                layer.metadata = f"[JAX Layer: {primitive}]"
-                if not isinstance(layer, IConstantLayer):
-                    layer.name = self._unique("/".join([*self._scopes, primitive]))
-
-    def _unique(self, name: str) -> str:
-        count = self._names[name] = self._names.get(name, -1) + 1
-        return f"{name}_{count}" if count else name
+        return self._inline(inner, operands)
 
 
-def _as_wanted(made: Sequence[ITensor | None], equation: JaxprEqn) -> list[ITensor]:
+def _as_wanted(outputs: Sequence[ITensor | None], equation: JaxprEqn) -> list[ITensor]:
     """The results of a rule of the caller's own.
 
     Raises:
         LayerError: they are not those of the equation.
     """
-    tensors = [tensor for tensor in made if tensor is not None]
+    tensors = [tensor for tensor in outputs if tensor is not None]
     wanted = [
         f"{element_type(variable.aval)}[{','.join(map(str, tensor_shape(variable.aval)))}]"
         for variable in equation.outvars

@@ -4,7 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
+import jax.numpy as jnp
+
 from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.element_types import is_complex
 from netloop.formats.shared.operator_table import OperatorTable
 from netloop.model.graph.tensor import ITensor
 
@@ -27,11 +30,6 @@ MOVED = frozenset({
     "squeeze", "stack", "stop_gradient", "sub", "transpose", "unstack", "while",
 })  # fmt: skip
 """The primitives whose rules serve complex numbers as they are, part by part."""
-
-BETWEEN_DEVICES = (
-    "it exchanges values between devices, and a function of one device has no axis for them; "
-    "vmap with an axis_name resolves it"
-)
 
 REFUSED: dict[str, str] = {}
 """The reason why a primitive has no layers, by name."""
@@ -84,6 +82,34 @@ def defined(*names: str, is_complex: bool = False) -> Callable[[Callable[..., An
         return function
 
     return enter
+
+
+def on_parts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that registers a JAX function of parts, ``f(a, b, ..)`` for ``a + bi``, for a primitive.
+
+    It returns the parts of the result, or a real result.
+    """
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def rule(call: Call, *operands: ITensor) -> Outputs:
+            complexes = [is_complex(variable.aval) for variable in call.equation.invars]
+
+            def of_pairs(*pairs: Any) -> Any:
+                parts = [_parts(*entry) for entry in zip(pairs, complexes, strict=True)]
+                result = function(*(part for pair in parts for part in pair), **call.params)
+                return jnp.stack(jnp.broadcast_arrays(*result), -1) if isinstance(result, tuple) else result
+
+            return call.define(of_pairs, *operands)
+
+        complex_primitive(name)(rule)
+        return function
+
+    return enter
+
+
+def _parts(x: Any, has_parts: bool) -> tuple[Any, Any]:
+    return (x[..., 0], x[..., 1]) if has_parts else (x, jnp.zeros_like(x))
 
 
 def refuse(reason: str, *names: str) -> None:

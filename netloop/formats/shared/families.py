@@ -1,7 +1,7 @@
 """Operator families: the subjects that name the files of every importer and exporter.
 
-An operator is in the file of its family, whatever the format and the direction. A family with layers of its own has
-the name of their file in ``netloop/model/layers/``.
+An operator is in the file of its family, or in the folder of this name, whatever the format and the direction. A
+family with layers of its own has the name of their file in ``netloop/model/layers/``.
 """
 
 LAYER_FAMILIES = (
@@ -12,8 +12,8 @@ LAYER_FAMILIES = (
 """Families of layers with operators of the same meaning."""
 
 COMPOSITE_FAMILIES = (
-    "classical_ml", "control", "ctc", "embedding", "ngrams", "random", "recurrent", "scan", "search", "state", "svm",
-    "training", "trees",
+    "classical_ml", "control", "ctc", "embedding", "linear_algebra", "ngrams", "random", "recurrent", "scan", "search",
+    "special_functions", "state", "svm", "training", "trees",
 )  # fmt: skip
 """Families of operators that become several layers, loops or conditionals."""
 

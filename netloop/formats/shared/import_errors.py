@@ -13,6 +13,7 @@ from netloop.values.diagnostics import (
     ModelError,
     NetloopError,
     NetworkError,
+    Place,
     SourceLocation,
     reason,
 )
@@ -69,19 +70,23 @@ class ImportErrors:
         return self._findings
 
     def raise_all(self) -> None:
-        """Raise all findings so far.
+        """Raise all findings so far, equal ones once: a function may be called at several places.
 
         Raises:
             ModelError: there are findings.
         """
         if self._findings:
-            raise ModelError(*self._findings)
+            raise ModelError(*{(error.code, error.what, error.where): error for error in self._findings}.values())
 
     @contextmanager
     def collect(self, part: str, at: Any = None) -> Generator[None]:
-        """Turn errors that the import of a part of the model raises into findings, and locate there what it adds."""
-        location = SourceLocation(self._model, 0, part)
-        where = str(location)
+        """Turn errors that the import of a part of the model raises into findings, and locate there what it adds.
+
+        If ``at`` has a line of a script, the part is in that line instead of in the model.
+        """
+        line = Place.of(at).source_location
+        location = line or SourceLocation(self._model, 0, part)
+        where = f"{line}, {part}" if line else str(location)
         try:
             with importing(location):
                 yield
@@ -104,13 +109,14 @@ class ImportErrors:
             why = error.why or (INVALID_NODE if error.code == LayerError.CODE else reason(error.code))
             fix = error.fix or self._advice.get(error.code, "")
             return Finding(error.code, error.what, where, why, fix, at=at, cause=error.__cause__)
-        if isinstance(error, ValueError | OverflowError):
+        if isinstance(error, ValueError | OverflowError) and self._default_code != FAULT:
             return replace(self.finding(self._default_code, str(error), at=at), where=where)
         if isinstance(error, MemoryError):
             what = str(error) or "there is not enough memory to import it"
             return Finding(OUT_OF_MEMORY, what, where, reason(OUT_OF_MEMORY), at=at, cause=error)
         what = f"netloop cannot import it: {type(error).__name__}: {error}"
-        return Finding(FAULT, what, where, reason(FAULT), "report it, with the model", at=at, cause=error)
+        fix = self._advice.get(FAULT, "report it, with the model")
+        return Finding(FAULT, what, where, reason(FAULT), fix, at=at, cause=error)
 
 
 def present(value: T | None, what: str, why: str = "", fix: str = "") -> T:

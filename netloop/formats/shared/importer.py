@@ -12,6 +12,7 @@ from netloop.formats.shared.assumptions import Assumptions
 from netloop.formats.shared.import_errors import ImportErrors, InputNotImported, Unimported
 from netloop.formats.shared.pruning import keep_live
 from netloop.model.formulas.formula_builder import FormulaBuilder
+from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import LONGEST_NAME, ITensor
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ModelError, did_you_mean, quoted, require
@@ -175,7 +176,11 @@ class ModelImporter(ABC):
         """Name the layers from number ``start`` on that have no metadata yet, which then names their node."""
         for layer in self._make.network.layers[start:]:
             if not layer.metadata:
-                layer.name, layer.metadata = name, f"[{self.FORMAT} Layer: {node}]"
+                layer.name, layer.metadata = self._layer_name(layer, name), f"[{self.FORMAT} Layer: {node}]"
+
+    def _layer_name(self, layer: ILayer, name: str) -> str:
+        """The name of a layer of a node with this name."""
+        return name
 
     def _mark_output(self, tensor: ITensor, name: str, node: str) -> None:
         """Mark a tensor as an output of the network, or its copy if it is an input or output of another name."""

@@ -1,4 +1,4 @@
-"""The words of ONNX and OpenVINO for the members of netloop's enumerations.
+"""The words of ONNX, OpenVINO and JAX for the members of netloop's enumerations.
 
 All importers and exporters read these tables, so that they agree; ``tests/formats/shared/test_word_tables.py`` lists
 the members that a format lacks.
@@ -45,22 +45,26 @@ class Words(Generic[E]):
 
 
 class Vocabulary(Generic[E]):
-    """The words of both formats for the members of an enumeration.
+    """The words of all formats for the members of an enumeration.
 
     Args:
-        rows: the word of ONNX and that of OpenVINO for each member; None where a format has none.
-        onnx_aliases, openvino_aliases: other spellings that models may have.
+        rows: the words of ONNX, OpenVINO and JAX for each member; None where a format has none. Those of JAX are names
+            of primitives, and a table without any has no third column.
+        onnx_aliases, openvino_aliases, jax_aliases: other spellings that models may have.
     """
 
     def __init__(
         self,
-        rows: Mapping[E, tuple[str | None, str | None]],
+        rows: Mapping[E, tuple[str | None, ...]],
         onnx_aliases: Mapping[str, E] | None = None,
         openvino_aliases: Mapping[str, E] | None = None,
+        jax_aliases: Mapping[str, E] | None = None,
     ) -> None:
         self.members = tuple(rows)
-        self.onnx = Words({member: word for member, (word, _) in rows.items()}, onnx_aliases)
-        self.openvino = Words({member: word for member, (_, word) in rows.items()}, openvino_aliases)
+        self.onnx, self.openvino, self.jax = (
+            Words({member: words[column] for member, words in rows.items() if column < len(words)}, aliases)
+            for column, aliases in enumerate((onnx_aliases, openvino_aliases, jax_aliases))
+        )
 
     @property
     def onnx_to_openvino(self) -> dict[str, str]:
@@ -69,15 +73,22 @@ class Vocabulary(Generic[E]):
         return {word: write[member] for word, member in self.onnx.read.items() if member in write}
 
 
-def same(enumeration: type[E], words: str) -> dict[E, tuple[str, str]]:
-    """Rows for members whose word is their name in both formats, in another case."""
+def same(enumeration: type[E], words: str) -> dict[E, tuple[str | None, ...]]:
+    """Rows for members whose word is their name in ONNX and OpenVINO, in another case."""
     return {enumeration[word.upper()]: (word, word) for word in words.split()}
+
+
+def same_in_all(enumeration: type[E], words: str) -> dict[E, tuple[str | None, ...]]:
+    """Rows for members whose word is their name in all formats, in JAX in lower case."""
+    return {member: (*row, member.name.lower()) for member, row in same(enumeration, words).items()}
 
 
 # ---------------------------------------------------------------------------- functions of elements
 
 # fmt: off
-ACTIVATIONS = Vocabulary(same(ActivationType, "Sigmoid Tanh Elu Selu") | {
+ACTIVATIONS = Vocabulary(same(ActivationType, "Elu Selu") | {
+    ActivationType.SIGMOID:          ("Sigmoid",         "Sigmoid", "logistic"),
+    ActivationType.TANH:             ("Tanh",            "Tanh",    "tanh"),
     ActivationType.RELU:             ("Relu",            "ReLU"),
     ActivationType.LEAKY_RELU:       ("LeakyRelu",       None),
     ActivationType.SOFTSIGN:         ("Softsign",        "SoftSign"),
@@ -111,37 +122,40 @@ RECURRENT_ACTIVATIONS = Vocabulary(same(ActivationType, "relu tanh sigmoid softs
 })
 """The activations of recurrent cells, in lower case. ``affine`` (alpha x + beta) is no activation of a layer."""
 
-UNARY = Vocabulary(same(
+UNARY = Vocabulary(same_in_all(
     UnaryOperation,
     "Exp Log Sqrt Abs Sin Cos Tan Sinh Cosh Asin Acos Atan Asinh Acosh Atanh Floor Erf Sign Round",
 ) | {
     UnaryOperation.RECIP: ("Reciprocal", None),
-    UnaryOperation.NEG:   ("Neg",        "Negative"),
-    UnaryOperation.CEIL:  ("Ceil",       "Ceiling"),
-    UnaryOperation.NOT:   ("Not",        "LogicalNot"),  # of bools
+    UnaryOperation.NEG:   ("Neg",        "Negative",   "neg"),
+    UnaryOperation.CEIL:  ("Ceil",       "Ceiling",    "ceil"),
+    UnaryOperation.NOT:   ("Not",        "LogicalNot", "not"),  # of bools; in JAX of integers too
     UnaryOperation.ISINF: ("IsInf",      "IsInf"),
     UnaryOperation.ISNAN: ("IsNaN",      "IsNaN"),
 })
 UNARY_BITWISE = Vocabulary({UnaryOperation.NOT: ("BitwiseNot", "BitwiseNot")})
 """The operations on integers that have other names than those on bools."""
 
-ELEMENTWISE = Vocabulary(same(ElementWiseOperation, "Equal Greater Less") | {
-    ElementWiseOperation.SUM:         ("Add",     "Add"),
-    ElementWiseOperation.PROD:        ("Mul",     "Multiply"),
-    ElementWiseOperation.MAX:         ("Max",     "Maximum"),
-    ElementWiseOperation.MIN:         ("Min",     "Minimum"),
-    ElementWiseOperation.SUB:         ("Sub",     "Subtract"),
-    ElementWiseOperation.DIV:         ("Div",     "Divide"),  # OpenVINO's is FLOOR_DIV unless m_pythondiv is false
-    ElementWiseOperation.POW:         ("Pow",     "Power"),
+ELEMENTWISE = Vocabulary({
+    ElementWiseOperation.EQUAL:       ("Equal",   "Equal",             "eq"),
+    ElementWiseOperation.GREATER:     ("Greater", "Greater",           "gt"),
+    ElementWiseOperation.LESS:        ("Less",    "Less",              "lt"),
+    ElementWiseOperation.SUM:         ("Add",     "Add",               "add"),
+    ElementWiseOperation.PROD:        ("Mul",     "Multiply",          "mul"),
+    ElementWiseOperation.MAX:         ("Max",     "Maximum",           "max"),
+    ElementWiseOperation.MIN:         ("Min",     "Minimum",           "min"),
+    ElementWiseOperation.SUB:         ("Sub",     "Subtract",          "sub"),
+    ElementWiseOperation.DIV:         ("Div",     "Divide",            "div"),  # in OpenVINO FLOOR_DIV too
+    ElementWiseOperation.POW:         ("Pow",     "Power",             "pow"),
     ElementWiseOperation.FLOOR_DIV:   (None,      None),
-    ElementWiseOperation.AND:         ("And",     "LogicalAnd"),  # of bools
-    ElementWiseOperation.OR:          ("Or",      "LogicalOr"),
-    ElementWiseOperation.XOR:         ("Xor",     "LogicalXor"),
+    ElementWiseOperation.AND:         ("And",     "LogicalAnd",        "and"),  # of bools; in JAX of integers too
+    ElementWiseOperation.OR:          ("Or",      "LogicalOr",         "or"),
+    ElementWiseOperation.XOR:         ("Xor",     "LogicalXor",        "xor"),
     ElementWiseOperation.MOD:         ("Mod",     "FloorMod"),
-    ElementWiseOperation.FMOD:        (None,      "Mod"),  # ONNX's Mod with fmod=1
-    ElementWiseOperation.SHIFT_LEFT:  (None,      "BitwiseLeftShift"),  # see SHIFT_DIRECTIONS
-    ElementWiseOperation.SHIFT_RIGHT: (None,      "BitwiseRightShift"),
-}, openvino_aliases={"Xor": ElementWiseOperation.XOR})
+    ElementWiseOperation.FMOD:        (None,      "Mod",               "rem"),  # ONNX's Mod with fmod=1
+    ElementWiseOperation.SHIFT_LEFT:  (None,      "BitwiseLeftShift",  "shift_left"),  # see SHIFT_DIRECTIONS
+    ElementWiseOperation.SHIFT_RIGHT: (None,      "BitwiseRightShift"),  # JAX has two: with zeros or the sign above
+}, openvino_aliases={"Xor": ElementWiseOperation.XOR}, jax_aliases={"add_any": ElementWiseOperation.SUM})
 ELEMENTWISE_BITWISE = Vocabulary({
     ElementWiseOperation.AND: ("BitwiseAnd", "BitwiseAnd"),
     ElementWiseOperation.OR:  ("BitwiseOr",  "BitwiseOr"),
@@ -163,35 +177,35 @@ OPENVINO_OPSETS = {
 # ---------------------------------------------------------------------------- along axes
 
 REDUCTIONS = Vocabulary({
-    ReduceOperation.SUM:  ("ReduceSum",  "ReduceSum"),
-    ReduceOperation.PROD: ("ReduceProd", "ReduceProd"),
-    ReduceOperation.MAX:  ("ReduceMax",  "ReduceMax"),
-    ReduceOperation.MIN:  ("ReduceMin",  "ReduceMin"),
+    ReduceOperation.SUM:  ("ReduceSum",  "ReduceSum",  "reduce_sum"),
+    ReduceOperation.PROD: ("ReduceProd", "ReduceProd", "reduce_prod"),
+    ReduceOperation.MAX:  ("ReduceMax",  "ReduceMax",  "reduce_max"),
+    ReduceOperation.MIN:  ("ReduceMin",  "ReduceMin",  "reduce_min"),
     ReduceOperation.AVG:  ("ReduceMean", "ReduceMean"),
     ReduceOperation.NONE: (None,         None),
 })
 BOOL_REDUCTIONS = Vocabulary({
-    ReduceOperation.MAX: (None, "ReduceLogicalOr"),
-    ReduceOperation.MIN: (None, "ReduceLogicalAnd"),
+    ReduceOperation.MAX: (None, "ReduceLogicalOr",  "reduce_or"),
+    ReduceOperation.MIN: (None, "ReduceLogicalAnd", "reduce_and"),
 })
-"""The reductions that OpenVINO has for bools."""
+"""The reductions that OpenVINO and JAX have for bools."""
 
 CUMULATIVE = Vocabulary({
-    CumulativeOperation.SUM:  ("CumSum",  "CumSum"),
-    CumulativeOperation.PROD: ("CumProd", None),
+    CumulativeOperation.SUM:  ("CumSum",  "CumSum", "cumsum"),
+    CumulativeOperation.PROD: ("CumProd", None,     "cumprod"),
 })
 TOP_K = Vocabulary({
-    TopKOperation.MAX: (None, "max"),  # ONNX has an attribute largest, 1 or 0
-    TopKOperation.MIN: (None, "min"),
+    TopKOperation.MAX: (None, "max", "argmax"),  # ONNX has an attribute largest, 1 or 0
+    TopKOperation.MIN: (None, "min", "argmin"),
 })
 SCATTER_REDUCTIONS = Vocabulary({
-    ReduceOperation.NONE: ("none", "none"),
-    ReduceOperation.SUM:  ("add",  "sum"),
-    ReduceOperation.PROD: ("mul",  "prod"),
-    ReduceOperation.MAX:  ("max",  "max"),
-    ReduceOperation.MIN:  ("min",  "min"),
+    ReduceOperation.NONE: ("none", "none", "scatter"),
+    ReduceOperation.SUM:  ("add",  "sum",  "scatter-add"),
+    ReduceOperation.PROD: ("mul",  "prod", "scatter-mul"),
+    ReduceOperation.MAX:  ("max",  "max",  "scatter-max"),
+    ReduceOperation.MIN:  ("min",  "min",  "scatter-min"),
     ReduceOperation.AVG:  (None,   "mean"),
-})
+}, jax_aliases={"scatter-sub": ReduceOperation.SUM})  # of negated numbers
 
 # ---------------------------------------------------------------------------- images and boxes
 

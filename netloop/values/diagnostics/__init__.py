@@ -15,6 +15,7 @@ from netloop.values.diagnostics.finding import ModelError as ModelError
 from netloop.values.diagnostics.finding import ModelWarning as ModelWarning
 from netloop.values.diagnostics.finding import NetloopError as NetloopError
 from netloop.values.diagnostics.finding import NetworkError as NetworkError
+from netloop.values.diagnostics.finding import Place as Place
 from netloop.values.diagnostics.finding import Severity as Severity
 from netloop.values.diagnostics.finding import SourceLocation as SourceLocation
 from netloop.values.diagnostics.finding import did_you_mean as did_you_mean

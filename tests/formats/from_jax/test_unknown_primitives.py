@@ -85,8 +85,8 @@ def test_function_of_its_own_for_a_scatter_is_refused_at_its_line():
 
     (found, *_) = raised_by(function, X)
 
-    assert found.what.startswith("scatter cannot be imported: a scatter with a function of its own")
-    assert found.where.startswith(__file__)
+    assert found.what == "a scatter with a function of its own"
+    assert found.where == f"{__file__}:{function.__code__.co_firstlineno + 1}, scatter"
 
 
 def test_primitive_that_no_result_needs_is_no_error():
@@ -122,10 +122,8 @@ def test_rule_of_ones_own_replaces_that_of_netloop():
 def test_exception_in_a_rule_of_ones_own_is_a_finding():
     (found,) = raised_by(lambda x: jnp.sin(x), X, rules={"sin": lambda *_: 1 / 0})
 
-    assert (found.code, found.what) == (
-        "NL411",
-        "sin cannot be imported: the function for 'sin' raised ZeroDivisionError: division by zero",
-    )
+    assert (found.code, found.what) == ("NL411", "the function for 'sin' raised ZeroDivisionError: division by zero")
+    assert found.where.endswith(", sin")
 
 
 @pytest.mark.parametrize("made", [lambda x: x.add_constant((1,), np.float64([1])).get_output(0), lambda x: []])

@@ -6,12 +6,15 @@ from pkgutil import iter_modules
 
 import pytest
 
+import netloop.formats.from_jax.rules
 import netloop.formats.onnx.importer.operators
 import netloop.formats.onnx.importer.operators.microsoft
 import netloop.formats.onnx_graph.layers
 import netloop.formats.openvino.exporter.operators
 import netloop.formats.openvino.importer.operators
 import netloop.model.layers
+from netloop.formats.from_jax.rule_table import COMPLEX
+from netloop.formats.from_jax.rule_table import TABLE as JAX
 from netloop.formats.onnx.importer.operator_table import TABLE as ONNX
 from netloop.formats.onnx_graph.exporter_table import EXPORTERS as LAYER_EXPORTERS
 from netloop.formats.openvino.exporter.operator_table import EXPORTERS as OPENVINO_EXPORTERS
@@ -24,11 +27,14 @@ FOLDERS = [
     netloop.formats.onnx_graph.layers,
     netloop.formats.openvino.exporter.operators,
     netloop.formats.onnx.importer.operators.microsoft,
+    netloop.formats.from_jax.rules,
 ]
 
 
 def family(function):
-    return function.__module__.rpartition(".")[2]
+    """The file of a function, or the folder of that file if the family has one."""
+    _, folder, file = function.__module__.rsplit(".", 2)
+    return folder if folder in FAMILIES else file
 
 
 def families(table, key):
@@ -40,6 +46,11 @@ def onnx_families():
     return {name: families(ONNX, (domain, name)) for domain, name in ONNX if not domain}
 
 
+def jax_families():
+    """The families of JAX's primitives by name; a primitive may have another rule for complex numbers."""
+    return {name: families(JAX, name) | families(COMPLEX, name) for name in (*JAX, *COMPLEX)}
+
+
 def headings(folder):
     """The first line of each file."""
     files = {name: import_module(f"{folder.__name__}.{name}") for name in names_in(folder)}
@@ -47,8 +58,9 @@ def headings(folder):
 
 
 def names_in(folder):
-    """The names of the files of a folder."""
-    return {module.name for module in iter_modules(folder.__path__) if not module.ispkg}
+    """The names of the files of a folder, and of the folders in it that are no other part of the format."""
+    inside = {other.__name__ for other in FOLDERS}
+    return {module.name for module in iter_modules(folder.__path__) if f"{folder.__name__}.{module.name}" not in inside}
 
 
 def differing(*tables):
@@ -73,14 +85,19 @@ def test_all_versions_of_an_operator_are_in_one_file():
     own = {name: entry for name, entry in onnx_families().items() if len(entry) > 1}
     other = {name: families(OPENVINO, name) for name in OPENVINO if len(families(OPENVINO, name)) > 1}
 
-    assert (own, other) == ({}, {})
+    rules = {name: entry for name, entry in jax_families().items() if len(entry) > 1}
+
+    assert (own, other, rules) == ({}, {}, {})
 
 
 def test_importers_have_an_operator_of_one_name_in_one_family():
     onnx = {name.lower(): entry for name, entry in onnx_families().items()}
 
+    jax = {name.replace("_", ""): entry for name, entry in jax_families().items()}
+
     assert len(set(onnx) & set(OPENVINO)) > 30
-    assert differing(onnx, {name: families(OPENVINO, name) for name in OPENVINO}) == {}
+    assert len(set(onnx) & set(jax)) > 30
+    assert differing(onnx, {name: families(OPENVINO, name) for name in OPENVINO}, jax) == {}
 
 
 def test_importers_have_one_heading_for_a_family():

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from netloop.formats.from_jax.rules import TABLE as RULES
 from netloop.formats.shared import word_tables
 from netloop.formats.shared.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS, OPENVINO_OPSETS, Vocabulary
 from netloop.values.enums import (
@@ -68,11 +69,23 @@ NO_OPENVINO: dict[str, set[Any]] = {
 }
 """Members without a word in OpenVINO."""
 
+NO_JAX: dict[str, set[Any]] = {
+    "ACTIVATIONS": set(ActivationType) - {ActivationType.SIGMOID, ActivationType.TANH},
+    "UNARY": {UnaryOperation.RECIP, UnaryOperation.ISINF, UnaryOperation.ISNAN},
+    "ELEMENTWISE": {ElementWiseOperation.FLOOR_DIV, ElementWiseOperation.MOD, ElementWiseOperation.SHIFT_RIGHT},
+    "REDUCTIONS": {ReduceOperation.AVG, ReduceOperation.NONE},
+    "SCATTER_REDUCTIONS": {ReduceOperation.AVG},
+}
+"""Members without a primitive in JAX."""
+
+IN_JAX = {*NO_JAX, "BOOL_REDUCTIONS", "CUMULATIVE", "TOP_K"}
+
 OTHER_FORMAT_ONLY = {
     "onnx": {"BOOL_REDUCTIONS", "TOP_K", "BOX_FORMATS", "ELEMENT_TYPES"},
     "openvino": {"SHIFT_DIRECTIONS", "PIXEL_FORMATS"},
+    "jax": {*TABLES} - IN_JAX,
 }
-"""Tables of attributes and operators that one of the formats does not have."""
+"""Tables of attributes and operators that a format does not have."""
 
 each_table = pytest.mark.parametrize("name", TABLES)
 
@@ -85,7 +98,7 @@ def test_every_member_has_a_row(name: str) -> None:
 
 
 @each_table
-@pytest.mark.parametrize(("format", "lacking"), [("onnx", NO_ONNX), ("openvino", NO_OPENVINO)])
+@pytest.mark.parametrize(("format", "lacking"), [("onnx", NO_ONNX), ("openvino", NO_OPENVINO), ("jax", NO_JAX)])
 def test_members_without_a_word_are_listed(name: str, format: str, lacking: dict[str, set[Any]]) -> None:
     table = TABLES[name]
     absent = set(table.members) - set(getattr(table, format).write)
@@ -93,7 +106,7 @@ def test_members_without_a_word_are_listed(name: str, format: str, lacking: dict
 
 
 @each_table
-@pytest.mark.parametrize("format", ["onnx", "openvino"])
+@pytest.mark.parametrize("format", ["onnx", "openvino", "jax"])
 def test_what_is_written_is_read_as_the_same_member(name: str, format: str) -> None:
     words = getattr(TABLES[name], format)
     assert all(words.read[word] is member for member, word in words.write.items())
@@ -104,6 +117,11 @@ def test_translation_to_openvino() -> None:
     assert word_tables.UNARY.onnx_to_openvino["Ceil"] == "Ceiling"
     assert "Reciprocal" not in word_tables.UNARY.onnx_to_openvino
     assert word_tables.AUTO_PADS.onnx_to_openvino["VALID"] == "explicit"
+
+
+def test_words_of_jax_are_primitives_with_rules() -> None:
+    words = {word for table in TABLES.values() for word in table.jax.read}
+    assert words - {*RULES} == set()
 
 
 def test_parameters_are_of_activations_and_opsets_of_operators() -> None:

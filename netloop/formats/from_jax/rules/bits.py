@@ -8,7 +8,7 @@ from jax import lax
 
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.rule_table import defined, primitive
-from netloop.formats.from_jax.rules.pointwise import binary
+from netloop.formats.from_jax.rules.pointwise.elements import binary
 from netloop.model.formulas import as_dtype
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import ElementWiseOperation
@@ -43,17 +43,11 @@ def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
     return lax.bitcast_convert_type(array, dtype)
 
 
-@primitive("shift_left", broadcasts=True)
-def shift_left(call: Call, x: ITensor, by: ITensor) -> ITensor:
-    """The bits shifted up."""
-    return binary(call, ElementWiseOperation.SHIFT_LEFT, x, by)
-
-
 @primitive("shift_right_logical", "shift_right_arithmetic", broadcasts=True)
 def shift_right(call: Call, x: ITensor, by: ITensor) -> ITensor:
     """The bits shifted down, with zeros or the sign bit above."""
     own, bits = x.type.dtype, 8 * x.type.dtype.itemsize
-    name = "uint" if call.equation.primitive.name == "shift_right_logical" else "int"
+    name = "uint" if call.name == "shift_right_logical" else "int"
     shifted = binary(
         call, ElementWiseOperation.SHIFT_RIGHT, *(_read_as(call, tensor, f"{name}{bits}") for tensor in (x, by))
     )

@@ -9,8 +9,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.counters import bounds, known_number, only_bound, step_of
 from netloop.formats.from_jax.patterns import softplus
-from netloop.formats.from_jax.rule_table import primitive
-from netloop.formats.from_jax.rules.pointwise import unconverted
+from netloop.formats.from_jax.rule_table import primitive, refuse
+from netloop.formats.from_jax.rules.pointwise.elements import unconverted
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import ReduceOperation, TripLimit
 
@@ -55,7 +55,7 @@ def while_loop(call: Call, *operands: ITensor) -> list[ITensor]:
     recurrences = [None if same else loop.add_recurrence(state) for same, state in zip(kept, initial, strict=True)]
     carried = [state if one is None else one.outputs[0] for one, state in zip(recurrences, initial, strict=True)]
     steps = [step_of(body, before, after) for before, after in zip(result, returned, strict=True)]
-    state = LoopState([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + steps)
+    state = ConditionOperands([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + steps)
     count, goes_on = _count(call, state), None
     if count is not None:
         loop.add_trip_limit(count, TripLimit.COUNT)
@@ -76,7 +76,7 @@ def while_loop(call: Call, *operands: ITensor) -> list[ITensor]:
 
 
 @dataclass(frozen=True)
-class LoopState:
+class ConditionOperands:
     """The operands of a condition.
 
     Attributes:
@@ -90,7 +90,7 @@ class LoopState:
     steps: list[int | None]
 
 
-def _count(call: Call, state: LoopState) -> ITensor | None:
+def _count(call: Call, state: ConditionOperands) -> ITensor | None:
     """The number of iterations of a loop that goes on while a counter with step 1 is below a number that stays."""
     condition, make = call.params["cond_jaxpr"], call.make
     pair = only_bound(condition)
@@ -110,7 +110,7 @@ def _count(call: Call, state: LoopState) -> ITensor | None:
     return count if count.type.is_index else None
 
 
-def _enter_ranges(call: Call, state: LoopState) -> None:
+def _enter_ranges(call: Call, state: ConditionOperands) -> None:
     """Enter the ranges of counters in the body, where the condition is true."""
     condition, facts = call.params["cond_jaxpr"], call.facts
     places = {variable: number for number, variable in enumerate(condition.jaxpr.invars)}
@@ -178,3 +178,9 @@ def _either(call: Call, condition: ITensor, true: list[ITensor], false: list[ITe
     result.set_condition(condition)
     pairs = zip(true, false, strict=True)
     return [a if a is b else result.add_output(a, b).outputs[0] for a, b in pairs]
+
+
+refuse(
+    "it is a step of a transformation, which is finished before a network is made; trace the function that is derived",
+    "custom_lin", "linear_call", "stage", "create_linear", "to_edtype", "from_edtype",
+)  # fmt: skip

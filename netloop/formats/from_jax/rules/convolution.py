@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jax import lax
 
-from netloop.formats.from_jax.call import Call
-from netloop.formats.from_jax.rule_table import primitive
-from netloop.formats.from_jax.rules.slice import filled, spread
+from netloop.formats.from_jax.call import Call, ints
+from netloop.formats.from_jax.rule_table import on_parts, primitive
+from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.dims import Dims
@@ -18,8 +19,8 @@ def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
     """A convolution; one with dilated input inserts zeros before, as the gradient of one with strides does."""
     params, make = call.params, call.make
     numbers, dtype = params["dimension_numbers"], call.dtype
-    x = make.cast(make.transpose(x, _ints(numbers.lhs_spec)), dtype)
-    kernel = make.cast(make.transpose(kernel, _ints(numbers.rhs_spec)), dtype)
+    x = make.cast(make.transpose(x, ints(numbers.lhs_spec)), dtype)
+    kernel = make.cast(make.transpose(kernel, ints(numbers.rhs_spec)), dtype)
     groups = params["batch_group_count"]
     if groups > 1:
         x = _groups_of_channels(call, x, groups)
@@ -36,11 +37,7 @@ def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
         x, kernel = make.expand_dims(x, [2]), make.expand_dims(kernel, [2])
     tensor = _convolved(call, x, kernel, padding, params["feature_group_count"] * groups)
     tensor = make.squeeze(tensor, [2]) if extra else tensor
-    return make.transpose(tensor, np.argsort(_ints(numbers.out_spec)).tolist())
-
-
-def _ints(axes: Sequence[Any]) -> list[int]:
-    return [int(axis) for axis in axes]
+    return make.transpose(tensor, np.argsort(ints(numbers.out_spec)).tolist())
 
 
 def _cropped(call: Call, x: ITensor, padding: Sequence[Any], zero: ITensor) -> ITensor:
@@ -67,8 +64,8 @@ def _convolved(call: Call, x: ITensor, kernel: ITensor, padding: Sequence[Any], 
         layer.set_input(1, kernel)
     layer.num_groups = groups
     if padding:
-        layer.stride_nd = Dims(_ints(call.params["window_strides"]))
-        layer.dilation_nd = Dims(_ints(call.params["rhs_dilation"]))
+        layer.stride_nd = Dims(call.ints("window_strides"))
+        layer.dilation_nd = Dims(call.ints("rhs_dilation"))
         layer.pre_padding = Dims([max(before, 0) for before, _ in padding])
         layer.post_padding = Dims([max(after, 0) for _, after in padding])
     return call.make.made(layer)
@@ -83,3 +80,11 @@ def _groups_of_channels(call: Call, x: ITensor, groups: int) -> ITensor:
     return make.reshape(
         make.transpose(parts, order), [make.part_of(batch, groups), make.times(channels, groups), *space]
     )
+
+
+@on_parts("conv_general_dilated")
+def _convolution(a: Any, b: Any, c: Any, d: Any, **params: Any) -> Any:
+    def product(x: Any, y: Any) -> Any:
+        return lax.conv_general_dilated_p.bind(x, y, **(params | {"preferred_element_type": None}))
+
+    return product(a, c) - product(b, d), product(a, d) + product(b, c)

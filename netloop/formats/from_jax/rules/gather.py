@@ -2,26 +2,20 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.lax import GatherScatterMode
 
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.indices import Indices, Windows
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rule_table import complex_primitive, primitive
 from netloop.formats.from_jax.rules.reduce import neutral
+from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ReduceOperation, SampleMode
-
-SCATTER = {
-    "scatter": ReduceOperation.NONE,
-    "scatter-add": ReduceOperation.SUM,
-    "scatter-sub": ReduceOperation.SUM,
-    "scatter-mul": ReduceOperation.PROD,
-    "scatter-min": ReduceOperation.MIN,
-    "scatter-max": ReduceOperation.MAX,
-}
 
 
 def _fill_value(call: Call) -> Any:
@@ -87,11 +81,11 @@ def _result_axes(numbers: Any, windows: Windows, batch: int) -> list[Axis]:
     return [("window", inside[axis]) if axis in inside else ("batch", next(outside)) for axis in range(rank)]
 
 
-@primitive(*SCATTER)
+@primitive(*SCATTER_REDUCTIONS.jax.read)
 def scatter(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """Updates written into windows, or combined with them; those out of bounds clipped, or dropped."""
-    name = call.equation.primitive.name
-    numbers, by = call.params["dimension_numbers"], SCATTER[name]
+    name = call.name
+    numbers, by = call.params["dimension_numbers"], SCATTER_REDUCTIONS.jax.read[name]
     jaxpr = call.params.get("update_jaxpr")
     plain = name != "scatter" or jaxpr is None or not jaxpr.eqns
     require(plain, "a scatter with a function of its own", fix="use one of at[].set, add, mul, min and max")
@@ -150,3 +144,17 @@ def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITens
     positions = make.where(valid, positions, make.cast(last, positions.type.dtype))
     tensor = make.scatter_nd(spare, positions, updates)
     return make.slice(tensor, [0], [rows[0]], axes=[0])
+
+
+@complex_primitive("scatter", "scatter-add")
+def scatter_complex(call: Call, *operands: ITensor) -> list[ITensor]:
+    """An array with other elements, or with some added to its own, at places."""
+    params = call.params
+    write = lax.scatter if call.name == "scatter" else lax.scatter_add
+    names = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
+
+    def of_parts(x: Any, indices: Any, updates: Any) -> Any:
+        values = {name: params[name] for name in names}
+        return jnp.stack([write(x[..., part], indices, updates[..., part], **values) for part in range(2)], -1)
+
+    return call.define(of_parts, *operands)

@@ -1,16 +1,16 @@
 """Matrix products."""
 
 import string
-from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from netloop.formats.from_jax.attention import Sum, attention
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import Call, ints
 from netloop.formats.from_jax.patterns import untransposed
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rule_table import on_parts, primitive
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ElementWiseOperation, MatrixOperation
@@ -24,8 +24,8 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
     a, b = call.make.cast(a, made_of), call.make.cast(b, made_of)
     if not left and not left_batch and 0 in (a.type.rank, b.type.rank):
         return _cast(call, call.make.mul(a, b))
-    contracted = _ints(left), _ints(right)
-    batch = _ints(left_batch), _ints(right_batch)
+    contracted = ints(left), ints(right)
+    batch = ints(left_batch), ints(right_batch)
     sides = Sum(batch[0], contracted[0]), Sum(batch[1], contracted[1])
     known = _attention(call, a, b, sides)
     if known is not None:
@@ -64,10 +64,6 @@ def _cast(call: Call, x: ITensor) -> ITensor:
         zero = call.make.constant(np.zeros((), x.type.dtype))
         return call.make.logical_not(call.make.elementwise(ElementWiseOperation.EQUAL, x, zero))
     return x
-
-
-def _ints(axes: Sequence[Any]) -> list[int]:
-    return [int(axis) for axis in axes]
 
 
 def _operand(rank: int, contracted: list[int], batch: list[int]) -> MatrixOperation | None:
@@ -117,3 +113,11 @@ def ragged_product(call: Call, a: ITensor, b: ITensor, sizes: ITensor) -> ITenso
         return jnp.where(places < ends[-1], array, 0).astype(call.dtype)
 
     return call.define(product, a, b, sizes)[0]
+
+
+@on_parts("dot_general")
+def _sum_of_products(a: Any, b: Any, c: Any, d: Any, *, dimension_numbers: Any, precision: Any, **_: Any) -> Any:
+    def product(x: Any, y: Any) -> Any:
+        return lax.dot_general(x, y, dimension_numbers, precision)
+
+    return product(a, c) - product(b, d), product(a, d) + product(b, c)

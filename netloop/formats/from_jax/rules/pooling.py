@@ -6,26 +6,22 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.from_jax.call import Call
-from netloop.formats.from_jax.rule_table import defined, primitive
+from netloop.formats.from_jax.call import Call, ints
+from netloop.formats.from_jax.rule_table import defined, primitive, refuse
+from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
-from netloop.formats.from_jax.rules.slice import filled, spread
+from netloop.formats.shared.word_tables import REDUCTIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.dims import Dims
 from netloop.values.enums import PoolingType, ReduceOperation
 
-WINDOWED = {
-    "reduce_window_sum": ReduceOperation.SUM,
-    "reduce_window_max": ReduceOperation.MAX,
-    "reduce_window_min": ReduceOperation.MIN,
-}
 
-
-@primitive(*WINDOWED)
+@primitive("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 def reduce_window(call: Call, x: ITensor) -> ITensor:
     """The reduction of that name of windows: a pooling, or one axis after the other."""
-    return _windows(call, WINDOWED[call.equation.primitive.name], x)
+    name = call.name.replace("_window", "")
+    return _windows(call, REDUCTIONS.jax.read[name], x)
 
 
 @primitive("reduce_window")
@@ -39,9 +35,9 @@ def reduce_window_by(call: Call, *operands: ITensor) -> ITensor:
 
 def _windows(call: Call, by: ReduceOperation, x: ITensor) -> ITensor:
     params = call.params
-    sizes, steps = _ints(params["window_dimensions"]), _ints(params["window_strides"])
-    padding = [tuple(_ints(param)) for param in params["padding"]]
-    spreads, dilations = _ints(params["base_dilation"]), _ints(params["window_dilation"])
+    sizes, steps = call.ints("window_dimensions"), call.ints("window_strides")
+    padding = [tuple(ints(param)) for param in params["padding"]]
+    spreads, dilations = call.ints("base_dilation"), call.ints("window_dilation")
     pools = x.type.is_float and x.type.rank in (3, 4, 5) and sizes[:2] == steps[:2] == [1, 1] and {*spreads} == {1}
     if pools and by is not ReduceOperation.PROD and not any(map(any, padding[:2])) and np.min(padding) >= 0:
         pooled = _pooled(call, by, x, sizes, steps, padding, dilations)
@@ -94,10 +90,6 @@ def _pooled(
     return make.sub(0, tensor) if negative else tensor
 
 
-def _ints(axes: Sequence[Any]) -> list[int]:
-    return [int(axis) for axis in axes]
-
-
 # ---------------------------------------------------------------------- gradients of poolings
 
 
@@ -143,3 +135,9 @@ def select_and_gather_add(
     chosen = _chosen(x, places, valid, select_prim.name == "ge")
     at = jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0]
     return jnp.take(tangents.reshape(-1), at, mode="clip").reshape(counts)
+
+
+refuse(
+    "it selects by a function of its own; use the gradient of a maximum or minimum of windows",
+    "select_and_scatter",
+)  # fmt: skip

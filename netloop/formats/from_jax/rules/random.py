@@ -48,53 +48,43 @@ def counters(*, shape: Any, **_: Any) -> list[Any]:
     return [jnp.zeros(shape, np.uint32), low]
 
 
-@primitive("random_wrap", "random_unwrap")
+@primitive("random_wrap", "random_unwrap", "random_clone")
 def words(call: Call, keys: ITensor) -> ITensor:
     """The words of keys, which are what networks have of them."""
     return keys
 
 
-def _each_key(call: Call, keys: ITensor, function: Any, *more: ITensor) -> ITensor:
-    """A function of the words of each key, and of more operands."""
+def _each_key(call: Call, function: Any, *operands: ITensor) -> ITensor:
+    """A function of the words of each key, or of each seed, and of more operands."""
     avals = [array_aval(variable.aval) for variable in call.equation.invars]
-    for _ in range(avals[0].ndim - 1):
+    for _ in call.operand(0).shape:
         function = jax.vmap(function)
-    return call.trace(function, avals, [keys, *more])[0]
+    return call.trace(function, avals, operands)[0]
 
 
 @primitive("random_bits")
 def random_bits(call: Call, keys: ITensor) -> ITensor:
     """Random bits of each key."""
     bits, shape = call.params["bit_width"], call.params["shape"]
-    return _each_key(call, keys, lambda key: threefry_prng_impl.random_bits(key, bits, shape))
+    return _each_key(call, lambda key: threefry_prng_impl.random_bits(key, bits, shape), keys)
 
 
 @primitive("random_split")
 def random_split(call: Call, keys: ITensor) -> ITensor:
     """New keys made of each key."""
-    return _each_key(call, keys, lambda key: threefry_prng_impl.split(key, call.params["shape"]))
+    return _each_key(call, lambda key: threefry_prng_impl.split(key, call.params["shape"]), keys)
 
 
 @primitive("random_fold_in")
 def random_fold_in(call: Call, keys: ITensor, data: ITensor) -> ITensor:
     """A key made of a key and a number."""
-    return _each_key(call, keys, lambda key, value: threefry_prng_impl.fold_in(key, value), data)
+    return _each_key(call, threefry_prng_impl.fold_in, keys, data)
 
 
 @primitive("random_seed")
 def random_seed(call: Call, seeds: ITensor) -> ITensor:
     """The key of each number."""
-    avals = [array_aval(call.operand(0))]
-    function: Any = threefry_prng_impl.seed
-    for _ in range(avals[0].ndim):
-        function = jax.vmap(function)
-    return call.trace(function, avals, [seeds])[0]
-
-
-@primitive("random_clone")
-def random_clone(call: Call, keys: ITensor) -> ITensor:
-    """The same keys."""
-    return keys
+    return _each_key(call, threefry_prng_impl.seed, seeds)
 
 
 refuse(

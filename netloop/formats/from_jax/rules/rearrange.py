@@ -1,7 +1,5 @@
 """Shapes, transposes and joined tensors."""
 
-import numpy as np
-
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.patterns import kept_reduction, transposed_again, transposed_einsum
 from netloop.formats.from_jax.rule_table import primitive
@@ -17,7 +15,7 @@ def own_axes(call: Call, x: ITensor, index: int = 0) -> list[Length]:
 @primitive("broadcast_in_dim", broadcasts=True)
 def broadcast_in_dim(call: Call, x: ITensor, *lengths: ITensor) -> ITensor:
     """Axes in their places among new ones; layers that broadcast by themselves read this without a layer of its own."""
-    shape, places = call.result.shape, [int(param) for param in call.params["broadcast_dimensions"]]
+    shape, places = call.result.shape, call.ints("broadcast_dimensions")
     if x.type.rank == 0 and call.operand(0).shape != ():
         return x
     if not places:
@@ -51,15 +49,15 @@ def _ones(before: tuple[Length, ...], after: tuple[Length, ...]) -> list[int]:
 def squeeze(call: Call, x: ITensor) -> ITensor:
     """The tensor without some axes of length 1; of a slice at a dynamic place, a gather."""
     picked = call.facts.picked.get(x)
-    if picked is not None and [*map(int, call.params["dimensions"])] == [picked[2]]:
+    if picked is not None and call.ints("dimensions") == [picked[2]]:
         return call.make.gather(*picked)
-    return call.make.squeeze(x, [int(param) for param in call.params["dimensions"]])
+    return call.make.squeeze(x, call.ints("dimensions"))
 
 
 @primitive("transpose", moves=True, broadcasts=True)
 def transpose(call: Call, x: ITensor) -> ITensor:
     """The axes in another order."""
-    order = [int(param) for param in call.params["permutation"]]
+    order = call.ints("permutation")
     if x.type.rank == len(order):
         result = transposed_einsum(call.make, x, order) or transposed_again(call.make, x, order)
         if result is not None:
@@ -76,7 +74,7 @@ def concatenate(call: Call, *parts: ITensor) -> ITensor:
 @primitive("rev", moves=True)
 def reverse(call: Call, x: ITensor) -> ITensor:
     """The axes from their ends."""
-    return call.make.backwards(x, [int(param) for param in call.params["dimensions"]])
+    return call.make.backwards(x, call.ints("dimensions"))
 
 
 @primitive("stack")
@@ -91,16 +89,3 @@ def unstack(call: Call, x: ITensor) -> list[ITensor]:
     axis = int(call.params.get("axis", 0))
     count = len(call.equation.outvars)
     return [call.make.squeeze(call.make.slice(x, [at], [1], axes=[axis]), [axis]) for at in range(count)]
-
-
-@primitive("tile", moves=True)
-def tile(call: Call, x: ITensor) -> ITensor:
-    """The tensor repeated along each axis."""
-    return call.make.tile(x, [int(param) for param in call.params["reps"]])
-
-
-@primitive("split")
-def split(call: Call, x: ITensor) -> list[ITensor]:
-    """Consecutive parts of an axis."""
-    sizes = np.array([int(param) for param in call.params["sizes"]], np.int64)
-    return call.make.split(x, int(call.params["axis"]), call.make.constant(sizes))

@@ -8,21 +8,16 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.call import Call
-from netloop.formats.from_jax.rule_table import BETWEEN_DEVICES, defined, primitive
+from netloop.formats.from_jax.element_types import is_complex
+from netloop.formats.from_jax.rule_table import complex_primitive, on_parts, primitive
+from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, CUMULATIVE, REDUCTIONS, TOP_K
 from netloop.model.formulas.reduce import bitmask
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.reduce import highest, lowest
 from netloop.values.diagnostics import require
-from netloop.values.enums import CumulativeOperation, DataType, ReduceOperation, TopKOperation
+from netloop.values.enums import DataType, ReduceOperation, TopKOperation
 
-REDUCE = {
-    "reduce_sum": ReduceOperation.SUM,
-    "reduce_prod": ReduceOperation.PROD,
-    "reduce_max": ReduceOperation.MAX,
-    "reduce_min": ReduceOperation.MIN,
-    "reduce_or": ReduceOperation.MAX,
-    "reduce_and": ReduceOperation.MIN,
-}
+REDUCE = REDUCTIONS.jax.read | BOOL_REDUCTIONS.jax.read
 MONOIDS = {
     "add": ReduceOperation.SUM,
     "mul": ReduceOperation.PROD,
@@ -33,30 +28,22 @@ MONOIDS = {
 }
 
 
-@primitive(*REDUCE)
+BITWISE = {
+    "reduce_or": (jnp.bitwise_or, 0),
+    "reduce_and": (jnp.bitwise_and, -1),
+    "reduce_xor": (jnp.bitwise_xor, 0),
+}
+"""The reductions of the bits of integers, with their first elements."""
+
+
+@primitive(*REDUCE, *BITWISE)
 def reduce(call: Call, x: ITensor) -> ITensor:
-    """The reduction of that name over axes."""
-    axes = [int(param) for param in call.params["axes"]]
-    name = call.equation.primitive.name
-    if name in ("reduce_or", "reduce_and") and not x.type.is_bool:
-        join = jnp.bitwise_or if name == "reduce_or" else jnp.bitwise_and
-        return call.define(
-            lambda value: _folded(value, axes, join, np.asarray(0 if join is jnp.bitwise_or else -1)), x
-        )[0]
-    return call.make.reduce(REDUCE[name], x, axes)
-
-
-@primitive("psum", "pmax", "pmin")
-def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
-    """The reductions over axes that vmap has put instead of their names."""
-    axes, name = call.params["axes"], call.equation.primitive.name
-    require(
-        all(isinstance(axis, int) for axis in axes) and call.params["axis_index_groups"] is None,
-        f"{name} along the axes {', '.join(map(str, axes))}",
-        BETWEEN_DEVICES,
-    )
-    by = REDUCE[name.replace("p", "reduce_", 1)]
-    return [call.make.reduce(by, tensor, axes) if axes else tensor for tensor in operands]
+    """The reduction of that name over axes; of the bits of integers, one element after the other."""
+    axes = call.ints("axes")
+    if call.name in REDUCE and (x.type.is_bool or call.name not in BITWISE):
+        return call.make.reduce(REDUCE[call.name], x, axes)
+    join, start = BITWISE[call.name]
+    return call.define(lambda value: _folded(value, axes, join, np.asarray(start)), x)[0]
 
 
 def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:
@@ -67,12 +54,6 @@ def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:
     return lax.scan(lambda total, row: (join(total, row), None), first, rows)[0]
 
 
-@defined("reduce_xor")
-def reduce_xor(x: Any, *, axes: Sequence[int], **_: Any) -> Any:
-    """The exclusive or of the elements, one after the other."""
-    return _folded(x, axes, jnp.bitwise_xor, np.asarray(0))
-
-
 @primitive("reduce")
 def reduce_by(call: Call, *operands: ITensor) -> list[ITensor]:
     """A reduction by addition, multiplication, an extreme, or a logical operation."""
@@ -80,7 +61,7 @@ def reduce_by(call: Call, *operands: ITensor) -> list[ITensor]:
     require(by is not None and len(operands) == 2, "a reduction by a function of its own", fix="write it with lax.scan")
     assert by is not None
     x, start = operands
-    tensor = call.make.reduce(by, x, [int(param) for param in call.params["dimensions"]])
+    tensor = call.make.reduce(by, x, call.ints("dimensions"))
     return [combined(call, by, tensor, start)]
 
 
@@ -116,51 +97,51 @@ def neutral(by: ReduceOperation, dtype: np.dtype[Any]) -> Any:
 # ---------------------------------------------------------------------- running totals
 
 
-@primitive("cumsum", "cumprod")
+@primitive(*CUMULATIVE.jax.read)
 def cumulative(call: Call, x: ITensor) -> ITensor:
     """The running sums or products along an axis."""
-    op = CumulativeOperation.SUM if call.equation.primitive.name == "cumsum" else CumulativeOperation.PROD
+    op = CUMULATIVE.jax.read[call.name]
     return call.make.cumulative(op, x, call.make.constant(int(call.params["axis"])), reverse=call.params["reverse"])
 
 
-def _running(x: Any, axis: int, reverse: bool, join: Any, neutral: Any) -> Any:
-    """The running totals along an axis, which may be empty: the first one joins the neutral element."""
-    rows = jnp.moveaxis(x, axis, 0)
+RUNNING: dict[str, tuple[Any, Any]] = {
+    "cummax": (lax.max, lowest),
+    "cummin": (lax.min, highest),
+    "cumlogsumexp": (jnp.logaddexp, lowest),
+}
+"""The functions whose running totals have no layer, and their neutral elements by type."""
+
+
+@primitive(*RUNNING)
+def running(call: Call, x: ITensor) -> ITensor:
+    """The running maximum, minimum, or logarithm of a sum of exponentials along an axis, by a loop."""
+    axis, (join, neutral) = int(call.params["axis"]), RUNNING[call.name]
 
     def step(total: Any, row: Any) -> tuple[Any, Any]:
         result = join(total, row)
         return result, result
 
-    _, result = lax.scan(step, jnp.broadcast_to(neutral, rows.shape[1:]), rows, reverse=reverse)
-    return jnp.moveaxis(result, 0, axis)
+    def totals(x: Any) -> Any:
+        rows = jnp.moveaxis(x, axis, 0)
+        first = jnp.broadcast_to(neutral(x.dtype), rows.shape[1:])  # as the axis may be empty
+        return jnp.moveaxis(lax.scan(step, first, rows, reverse=call.params["reverse"])[1], 0, axis)
+
+    return call.define(totals, x)[0]
 
 
-@defined("cummax")
-def running_maximum(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
-    """The running maximum along an axis, by a loop."""
-    return _running(x, axis, reverse, lax.max, lowest(x.dtype))
-
-
-@defined("cummin")
-def running_minimum(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
-    """The running minimum along an axis, by a loop."""
-    return _running(x, axis, reverse, lax.min, highest(x.dtype))
-
-
-@defined("cumlogsumexp")
-def running_log_sum_exp(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
-    """The logarithms of running sums of exponentials, by a loop."""
-    return _running(x, axis, reverse, jnp.logaddexp, lowest(x.dtype))
+@on_parts("cumsum")
+def _running_sum(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+    return lax.cumsum(a, axis, reverse), lax.cumsum(b, axis, reverse)
 
 
 # ---------------------------------------------------------------------- order
 
 
-@primitive("argmax", "argmin")
+@primitive(*TOP_K.jax.read)
 def place_of_extreme(call: Call, x: ITensor) -> ITensor:
     """The place of the first largest or smallest element along an axis, or of the first NaN."""
-    op = TopKOperation.MAX if call.equation.primitive.name == "argmax" else TopKOperation.MIN
-    (axis,) = (int(param) for param in call.params["axes"])
+    op = TOP_K.jax.read[call.name]
+    (axis,) = call.ints("axes")
     numbers = call.make.cast(x, np.int32) if x.type.is_bool else x
     kind = DataType.INT64 if call.dtype == np.int64 else DataType.INT32
     layer = call.make.network.add_topk(numbers, op, 1, bitmask(axis), kind)
@@ -191,6 +172,25 @@ def sort(call: Call, *operands: ITensor) -> list[ITensor]:
         order = places if order is None else make.gather_elements(order, places, axis)
     assert order is not None
     return [_taken(call, tensor, order, axis) for tensor in operands]
+
+
+@complex_primitive("sort")
+def sort_complex(call: Call, *operands: ITensor) -> list[ITensor]:
+    """Operands in the order of the real parts of the first ones, and of the imaginary parts where those are equal."""
+    have_parts = [is_complex(result) for result in call.results]
+    keys = call.params["num_keys"]
+
+    def ordered(*arrays: Any) -> list[Any]:
+        flat = [
+            part
+            for array, has_parts in zip(arrays, have_parts, strict=True)
+            for part in ((array[..., 0], array[..., 1]) if has_parts else (array,))
+        ]
+        count = keys + sum(have_parts[:keys])
+        result = iter(lax.sort(flat, dimension=call.params["dimension"], is_stable=True, num_keys=count))
+        return [jnp.stack([next(result), next(result)], -1) if has_parts else next(result) for has_parts in have_parts]
+
+    return call.define(ordered, *operands)
 
 
 def _taken(call: Call, x: ITensor, order: ITensor, axis: int) -> ITensor:

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.rule_table import defined
-from netloop.formats.from_jax.rules.decomposition import batched, element, matrix_transpose
+from netloop.formats.from_jax.rules.linear_algebra.decomposition import batched, element, matrix_transpose
 
 
 def reflection(column: Any, pivot: Any) -> tuple[Any, Any, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.rule_table import defined, refuse
-from netloop.formats.from_jax.rules.special_functions import polynomial
+from netloop.formats.from_jax.rules.special_functions.formulas import polynomial
 
 MOST_TERMS = 2000
 """The most terms of a series."""

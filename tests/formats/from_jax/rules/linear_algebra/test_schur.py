@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.formats.from_jax.rules.schur import eig, schur
-from tests.formats.from_jax.rules.test_eigenvalues import adjoint, assert_small, normal
+from netloop.formats.from_jax.rules.linear_algebra.schur import eig, schur
+from tests.formats.from_jax.rules.linear_algebra.test_eigenvalues import adjoint, assert_small, normal
 from tests.support.jax_functions import check_same
 
 LOOSE = {"rtol": 1e-3, "atol": 1e-4}

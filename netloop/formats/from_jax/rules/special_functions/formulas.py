@@ -10,7 +10,7 @@ from jax import lax
 
 from netloop.formats.from_jax.call import Call
 from netloop.formats.from_jax.rule_table import defined, primitive
-from netloop.formats.from_jax.rules.pointwise import binary, constant_like, select
+from netloop.formats.from_jax.rules.pointwise.elements import binary, constant_like, select
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOperation
 
@@ -46,22 +46,6 @@ def cube_root(x: Any, **_: Any) -> Any:
     safe = jnp.where((first == 0) | jnp.isinf(first), 1, first)
     better = first - (first - size / (safe * safe)) / 3
     return jnp.sign(x) * jnp.where((first == 0) | jnp.isinf(first), first, better)
-
-
-@primitive("round", broadcasts=True)
-def rounded(call: Call, x: ITensor) -> ITensor:
-    """The nearest integer; half to even, or away from zero."""
-    make = call.make
-    if int(call.params["rounding_method"]) == 1:
-        return make.unary(UnaryOperation.ROUND, x)
-    size = make.unary(UnaryOperation.ABS, x)
-    below = make.unary(UnaryOperation.FLOOR, size)
-    rest = binary(call, ElementWiseOperation.SUB, size, below)
-    is_less = binary(call, ElementWiseOperation.LESS, rest, constant_like(call, 0.5, x))
-    one = binary(call, ElementWiseOperation.SUM, below, constant_like(call, 1, x))
-    return binary(
-        call, ElementWiseOperation.PROD, select(call, is_less, below, one), make.unary(UnaryOperation.SIGN, x)
-    )
 
 
 @defined("atan2")

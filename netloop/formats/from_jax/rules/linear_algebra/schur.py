@@ -7,9 +7,9 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.rule_table import defined
-from netloop.formats.from_jax.rules.decomposition import batched, element
-from netloop.formats.from_jax.rules.eigenvalues import adjoint, scale_of
-from netloop.formats.from_jax.rules.reflections import hessenberg, product_of_reflections
+from netloop.formats.from_jax.rules.linear_algebra.decomposition import batched, element
+from netloop.formats.from_jax.rules.linear_algebra.eigenvalues import adjoint, scale_of
+from netloop.formats.from_jax.rules.linear_algebra.reflections import hessenberg, product_of_reflections
 from netloop.values.diagnostics import require
 
 STEPS_PER_ROW = 30

@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.rule_table import defined
-from netloop.formats.from_jax.rules.decomposition import batched, matrix_transpose
-from netloop.formats.from_jax.rules.reflections import hermitian, qr
+from netloop.formats.from_jax.rules.linear_algebra.decomposition import batched, matrix_transpose
+from netloop.formats.from_jax.rules.linear_algebra.reflections import hermitian, qr
 
 MOST_SWEEPS = 30
 """Each sweep rotates every pair once. Matrices of some hundred rows took about ten."""

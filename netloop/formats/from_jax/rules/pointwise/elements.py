@@ -10,28 +10,15 @@ from netloop.formats.from_jax.normalization import normalized_by_product, normal
 from netloop.formats.from_jax.patterns import folded, softmax, without_effect
 from netloop.formats.from_jax.ranges import comparison
 from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.shared.word_tables import ACTIVATIONS, ELEMENTWISE, UNARY
 from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.pointwise import ICastLayer
 from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOperation
 
-# fmt: off
-UNARY = {
-    "abs":   UnaryOperation.ABS,   "neg":   UnaryOperation.NEG,   "exp":   UnaryOperation.EXP,
-    "log":   UnaryOperation.LOG,   "sqrt":  UnaryOperation.SQRT,  "sin":   UnaryOperation.SIN,
-    "cos":   UnaryOperation.COS,   "tan":   UnaryOperation.TAN,   "sinh":  UnaryOperation.SINH,
-    "cosh":  UnaryOperation.COSH,  "asin":  UnaryOperation.ASIN,  "acos":  UnaryOperation.ACOS,
-    "atan":  UnaryOperation.ATAN,  "asinh": UnaryOperation.ASINH, "acosh": UnaryOperation.ACOSH,
-    "atanh": UnaryOperation.ATANH, "ceil":  UnaryOperation.CEIL,  "floor": UnaryOperation.FLOOR,
-    "erf":   UnaryOperation.ERF,   "sign":  UnaryOperation.SIGN,  "not":   UnaryOperation.NOT,
-}
-BINARY = {
-    "add":     ElementWiseOperation.SUM,     "sub": ElementWiseOperation.SUB, "mul": ElementWiseOperation.PROD,
-    "add_any": ElementWiseOperation.SUM,     "min": ElementWiseOperation.MIN, "and": ElementWiseOperation.AND,
-    "or":      ElementWiseOperation.OR,      "xor": ElementWiseOperation.XOR, "eq":  ElementWiseOperation.EQUAL,
-    "lt":      ElementWiseOperation.LESS,    "gt":  ElementWiseOperation.GREATER,
-}
-# fmt: on
+FUNCTIONS = {name: op for name, op in UNARY.jax.read.items() if name != "round"}
+OPERATIONS = {name: op for name, op in ELEMENTWISE.jax.read.items() if name not in ("max", "div", "rem")}
+"""The functions and operations without a rule of their own."""
 
 
 def aligned(call: Call, *tensors: ITensor) -> list[ITensor]:
@@ -67,27 +54,27 @@ def constant_like(call: Call, value: Any, x: ITensor) -> ITensor:
     return call.make.constant(np.asarray(value, x.type.dtype))
 
 
-@primitive(*UNARY, broadcasts=True)
+@primitive(*FUNCTIONS, broadcasts=True)
 def unary(call: Call, x: ITensor) -> ITensor:
     """The function of the same name of every element; `not` inverts the bits of integers."""
-    known = folded(call.facts, call.equation.primitive.name, x)
+    known = folded(call.facts, call.name, x)
     if known is not None:
         return known
-    tensor = call.make.unary(UNARY[call.equation.primitive.name], wide_enough(call, x))
+    tensor = call.make.unary(FUNCTIONS[call.name], wide_enough(call, x))
     return call.make.cast(tensor, call.dtype)
 
 
-@primitive(*BINARY, broadcasts=True)
+@primitive(*OPERATIONS, broadcasts=True)
 def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """The element-wise operation of the same name."""
-    name = call.equation.primitive.name
+    name = call.name
     kept = unaffected(call, name, a, b) or folded(call.facts, name, a, b)
     if kept is not None:
         return kept
     decided = comparison(name, call.facts.range_of(a), call.facts.range_of(b))
     if decided is not None:
         return call.make.constant(np.asarray(decided))
-    op = BINARY[name]
+    op = OPERATIONS[name]
     known = recognized(call, name, a, b) if a.type.is_float else None
     if known is not None:
         return known
@@ -96,7 +83,7 @@ def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
     if a.type.is_bool and op in (ElementWiseOperation.LESS, ElementWiseOperation.GREATER):
         a, b = comparable(call, a, b)
     a, b = wide_enough(call, a), wide_enough(call, b)
-    if a.type.dtype != b.type.dtype:  # a product may have operands of different types
+    if a.type.dtype != b.type.dtype:  # of a product, or a power with an integer
         a, b = call.make.cast(a, call.dtype), call.make.cast(b, call.dtype)
     tensor = binary(call, op, a, b)
     return call.make.cast(tensor, call.dtype)
@@ -150,11 +137,11 @@ def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
 @primitive("ge", "le", "le_to", "lt_to", "eq_to", broadcasts=True)
 def ordered(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """Whether a is at least, or at most, b; false for NaN."""
-    decided = comparison(call.equation.primitive.name, call.facts.range_of(a), call.facts.range_of(b))
+    decided = comparison(call.name, call.facts.range_of(a), call.facts.range_of(b))
     if decided is not None:
         return call.make.constant(np.asarray(decided))
     a, b = comparable(call, a, b)
-    name = call.equation.primitive.name[:2]
+    name = call.name[:2]
     less, greater = ElementWiseOperation.LESS, ElementWiseOperation.GREATER
     if name in ("lt", "eq"):
         return binary(call, less if name == "lt" else ElementWiseOperation.EQUAL, a, b)
@@ -236,11 +223,10 @@ def clamp(call: Call, low: ITensor, x: ITensor, high: ITensor) -> ITensor:
 # ---------------------------------------------------------------------- functions of several layers
 
 
-@primitive("tanh", "logistic", broadcasts=True)
+@primitive(*ACTIVATIONS.jax.read, broadcasts=True)
 def activation(call: Call, x: ITensor) -> ITensor:
     """The activation function of that name."""
-    kind = ActivationType.TANH if call.equation.primitive.name == "tanh" else ActivationType.SIGMOID
-    return call.make.activation(kind, x)
+    return call.make.activation(ACTIVATIONS.jax.read[call.name], x)
 
 
 @primitive("square", broadcasts=True)
@@ -294,16 +280,26 @@ def integer_power(call: Call, x: ITensor) -> ITensor:
     return call.make.unary(UnaryOperation.RECIP, result) if call.params["y"] < 0 else result
 
 
-@primitive("pow", broadcasts=True)
-def power(call: Call, x: ITensor, y: ITensor) -> ITensor:
-    """The power x to the y."""
-    return binary(call, ElementWiseOperation.POW, x, call.make.cast(y, x.type.dtype))
-
-
 @primitive("exp2", broadcasts=True)
 def exponential_of_two(call: Call, x: ITensor) -> ITensor:
     """2 to the x."""
     return binary(call, ElementWiseOperation.POW, constant_like(call, 2, x), x)
+
+
+@primitive("round", broadcasts=True)
+def rounded(call: Call, x: ITensor) -> ITensor:
+    """The nearest integer; half to even, or away from zero."""
+    make = call.make
+    if int(call.params["rounding_method"]) == 1:
+        return make.unary(UnaryOperation.ROUND, x)
+    size = make.unary(UnaryOperation.ABS, x)
+    below = make.unary(UnaryOperation.FLOOR, size)
+    rest = binary(call, ElementWiseOperation.SUB, size, below)
+    is_less = binary(call, ElementWiseOperation.LESS, rest, constant_like(call, 0.5, x))
+    one = binary(call, ElementWiseOperation.SUM, below, constant_like(call, 1, x))
+    return binary(
+        call, ElementWiseOperation.PROD, select(call, is_less, below, one), make.unary(UnaryOperation.SIGN, x)
+    )
 
 
 @primitive("is_finite", broadcasts=True)

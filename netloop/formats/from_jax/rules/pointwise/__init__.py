@@ -1,0 +1,1 @@
+"""Functions of each element: of real numbers, integers and bools, and of complex numbers."""

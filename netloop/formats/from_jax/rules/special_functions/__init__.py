@@ -1,0 +1,1 @@
+"""Functions of numbers that no layer computes."""
