@@ -35,7 +35,7 @@ def test_suffix_that_no_form_has(network, tmp_path):
 )  # fmt: skip
 def test_missing_package_is_named(suffix, package, install, network, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr("netloop.deploy.find_spec", lambda name: None)
+    monkeypatch.setattr("netloop.formats.deploy.find_spec", lambda name: None)
 
     with pytest.raises(ModuleNotFoundError, match=f"pip install {install}$"):
         trt.export(network, tmp_path / f"a.{suffix}")
