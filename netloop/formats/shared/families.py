@@ -12,8 +12,7 @@ LAYER_FAMILIES = (
 """Families of layers with operators of the same meaning."""
 
 COMPOSITE_FAMILIES = (
-    "classical_ml", "control", "ctc", "embedding", "ngrams", "random", "recurrent", "scan", "search", "state", "svm",
-    "training", "trees",
+    "control", "ctc", "embedding", "ngrams", "random", "recurrent", "scan", "search", "state", "training",
 )  # fmt: skip
 """Families of operators that become several layers, loops or conditionals."""
 

@@ -6,10 +6,9 @@ from itertools import combinations
 import numpy as np
 
 from netloop.formats.onnx.importer.call import Call
-from netloop.formats.onnx.importer.forests import LARGEST_TABLE
-from netloop.formats.onnx.importer.operator_table import operator
-from netloop.formats.onnx.importer.operators.classical_ml import (
-    DOMAIN,
+from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml.forests import LARGEST_TABLE
+from netloop.formats.onnx.importer.operators.ml.scores import (
     F32,
     Labels,
     best_class,
@@ -67,7 +66,7 @@ def _numbers(call: Call, name: str, count: int) -> Array:
     return values[:count]
 
 
-@operator("SVMRegressor", domain=DOMAIN)
+@classical("SVMRegressor")
 def svm_regressor(call: Call, x: ITensor) -> ITensor:
     """The weighted sum of the kernels of the support vectors, or the side of it for novelty detection; [sample, 1]."""
     make, count = call.make, call.attribute("n_supports")
@@ -83,7 +82,7 @@ def svm_regressor(call: Call, x: ITensor) -> ITensor:
     return score
 
 
-@operator("SVMClassifier", domain=DOMAIN)
+@classical("SVMClassifier")
 def svm_classifier(call: Call, x: ITensor) -> list[ITensor]:
     """The class that wins the most comparisons of two classes, and the scores of these, or probabilities."""
     make, labels = call.make, labels_of(call, "classlabels_ints")

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from netloop.formats.onnx.importer.call import Call
-from netloop.formats.onnx.importer.forests import Forest, forest_of_arrays, forest_of_list, numbers
-from netloop.formats.onnx.importer.operator_table import operator
-from netloop.formats.onnx.importer.operators.classical_ml import (
-    DOMAIN,
+from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml.forests import Forest, forest_of_arrays, forest_of_list, numbers
+from netloop.formats.onnx.importer.operators.ml.scores import (
     F32,
     Labels,
     best_class,
@@ -136,7 +135,7 @@ def _checked(forest: Forest, x: ITensor) -> Forest:
     return forest
 
 
-@operator("TreeEnsemble", domain=DOMAIN, since=5)
+@classical("TreeEnsemble", since=5)
 def tree_ensemble(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches."""
     number, kind = call.attribute("aggregate_function"), call.attribute("post_transform")
@@ -148,7 +147,7 @@ def tree_ensemble(call: Call, x: ITensor) -> ITensor:
     return transformed_targets(call.make, scores, TRANSFORMS[kind])
 
 
-@operator("TreeEnsembleRegressor", domain=DOMAIN, since=(1, 3))
+@classical("TreeEnsembleRegressor", since=(1, 3))
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, word = call.make, call.attribute("aggregate_function")
@@ -166,7 +165,7 @@ def tree_regressor(call: Call, x: ITensor) -> ITensor:
 # ---------------------------------------------------------------------------- classifiers
 
 
-@operator("TreeEnsembleClassifier", domain=DOMAIN, since=(1, 3))
+@classical("TreeEnsembleClassifier", since=(1, 3))
 def tree_classifier(call: Call, x: ITensor) -> list[ITensor]:
     """The class with the highest sum of the leaves that each sample reaches, and the scores of all classes; float32.
 
