@@ -9,6 +9,7 @@ import onnx
 from netloop.formats.onnx.importer.node import ImportedNode
 from netloop.formats.shared.alternatives import Value, merged
 from netloop.formats.shared.assumptions import Assumptions
+from netloop.formats.shared.importer import Maybe as Maybe
 from netloop.formats.shared.importer import choose
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor

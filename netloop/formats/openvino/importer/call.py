@@ -13,6 +13,7 @@ from netloop.formats.openvino.importer.weights import WeightsFile, element_type
 from netloop.formats.shared.alternatives import Value, merged
 from netloop.formats.shared.assumptions import Assumptions
 from netloop.formats.shared.import_errors import present
+from netloop.formats.shared.importer import Maybe as Maybe
 from netloop.formats.shared.importer import choose
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.nms import non_max_suppression
 from netloop.formats.shared.regions import RoiGrid, RoiSamples, roi_aligned
@@ -14,12 +14,7 @@ from netloop.values.enums import DataType, ReduceOperation, TripLimit, UnaryOper
 
 @operator("NonMaxSuppression", since=(10, 11))
 def nms(
-    call: Call,
-    boxes: ITensor,
-    scores: ITensor,
-    max_boxes: ITensor | None = None,
-    max_iou: ITensor | None = None,
-    min_score: ITensor | None = None,
+    call: Call, boxes: ITensor, scores: ITensor, max_boxes: Maybe = None, max_iou: Maybe = None, min_score: Maybe = None
 ) -> ITensor:
     """Non-maximum suppression: [batch item, class, box] of the boxes with the highest scores and little overlap."""
     make = call.make

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.graph.tensor import ITensor
@@ -43,7 +43,7 @@ def scatter_nd(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> IT
 
 
 @operator("TensorScatter", since=24)
-def tensor_scatter(call: Call, cache: ITensor, update: ITensor, starts: ITensor | None = None) -> ITensor:
+def tensor_scatter(call: Call, cache: ITensor, update: ITensor, starts: Maybe = None) -> ITensor:
     """A cache with an update written along an axis, from a start index for each batch item."""
     make, rank = call.make, cache.type.rank
     axis = normal_axis(call.attribute("axis"), rank)

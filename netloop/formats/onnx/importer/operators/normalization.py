@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.reduce import bitmask
@@ -93,7 +93,7 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 
 
 @operator("LayerNormalization", since=17)
-def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor]:
+def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: Maybe = None) -> list[ITensor]:
     """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis", -1), rank), rank)
@@ -106,7 +106,7 @@ def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | 
 
 
 def layer_normalized(
-    make: FormulaBuilder, x: ITensor, scale: ITensor, bias: ITensor | None, axes: Sequence[int], epsilon: float
+    make: FormulaBuilder, x: ITensor, scale: ITensor, bias: Maybe, axes: Sequence[int], epsilon: float
 ) -> ITensor:
     """``x`` normalized over axes, with scale and bias."""
     rank = x.type.rank

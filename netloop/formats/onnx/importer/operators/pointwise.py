@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.formats.shared.word_tables import (
@@ -122,7 +122,7 @@ def clip_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Clip", since=11)
-def clip(call: Call, x: ITensor, low: ITensor | None = None, high: ITensor | None = None) -> ITensor:
+def clip(call: Call, x: ITensor, low: Maybe = None, high: Maybe = None) -> ITensor:
     """``x`` limited to a range."""
     above = x if low is None else call.make.maximum(x, low)
     return above if high is None else call.make.minimum(above, high)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.graph.tensor import ITensor
@@ -50,7 +50,7 @@ def dropout_by_attributes(call: Call, x: ITensor) -> list[ITensor]:
 
 
 @operator("Dropout", since=12)
-def dropout(call: Call, x: ITensor, ratio: ITensor | None = None, training: ITensor | None = None) -> list[ITensor]:
+def dropout(call: Call, x: ITensor, ratio: Maybe = None, training: Maybe = None) -> list[ITensor]:
     """In training random elements set to 0 and the others scaled up, else identity; with the mask of kept elements."""
     make, all_kept = call.make, _ones(call, x, np.bool_)
     rate = make.constant(0.5, np.float32) if ratio is None else make.cast(make.scalar(ratio), np.float32)

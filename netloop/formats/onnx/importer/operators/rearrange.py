@@ -1,6 +1,6 @@
 """Reshape, transpose, concatenate, broadcast."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.alternatives import Alternatives, Split, Value
 from netloop.model.graph.tensor import ITensor
@@ -36,7 +36,7 @@ MOST_OPEN = 3
 
 
 @operator("Squeeze", since=(1, 13))
-def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> list[Value]:
+def squeeze(call: Call, x: ITensor, axes: Maybe = None) -> list[Value]:
     """Axes of length 1 removed."""
     result = call.attribute("axes") if axes is None else axes
     if result is not None:
@@ -60,7 +60,7 @@ def _squeezed(call: Call, x: ITensor, axes: list[int], open_axes: list[int]) -> 
 
 
 @operator("Unsqueeze", since=(1, 13))
-def unsqueeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+def unsqueeze(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
     """Axes of length 1 inserted."""
     return call.make.expand_dims(x, call.attribute("axes") if axes is None else axes)
 

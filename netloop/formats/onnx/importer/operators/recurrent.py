@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.recurrent import DIRECTIONS, scan_cell
 from netloop.formats.shared.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
@@ -39,10 +39,10 @@ class RecurrentInputs:
     x: ITensor
     weights: ITensor
     recurrent: ITensor
-    bias: ITensor | None
-    lengths: ITensor | None
-    initial: Sequence[ITensor | None]
-    peepholes: ITensor | None
+    bias: Maybe
+    lengths: Maybe
+    initial: Sequence[Maybe]
+    peepholes: Maybe
 
     def of_direction(self, make: FormulaBuilder, number: int) -> RecurrentInputs:
         """The weights and initial states of one direction."""
@@ -59,19 +59,19 @@ def recurrent_network(
     x: ITensor,
     weights: ITensor,
     recurrent: ITensor,
-    bias: ITensor | None = None,
-    lengths: ITensor | None = None,
-    initial: ITensor | None = None,
-    initial_cell: ITensor | None = None,
-    peepholes: ITensor | None = None,
-) -> list[ITensor | None]:
+    bias: Maybe = None,
+    lengths: Maybe = None,
+    initial: Maybe = None,
+    initial_cell: Maybe = None,
+    peepholes: Maybe = None,
+) -> list[Maybe]:
     """RNN, GRU or LSTM over a sequence."""
     kind = CELLS[call.node.op]
     states = [initial, initial_cell][: kind.STATES]
     return outputs_of_recurrent(call, kind, RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes))
 
 
-def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -> list[ITensor | None]:
+def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -> list[Maybe]:
     """The outputs of all directions."""
     make = call.make
     batch_first = bool(call.attribute("layout", 0))

@@ -1,6 +1,6 @@
 """Reductions, running sums, softmax and top-k."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.reduce import Reduction, in_float, reduction
 from netloop.formats.shared.word_tables import CUMULATIVE, REDUCTIONS
@@ -39,7 +39,7 @@ def reduce_by_attribute(call: Call, x: ITensor) -> ITensor:
 
 @operator("ReduceSum", since=13)
 @operator(*(name for name in FORMULAS if name != "ReduceSum"), since=18)
-def reduce(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+def reduce(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
     """Reduction over axes; with none given, over all, or with ``noop_with_empty_axes`` over none."""
     none = axes is None or axes.type.shape == (0,)
     chosen: Numbers = [] if none or axes is None else axes
@@ -63,7 +63,7 @@ def arg_best(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("TopK", since=(1, 10, 11))
-def top(call: Call, x: ITensor, k: ITensor | None = None) -> list[ITensor]:
+def top(call: Call, x: ITensor, k: Maybe = None) -> list[ITensor]:
     """The largest or smallest elements along an axis, always in order, and their indices."""
     op = TopKOperation.MAX if call.attribute("largest", 1) else TopKOperation.MIN
     count = call.attribute("k") if k is None else call.make.scalar(k)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TopKOperation
@@ -21,9 +21,7 @@ def ctc_greedy_decoder(call: Call, x: ITensor, mask: ITensor) -> ITensor:
 
 
 @operator("CTCGreedyDecoderSeqLen", "opset6")
-def ctc_greedy_decoder_with_lengths(
-    call: Call, x: ITensor, lengths: ITensor, blank: ITensor | None = None
-) -> list[ITensor]:
+def ctc_greedy_decoder_with_lengths(call: Call, x: ITensor, lengths: ITensor, blank: Maybe = None) -> list[ITensor]:
     """Greedy CTC decoding of sequences of given lengths: the classes, padded with -1, and their number."""
     make = call.make
     last = make.sub(make.tensor(make.length(x, 2)), 1)

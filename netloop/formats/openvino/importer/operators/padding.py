@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.word_tables import PAD_MODES
 from netloop.model.graph.tensor import ITensor
@@ -22,7 +22,7 @@ PADDINGS = {**PAD_MODES.openvino.read, "symmetric": None}
 
 
 @operator("Pad", "opset1", "opset12")
-def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor | None = None) -> ITensor:
+def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: Maybe = None) -> ITensor:
     """Padding around axes: constant, edge, reflect or symmetric; negative widths crop."""
     make, mode = call.make, call.choice("pad_mode", PADDINGS)
     axes = make.constant(np.arange(x.type.rank))

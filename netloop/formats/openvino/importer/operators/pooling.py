@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.openvino.importer.operators.convolution import sliding
 from netloop.formats.shared.import_errors import present
@@ -58,7 +58,7 @@ LARGEST_MATRIX = 1 << 26
 
 
 @operator("AdaptiveAvgPool", "opset8")
-def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) -> ITensor:
+def adaptive_average_pool(call: Call, x: ITensor, shape: Maybe = None) -> ITensor:
     """Average of windows that divide the input evenly into the elements of the output."""
     make = call.make
     wanted = call.known_ints(present(shape, "the shape of the output must be an input"), "lengths")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
 from netloop.model.formulas import Length
@@ -20,7 +20,7 @@ def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
 
 
 @operator("Squeeze", "opset1", "opset15")
-def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+def squeeze(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
     """Axes of length 1 removed: all, or those of the named ones that have length 1."""
     if axes is None or axes.type.shape == (0,):
         return call.make.squeeze(x)
@@ -54,7 +54,7 @@ MODES = {"numpy": "numpy", "explicit": "explicit", "none": "explicit", "pdpd": "
 
 
 @operator("Broadcast", "opset1", "opset3")
-def broadcast(call: Call, x: ITensor, shape: ITensor, axes: ITensor | None = None) -> ITensor:
+def broadcast(call: Call, x: ITensor, shape: ITensor, axes: Maybe = None) -> ITensor:
     """Broadcasting to a shape; in the mode ``bidirectional`` to the common shape of both.
 
     The mode ``explicit`` names the axes of the output that those of the input become, ``pdpd`` the first of them.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.reduce import Reduction, in_float, reduction
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
@@ -68,7 +68,7 @@ def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
 
 
 @operator("CumSum", "opset3")
-def cumulative_sum(call: Call, x: ITensor, axis: ITensor | None = None) -> ITensor:
+def cumulative_sum(call: Call, x: ITensor, axis: Maybe = None) -> ITensor:
     """Running sum along an axis."""
     exclusive, reverse = call.flag("exclusive", False), call.flag("reverse", False)
     along = call.make.constant(0) if axis is None else axis

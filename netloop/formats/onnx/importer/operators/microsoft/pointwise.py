@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.shared.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS
 from netloop.model.graph.tensor import ITensor
@@ -27,13 +27,13 @@ def activated(call: Call, x: ITensor, numbers: Sequence[float]) -> ITensor:
 
 
 @microsoft("Gelu", "BiasGelu")
-def gelu(call: Call, x: ITensor, bias: ITensor | None = None) -> ITensor:
+def gelu(call: Call, x: ITensor, bias: Maybe = None) -> ITensor:
     """``x * Phi(x)``, with the Gaussian CDF Phi, of the input plus a bias."""
     return call.make.activation(ActivationType.GELU_ERF, x if bias is None else call.make.add(x, bias))
 
 
 @microsoft("FastGelu")
-def fast_gelu(call: Call, x: ITensor, bias: ITensor | None = None) -> ITensor:
+def fast_gelu(call: Call, x: ITensor, bias: Maybe = None) -> ITensor:
     """``x * Phi(x)``, with Phi in its tanh approximation, of the input plus a bias."""
     return call.make.activation(ActivationType.GELU_TANH, x if bias is None else call.make.add(x, bias))
 

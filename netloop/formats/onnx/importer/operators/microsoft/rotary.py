@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
@@ -16,7 +16,7 @@ from netloop.values.types import LARGEST_CONSTANT
 def rotated(
     make: FormulaBuilder,
     x: ITensor,
-    positions: ITensor | None,
+    positions: Maybe,
     caches: Sequence[ITensor],
     interleaved: bool = False,
     elements: int = 0,

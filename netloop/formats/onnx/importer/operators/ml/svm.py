@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import classical
 from netloop.formats.onnx.importer.operators.ml.forests import LARGEST_TABLE
 from netloop.formats.onnx.importer.operators.ml.scores import (
@@ -47,7 +47,7 @@ def kernels(call: Call, x: ITensor, vectors: Array) -> ITensor:
     return make.activation(ActivationType.TANH, inner) if kind == "SIGMOID" else make.power(inner, degree)
 
 
-def _matrix(call: Call, name: str, rows: int, x: ITensor | None = None) -> Array:
+def _matrix(call: Call, name: str, rows: int, x: Maybe = None) -> Array:
     """A list of numbers as a matrix; if samples are given, with their number of features."""
     values = np.array(call.attribute(name, []), F32)
     require(

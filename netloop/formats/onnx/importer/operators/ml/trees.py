@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import classical
 from netloop.formats.onnx.importer.operators.ml.forests import Forest, forest_of_arrays, forest_of_list, numbers
 from netloop.formats.onnx.importer.operators.ml.scores import (
@@ -45,7 +45,7 @@ COMBINE = {
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> tuple[ITensor, ITensor | None]:
+def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> tuple[ITensor, Maybe]:
     """The aggregated weights of the leaves that each sample reaches, 0 where it reaches none; [sample, target].
 
     The second result says where it reaches any; None if it does everywhere.
@@ -186,13 +186,13 @@ def tree_classifier(call: Call, x: ITensor) -> list[ITensor]:
     )
 
 
-def _added(make: FormulaBuilder, scores: ITensor, base: Array, reached: ITensor | None) -> ITensor:
+def _added(make: FormulaBuilder, scores: ITensor, base: Array, reached: Maybe) -> ITensor:
     """Scores with base values added where any leaf contributes."""
     total = make.add(scores, make.constant(base.astype(scores.type.dtype)))
     return total if reached is None else make.where(reached, total, np.zeros((), scores.type.dtype))
 
 
-def _of_many(call: Call, labels: Labels, scores: ITensor, reached: ITensor | None, base: Array) -> list[ITensor]:
+def _of_many(call: Call, labels: Labels, scores: ITensor, reached: Maybe, base: Array) -> list[ITensor]:
     """The best of three or more classes; those that neither a leaf nor a base value contributes to do not count."""
     make = call.make
     if base.size:
@@ -220,7 +220,7 @@ class TwoClasses:
     binary: bool
     positive: bool
 
-    def results(self, scores: ITensor, reached: ITensor | None, base: Array) -> list[ITensor]:
+    def results(self, scores: ITensor, reached: Maybe, base: Array) -> list[ITensor]:
         """The labels and the transformed scores of the classes."""
         make = self.call.make
         first = self._column(scores, 0)
@@ -250,9 +250,7 @@ class TwoClasses:
         # onnxruntime gives the numbers 0 and 1 here, whatever the labels are
         return self.labels.at(make, index) if self.binary or self.labels.are_strings else index
 
-    def _of_both(
-        self, first: ITensor, second: ITensor, base: Array, has_first: ITensor | None
-    ) -> tuple[ITensor, ITensor]:
+    def _of_both(self, first: ITensor, second: ITensor, base: Array, has_first: Maybe) -> tuple[ITensor, ITensor]:
         """The results for samples whose leaves contribute to the second class, and its score.
 
         Two base values make onnxruntime ignore the score of the second class.
