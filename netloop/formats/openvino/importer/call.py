@@ -105,6 +105,10 @@ class Call:
         """An attribute as an integer."""
         return self._attribute(name, integer, *default)
 
+    def axis(self, x: ITensor, name: str = "axis", *default: int) -> int:
+        """The axis of a tensor that an attribute names, counted from the front."""
+        return normal_axis(self.int(name, *default), x.type.rank)
+
     def element_type(self, name: str, *default: str) -> np.dtype[Any]:
         """The numpy type that an attribute names."""
         return element_type(self.text(name, *default))

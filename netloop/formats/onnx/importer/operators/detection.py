@@ -22,9 +22,7 @@ def nms(
         return make.constant(np.zeros((0, 3), np.int64))
     max_iou = make.constant(0.0) if max_iou is None else max_iou
     min_score = make.constant(-np.inf) if min_score is None else min_score
-    return non_max_suppression(
-        make, boxes, scores, max_boxes, max_iou, min_score, bool(call.attribute("center_point_box"))
-    )
+    return non_max_suppression(make, boxes, scores, max_boxes, max_iou, min_score, call.flag("center_point_box"))
 
 
 # ---------------------------------------------------------------------------- RoiAlign
@@ -98,5 +96,5 @@ def nonzero(call: Call, x: ITensor) -> ITensor:
 @operator("Unique", since=11)
 def unique(call: Call, x: ITensor) -> list[ITensor]:
     """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
-    layer = call.make.network.add_unique(x, call.attribute("axis"), bool(call.attribute("sorted")), DataType.INT64)
+    layer = call.make.network.add_unique(x, call.attribute("axis"), call.flag("sorted"), DataType.INT64)
     return [layer.outputs[index] for index in range(4)]

@@ -22,9 +22,7 @@ def dft(call: Call, x: ITensor, length: Maybe = None, axis: Maybe = None) -> ITe
 def _transformed(call: Call, x: ITensor, length: Maybe, axis: ITensor) -> ITensor:
     make, axis = call.make, call.make.scalar(axis)
     known = make.ints(axis)
-    layer = make.network.add_dft(
-        x, inverse=bool(call.attribute("inverse", 0)), onesided=bool(call.attribute("onesided"))
-    )
+    layer = make.network.add_dft(x, inverse=call.flag("inverse"), onesided=call.flag("onesided"))
     if length is not None:
         layer.set_input(1, make.scalar(length))
     if known is None:

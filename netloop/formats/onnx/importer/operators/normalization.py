@@ -12,7 +12,7 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.normalization import INormalizationLayer
 from netloop.values.diagnostics import require
 from netloop.values.enums import UnaryOperation
-from netloop.values.types import HALVES, normal_axis
+from netloop.values.types import HALVES
 
 
 def wide_of(make: FormulaBuilder, x: ITensor) -> ITensor:
@@ -95,8 +95,7 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 @operator("LayerNormalization", since=17)
 def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: Maybe = None) -> list[ITensor]:
     """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
-    make, rank = call.make, x.type.rank
-    axes = range(normal_axis(call.attribute("axis", -1), rank), rank)
+    make, axes = call.make, range(call.axis(x, "axis", -1), x.type.rank)
     epsilon = call.attribute("epsilon")
     normal = layer_normalized(make, x, scale, bias, axes, epsilon)
     if not (call.wants(1) or call.wants(2)):
@@ -126,8 +125,7 @@ def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
 @operator("SimplifiedLayerNormalization")
 def simplified_layer_normalization(call: Call, x: ITensor, scale: ITensor) -> list[ITensor]:
     """RMSNormalization as onnxruntime writes it, optionally also with the inverse root mean square."""
-    rank = x.type.rank
-    axes = range(normal_axis(call.attribute("axis", -1), rank), rank)
+    axes = range(call.axis(x, "axis", -1), x.type.rank)
     return rms_normalized(call.make, x, scale, axes, call.attribute("epsilon"))
 
 

@@ -20,7 +20,7 @@ from netloop.values.types import HALVES, UNKNOWN
 def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
     """The output of a window that moves as the attributes of the node say."""
     slides = sliding(call, len(layer.window))
-    return pooled(call.make, x, layer, slides, bool(call.attribute("ceil_mode", 0)))
+    return pooled(call.make, x, layer, slides, call.flag("ceil_mode"))
 
 
 @operator("AveragePool", since=(1, 7, 10, 19))

@@ -55,7 +55,7 @@ def quantize(call: Call, x: ITensor, scale: ITensor, zero: Maybe = None) -> ITen
         element_type(precision) if precision else scale.type.dtype if scale.type.is_float else np.dtype(np.float32)
     )
     x, scale = make.cast(x, divided), make.cast(scale, divided)
-    saturates = bool(call.attribute("saturate", 1))
+    saturates = call.flag("saturate", True)
     if dtype in SYMMETRIC and divided == np.float32 and _fits_layers(make, scale, zero) and saturates and x.type.rank:
         return _by_layer(call, make.network.add_quantize(x, _layer_scale(call, scale, x), as_dtype(dtype)), x)
     quotient = make.div(x, _broadcastable(call, scale, x))

@@ -11,7 +11,7 @@ from netloop.values.types import UNKNOWN, normal_axis
 @operator("Reshape", since=(5, 14))
 def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
     """The elements in another shape."""
-    return call.make.reshape(x, shape, zero_copies=not call.attribute("allowzero", 0))
+    return call.make.reshape(x, shape, zero_copies=not call.flag("allowzero"))
 
 
 @operator("Flatten")
@@ -68,7 +68,7 @@ def unsqueeze(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
 @operator("Concat", since=4)
 def concat(call: Call, *parts: ITensor) -> ITensor:
     """Concatenation along an axis."""
-    return call.make.concat(parts, normal_axis(call.attribute("axis"), parts[0].type.rank))
+    return call.make.concat(parts, call.axis(parts[0]))
 
 
 @operator("Expand", since=8)

@@ -109,9 +109,9 @@ def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: Maybe, le
     layer, make = call.make.network.add_resize(x), call.make
     layer.resize_mode = mode
     layer.cubic_coeff = call.attribute("cubic_coeff_a", -0.75)
-    layer.exclude_outside = bool(call.attribute("exclude_outside", 0))
+    layer.exclude_outside = call.flag("exclude_outside")
     layer.extrapolation_value = call.attribute("extrapolation_value", 0.0)
-    layer.antialias = bool(call.attribute("antialias", 0)) and mode is not InterpolationMode.NEAREST
+    layer.antialias = call.flag("antialias") and mode is not InterpolationMode.NEAREST
     _set_positions(call, layer)
     if regions is not None:
         layer.coordinate_transformation = ResizeCoordinateTransformation.CROP

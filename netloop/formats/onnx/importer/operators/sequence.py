@@ -53,13 +53,13 @@ def sequence_length(call: Call, sequence: ITensor) -> ITensor:
 @operator("ConcatFromSequence", since=11)
 def sequence_concatenation(call: Call, sequence: ITensor) -> ITensor:
     """Concatenation of the tensors of a sequence, along an existing or a new axis."""
-    return call.make.sequence_concat(sequence, call.attribute("axis"), bool(call.attribute("new_axis", 0)))
+    return call.make.sequence_concat(sequence, call.attribute("axis"), call.flag("new_axis"))
 
 
 @operator("SplitToSequence", since=11)
 def sequence_split(call: Call, x: ITensor, lengths: Maybe = None) -> ITensor:
     """Parts of a tensor along an axis, as a sequence; given lengths keep the axis."""
-    keep_axis = lengths is not None or bool(call.attribute("keepdims", 1))
+    keep_axis = lengths is not None or call.flag("keepdims", True)
     return call.make.sequence_split(x, lengths, call.attribute("axis", 0), keep_axis)
 
 

@@ -8,7 +8,6 @@ from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import SampleMode
-from netloop.values.types import normal_axis
 
 
 @operator("Slice")
@@ -29,7 +28,7 @@ def slice_(call: Call, x: ITensor, starts: ITensor, ends: ITensor, axes: Maybe =
 def split(call: Call, x: ITensor, sizes: Maybe = None) -> list[Maybe]:
     """Parts along an axis, of given lengths, or of equal lengths except the last."""
     make, count = call.make, len(call.node.proto.output)
-    axis = normal_axis(call.attribute("axis", 0), x.type.rank)
+    axis = call.axis(x, "axis", 0)
     asked = call.attribute("num_outputs", count) if call.node.version >= 18 else count
     require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
     result = call.attribute("split")  # the lengths before version 13

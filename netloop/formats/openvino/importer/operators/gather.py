@@ -10,7 +10,6 @@ from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import GatherMode, ReduceOperation, TripLimit
-from netloop.values.types import normal_axis
 
 
 def _signed(call: Call, indices: ITensor) -> ITensor:
@@ -33,7 +32,7 @@ def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
 @operator("GatherElements", "opset6")
 def gather_elements(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     """Elements along an axis, one index for each output element."""
-    return call.make.gather_elements(x, indices, normal_axis(call.int("axis"), x.type.rank))
+    return call.make.gather_elements(x, indices, call.axis(x))
 
 
 @operator("GatherND", "opset8")

@@ -6,15 +6,14 @@ from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.word_tables import PAD_MODES
 from netloop.model.graph.tensor import ITensor
-from netloop.values.types import normal_axis
 
 
 @operator("ReverseSequence", "opset1")
 def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
     """The leading elements of each sequence in reverse order."""
     layer = call.make.network.add_reverse_sequence(x, call.make.cast(lengths, np.int64))
-    layer.batch_axis = normal_axis(call.int("batch_axis", 0), x.type.rank)
-    layer.sequence_axis = normal_axis(call.int("seq_axis", 1), x.type.rank)
+    layer.batch_axis = call.axis(x, "batch_axis", 0)
+    layer.sequence_axis = call.axis(x, "seq_axis", 1)
     return call.make.made(layer)
 
 

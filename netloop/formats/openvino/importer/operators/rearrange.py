@@ -10,7 +10,7 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count
 from netloop.values.diagnostics import require
 from netloop.values.enums import SampleMode
-from netloop.values.types import UNKNOWN, normal_axis
+from netloop.values.types import UNKNOWN
 
 
 @operator("Reshape", "opset1")
@@ -47,7 +47,7 @@ def transpose(call: Call, x: ITensor, order: ITensor) -> ITensor:
 def concat(call: Call, *parts: ITensor) -> ITensor:
     """Concatenation along an axis."""
     require(bool(parts), "there are no tensors to concatenate")
-    return call.make.concat(parts, normal_axis(call.int("axis"), parts[0].type.rank))
+    return call.make.concat(parts, call.axis(parts[0]))
 
 
 MODES = {"numpy": "numpy", "explicit": "explicit", "none": "explicit", "pdpd": "pdpd", "bidirectional": "numpy"}
@@ -133,7 +133,7 @@ def batch_to_space(call: Call, x: ITensor, block: ITensor, before: ITensor, afte
 def shuffle_channels(call: Call, x: ITensor) -> ITensor:
     """Channels of several groups interleaved."""
     make, group = call.make, call.int("group", 1)
-    axis = normal_axis(call.int("axis", 1), x.type.rank)
+    axis = call.axis(x, "axis", 1)
     lengths = [make.length(x, index) for index in range(x.type.rank)]
     parts = [*lengths[:axis], group, call.make.part_of(lengths[axis], group), *lengths[axis + 1 :]]
     order = [*range(axis), axis + 1, axis, *range(axis + 2, x.type.rank + 1)]

@@ -262,7 +262,7 @@ def group_query_attention(
     if call.attribute("do_rotary", 0):
         caches = [present(tensor, "do_rotary is 1, and cos_cache or sin_cache is left out") for tensor in (cos, sin)]
         places = make.cast(tokens.queries if positions is None else positions, np.int64)
-        interleaved = bool(call.attribute("rotary_interleaved", 0))
+        interleaved = call.flag("rotary_interleaved")
         query, key = (rotated(make, tensor, places, caches, interleaved) for tensor in (query, key))
     key, value = tokens.cached(past_key, key), tokens.cached(past_value, value)
     scores = _capped(call, _shared(make, query, key, lambda q, k: scores_of(call, q, k)))

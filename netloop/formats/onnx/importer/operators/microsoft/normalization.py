@@ -63,7 +63,7 @@ def skip_group_norm(
 
 
 def _group_norm(call: Call, wide: ITensor, scale: ITensor, offset: ITensor, like: ITensor) -> ITensor:
-    make, last = call.make, bool(call.attribute("channels_last"))
+    make, last = call.make, call.flag("channels_last")
     image = channels_first(make, wide) if last else wide
     scale, offset = wide_of(make, scale), wide_of(make, offset)
     normal = group_normalized(call, image, scale, offset, call.attribute("groups"))

@@ -11,7 +11,6 @@ from netloop.formats.shared.word_tables import ACTIVATION_PARAMETERS, ACTIVATION
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType, UnaryOperation
-from netloop.values.types import normal_axis
 
 
 def activated(call: Call, x: ITensor, numbers: Sequence[float]) -> ITensor:
@@ -66,7 +65,7 @@ def bias_softmax(call: Call, x: ITensor, bias: ITensor) -> ITensor:
     """Softmax of the input plus a bias, over all axes from one on."""
     make = call.make
     total = make.add(x, bias)
-    rows = make.merge_axes(total, normal_axis(call.attribute("axis"), total.type.rank))
+    rows = make.merge_axes(total, call.axis(total))
     return make.reshape(make.softmax(rows, 1), make.shape(total))
 
 

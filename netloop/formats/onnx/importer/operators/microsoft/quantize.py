@@ -12,7 +12,6 @@ from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType
-from netloop.values.types import normal_axis
 
 
 def floats_of(make: FormulaBuilder, x: ITensor, scale: ITensor, zero: Maybe) -> ITensor:
@@ -116,7 +115,7 @@ def quantized_concat(call: Call, scale: ITensor, zero: ITensor, *parts: ITensor)
     require(len(parts) % 3 == 0, f"there are {len(parts)} inputs for tensors, each of which has 3")
     result = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
     wide = [floats_of(make, *entry) for entry in result]
-    joined = make.concat(wide, normal_axis(call.attribute("axis"), wide[0].type.rank))
+    joined = make.concat(wide, call.axis(wide[0]))
     return quantized(make, joined, scale, zero, zero.type.dtype)
 
 
@@ -125,8 +124,7 @@ def quantized_softmax(
     call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: ITensor
 ) -> ITensor:
     """Softmax of a quantized tensor along an axis, or before version 13 over all axes from it on."""
-    make, rank = call.make, x.type.rank
-    axis = normal_axis(call.attribute("axis"), rank)
+    make, axis = call.make, call.axis(x)
     wide = floats_of(make, x, scale_of_x, zero_of_x)
     if call.attribute("opset") >= 13:
         tensor = make.softmax(wide, axis)
@@ -141,7 +139,7 @@ def quantized_mean(
 ) -> ITensor:
     """Mean of a quantized tensor over axes."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
-    tensor = make.mean(wide, call.attribute("axes"), bool(call.attribute("keepdims")))
+    tensor = make.mean(wide, call.attribute("axes"), call.flag("keepdims"))
     return quantized(make, tensor, scale, zero, x.type.dtype)
 
 

@@ -48,7 +48,7 @@ def dynamic_quantize_lstm(
     initial_cell: Maybe,
     peepholes: Maybe,
     *quantization: ITensor,
-) -> list[Maybe]:
+) -> list[ITensor]:
     """LSTM over a sequence with quantized weights; inputs and states are quantized in each step."""
     make = call.make
     result = (weights, quantization[:2]), (recurrent, quantization[2:])

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from netloop.formats.onnx.importer.call import Call
+from netloop.formats.shared.importer import choose
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
-from netloop.values.diagnostics import quoted, require
+from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType, ReduceOperation, TopKOperation, UnaryOperation
 from netloop.values.string_arrays import STRING, string_array
 from netloop.values.types import Array
@@ -75,8 +76,7 @@ def scores_of_two(make: FormulaBuilder, score: ITensor, kind: str, whole: bool) 
 
 def post_transformed(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
     """Scores after the transformation that the attribute ``post_transform`` names."""
-    require(kind in TRANSFORMS, f"post_transform is {quoted(kind)}, but must be one of {', '.join(TRANSFORMS)}")
-    return TRANSFORMS[kind](make, x)
+    return choose("post_transform", kind, TRANSFORMS)(make, x)
 
 
 def _softmax_of_nonzero(make: FormulaBuilder, x: ITensor) -> ITensor:

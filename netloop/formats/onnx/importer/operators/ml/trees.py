@@ -28,7 +28,7 @@ from netloop.formats.onnx.importer.operators.ml.scores import (
 )
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
-from netloop.values.diagnostics import quoted, require
+from netloop.values.diagnostics import require
 from netloop.values.enums import ElementWiseOperation, ReduceOperation, TripLimit, UnaryOperation
 from netloop.values.types import UNKNOWN, Array
 
@@ -150,11 +150,10 @@ def tree_ensemble(call: Call, x: ITensor) -> ITensor:
 @classical("TreeEnsembleRegressor", since=(1, 3))
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
-    make, word = call.make, call.attribute("aggregate_function")
-    require(word in AGGREGATES, f"aggregate_function is {quoted(word)}, but must be one of {', '.join(AGGREGATES)}")
+    make, aggregate = call.make, call.choice("aggregate_function", AGGREGATES)
     x = _samples(call, x)
     forest = _checked(forest_of_list(call, "target", x.type.dtype), x)
-    scores, reached = aggregated(call, forest, x, AGGREGATES[word])
+    scores, reached = aggregated(call, forest, x, aggregate)
     base, targets = numbers(call, "base_values"), forest.weights.shape[1]
     require(base.size in (0, targets), f"there are {base.size} base_values, and {targets} targets")
     if base.size:
