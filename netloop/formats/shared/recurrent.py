@@ -62,7 +62,8 @@ def _scanned(
     time = make.cast(make.tensor(make.length(products, 0)), np.int64)
     loop.add_trip_limit(time, TripLimit.COUNT)
     x = loop.add_iterator(products, 0, reverse).outputs[0]
-    recurrences = [loop.add_recurrence(_zeros(cell, products) if state is None else state) for state in initial]
+    zeros = make.full([make.length(products, 1), cell.hidden], 0, products.type.dtype)
+    recurrences = [loop.add_recurrence(zeros if state is None else state) for state in initial]
     old = [recurrence.outputs[0] for recurrence in recurrences]
     new = cell.step(x, old)
     output = new[0]
@@ -75,9 +76,3 @@ def _scanned(
         recurrence.set_input(1, tensor)
     rows = make.stacked(loop, output, time, reverse=reverse)
     return rows, [make.last(loop, recurrence) for recurrence in recurrences]
-
-
-def _zeros(cell: Cell, products: ITensor) -> ITensor:
-    make = cell.make
-    shape = make.list_tensor([make.length(products, 1), cell.hidden])
-    return make.broadcast_to(make.constant(np.zeros((1, 1), products.type.dtype)), shape)

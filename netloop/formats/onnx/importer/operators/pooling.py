@@ -123,7 +123,7 @@ def max_unpool(call: Call, x: ITensor, indices: ITensor, output_shape: Maybe = N
     lengths = make.add(make.mul(make.slice(make.shape(x), [2], [axes]), steps), spare)
     shape = make.concat([make.slice(make.shape(x), [0], [2]), lengths], 0)
     count = make.reduce(ReduceOperation.PROD, shape, [0], True)
-    zeros = make.broadcast_to(make.constant(np.zeros(1, x.type.dtype)), count)
+    zeros = make.full(count, 0, x.type.dtype)
     output = make.reshape(make.scatter_elements(zeros, make.flat(indices), make.flat(x), 0), shape)
     if output_shape is None:
         return output

@@ -40,12 +40,12 @@ def _decoded(call: Call, x: ITensor, active: ITensor, blank: ITensor, merges: bo
     batch, time = make.length(x, 0), make.tensor(make.length(x, 1))
     kept = make.logical_and(active, make.logical_not(make.equal(best, blank)))
     if merges:
-        first = make.broadcast_to(make.constant(-1), make.list_tensor([batch, 1]))
+        first = make.full([batch, 1], -1, np.int64)
         before = make.take_first(make.concat([first, best], 1), time, 1)
         kept = make.logical_and(kept, make.logical_not(make.equal(best, before)))
     places = make.cumulative_sum(make.cast(kept, np.int64), 1)
     # Dropped steps are written to an extra element, which is cut off.
     targets = make.where(kept, make.sub(places, 1), time)
-    empty = make.broadcast_to(make.constant(-1), make.list_tensor([batch, make.add(time, 1)]))
+    empty = make.full([batch, make.add(time, 1)], -1, np.int64)
     written = make.scatter_elements(empty, targets, best, 1)
     return make.take_first(written, time, 1), make.sum(make.cast(kept, np.int64), [1])

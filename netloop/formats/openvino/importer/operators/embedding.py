@@ -65,10 +65,10 @@ def _bags(call: Call, table: ITensor, rows: ITensor, numbers: ITensor, count: Le
     make, dtype = call.make, table.type.dtype
     rest = [make.length(table, axis) for axis in range(1, table.type.rank)]
     places = make.expand_dims(numbers, [1])
-    zeros = make.broadcast_to(make.constant(np.zeros((), dtype)), make.list_tensor([count, *rest]))
+    zeros = make.full([count, *rest], 0, dtype)
     sums = make.scatter_nd(zeros, places, rows, ReduceOperation.SUM)
-    none = make.broadcast_to(make.constant(np.zeros((), dtype)), make.list_tensor([count]))
-    ones = make.broadcast_to(make.constant(np.ones((), dtype)), make.shape(numbers))
+    none = make.full([count], 0, dtype)
+    ones = make.full(make.shape(numbers), 1, dtype)
     sizes = make.expand_dims(make.scatter_nd(none, places, ones, ReduceOperation.SUM), range(1, table.type.rank))
     if call.choice("reduction", MEANS, "sum"):
         sums = make.div(sums, make.maximum(sizes, 1))
@@ -96,7 +96,7 @@ def segment_max(call: Call, x: ITensor, numbers: ITensor, count: Maybe = None) -
     wanted = total if count is None else make.cast(make.scalar(count), np.int64)
     rest = [make.length(x, axis) for axis in range(1, x.type.rank)]
     rows = make.maximum(total, wanted)
-    lowest = make.broadcast_to(make.constant(np.array(info.min, dtype)), make.list_tensor([rows, *rest]))
+    lowest = make.full([rows, *rest], info.min, dtype)
     tensor = make.scatter_nd(lowest, make.expand_dims(numbers, [1]), x, ReduceOperation.MAX)
     if not call.choice("fill_mode", FILLS):
         empty = make.equal(_sizes(make, numbers, rows), 0)
@@ -106,8 +106,8 @@ def segment_max(call: Call, x: ITensor, numbers: ITensor, count: Maybe = None) -
 
 def _sizes(make: FormulaBuilder, numbers: ITensor, count: Length) -> ITensor:
     """How often each number occurs, of those below a count; int64."""
-    none = make.broadcast_to(make.constant(0), make.list_tensor([count]))
-    ones = make.broadcast_to(make.constant(1), make.shape(numbers))
+    none = make.full([count], 0, np.int64)
+    ones = make.full(make.shape(numbers), 1, np.int64)
     return make.scatter_nd(none, make.expand_dims(numbers, [1]), ones, ReduceOperation.SUM)
 
 

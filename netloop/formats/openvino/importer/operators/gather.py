@@ -123,9 +123,9 @@ def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: I
     if op is not ReduceOperation.AVG:
         return make.scatter_elements(start, indices, updates, along, op)
     total = make.scatter_elements(start, indices, updates, along, ReduceOperation.SUM)
-    ones = make.broadcast_to(make.constant(np.ones((), x.type.dtype)), make.shape(x))
+    ones = make.full(make.shape(x), 1, x.type.dtype)
     base = ones if counts_own else make.scatter_elements(ones, indices, make.sub(updates, updates), along)
-    more = make.broadcast_to(make.constant(np.ones((), x.type.dtype)), make.shape(updates))
+    more = make.full(make.shape(updates), 1, x.type.dtype)
     counts = make.scatter_elements(base, indices, more, along, ReduceOperation.SUM)
     return make.floor_div(total, counts) if x.type.is_integer else make.div(total, counts)
 
@@ -133,8 +133,7 @@ def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: I
 def _with_neutral(call: Call, x: ITensor, indices: ITensor, axis: int, op: ReduceOperation) -> ITensor:
     """The tensor with the neutral element of a reduction at all indices."""
     make, dtype = call.make, x.type.dtype
-    value = np.full((), NEUTRAL[op](dtype), dtype)
-    return make.scatter_elements(x, indices, make.broadcast_to(make.constant(value), make.shape(indices)), axis)
+    return make.scatter_elements(x, indices, make.full(make.shape(indices), NEUTRAL[op](dtype), dtype), axis)
 
 
 def _highest(dtype: np.dtype[Any]) -> float:

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import convolution, sliding, window_of
@@ -46,8 +44,7 @@ def causal_convolution(
     require(kernel.type.rank == 3, f"the weight is {kernel.type}, but must have 3 axes")
     reach = (window_of(call, kernel)[0] - 1) * dilation
     if past is None:
-        shape = make.list_tensor([make.length(x, 0), make.length(x, 1), reach])
-        past = make.broadcast_to(make.constant(np.zeros((1, 1, 1), x.type.dtype)), shape)
+        past = make.full([make.length(x, 0), make.length(x, 1), reach], 0, x.type.dtype)
     whole = make.concat([past, x], 2)
     tensor = convolved(make, whole, kernel, kernel.type.shape[0], Sliding([1], [dilation], [0], [0]), bias)
     if kind != "none":

@@ -54,7 +54,7 @@ def _normalized(
     make, total = call.make, reduce(call.make.add, rows)
     normal = layer_normalized(make, total, *factors, [2], call.attribute("epsilon"))
     if mask is None:
-        counts = make.broadcast_to(make.constant(np.zeros(1, np.int32)), make.list_tensor([make.length(words, 0)]))
+        counts = make.full([make.length(words, 0)], 0, np.int32)
     else:
         counts = make.sum(make.cast(make.equal(mask, 1), np.int32), [1])
     return [normal, counts, total]

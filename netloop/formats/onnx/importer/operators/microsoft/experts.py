@@ -101,8 +101,7 @@ def _gated(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _E
 
 def _zeros(make: FormulaBuilder, weights: ITensor) -> ITensor:
     """The bias of experts that have none, [expert, output]."""
-    shape = make.list_tensor([make.length(weights, axis) for axis in (0, 2)])
-    return make.broadcast_to(make.constant(np.zeros((1, 1), weights.type.dtype)), shape)
+    return make.full([make.length(weights, axis) for axis in (0, 2)], 0, weights.type.dtype)
 
 
 def _halves(call: Call, experts: _Experts) -> tuple[tuple[ITensor, Maybe], tuple[ITensor, Maybe]]:

@@ -131,7 +131,7 @@ def matmul_n_bits(
 def _zero_points(make: FormulaBuilder, zeros: Maybe, columns: int, blocks: int, bits: int, scales: ITensor) -> ITensor:
     """The zero point of each block, of the type of the scales; packed ones fill whole bytes for each column."""
     if zeros is None:
-        return make.broadcast_to(make.constant(np.array(1 << bits - 1, scales.type.dtype)), [columns, blocks])
+        return make.full([columns, blocks], 1 << bits - 1, scales.type.dtype)
     if zeros.type.is_float:
         return make.reshape(zeros, [columns, blocks])
     return make.cast(

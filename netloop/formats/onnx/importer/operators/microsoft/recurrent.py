@@ -93,7 +93,7 @@ def linear_attention(
     share = _by_step(make, present(beta, "beta is left out"), shared, 1) if replaces else None
     if past is None:
         lengths = [make.length(query, 0), shared, *(make.length(row, 4) for row in rows[1:])]
-        past = make.broadcast_to(make.constant(np.zeros((1, 1, 1, 1), query.type.dtype)), make.list_tensor(lengths))
+        past = make.full(lengths, 0, query.type.dtype)
     width = make.cast(make.tensor(make.length(rows[1], 4)), query.type.dtype)
     rows[0] = make.mul(rows[0], call.attribute("scale") or make.power(width, -0.5))
     output, last = _attended(call, rows, past, factor, share)

@@ -58,7 +58,7 @@ def _of_width(make: FormulaBuilder, x: ITensor, width: int) -> ITensor:
     require(own != UNKNOWN and width >= 0, f"inputdimensions has {width}, and an input is {x.type}")
     if own > width:
         return make.slice(x, [0], [width], axes=[1])
-    more = make.broadcast_to(make.constant(np.zeros((1, 1), F32)), make.list_tensor([make.length(x, 0), width - own]))
+    more = make.full([make.length(x, 0), width - own], 0, F32)
     return make.concat([x, more], 1)
 
 

@@ -195,10 +195,9 @@ class Pairs:
     def _coupled(self, table: ITensor) -> ITensor:
         """The distribution p with the smallest p Q p for each matrix Q; [sample, class]."""
         make, n = self.make, self.classes
-        start = make.list_tensor([make.length(table, 0), n])
         loop = make.network.add_loop()
         loop.add_trip_limit(make.constant(100), TripLimit.COUNT)
-        p = loop.add_recurrence(make.broadcast_to(make.constant(np.full((1, n), 1 / n, F32)), start))
+        p = loop.add_recurrence(make.full([make.length(table, 0), n], 1 / n, F32))
         own = p.outputs[0]
         slopes = make.squeeze(make.matmul(table, make.expand_dims(own, [2])), [2])
         value = make.sum(make.mul(own, slopes), [1], True)
