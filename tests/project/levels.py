@@ -72,7 +72,7 @@ WINGS = [
     Wing(
         "formats",
         "models of other frameworks, in and out: ONNX, OpenVINO, JAX functions, StableHLO",
-        ("shared", "onnx_graph", "from_jax onnx openvino stablehlo wts", "deploy"),
+        ("shared", "onnx_graph", "deploy from_jax onnx openvino wts"),
     ),
     Wing("api", "TensorRT's objects: builder, engine, context, runtime, parsers, refitters", ()),
     Wing(

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from netloop.formats.stablehlo import Shapes
+from netloop.formats.deploy.stablehlo import Shapes
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import listed
 
@@ -19,7 +19,7 @@ class Target(NamedTuple):
     """A form in which a network is written.
 
     Attributes:
-        module: the module whose ``save(network, path, shapes, batch, **options)`` writes it.
+        module: the module whose ``write(network, path, shapes, batch, **options)`` writes it.
         package: the package that it imports; empty if JAX is enough.
         install: what pip installs to get this package.
     """
@@ -30,8 +30,8 @@ class Target(NamedTuple):
 
 
 TARGETS = {
-    ".stablehlo": Target("netloop.formats.deploy.program"),
-    ".mlir": Target("netloop.formats.deploy.program"),
+    ".stablehlo": Target("netloop.formats.deploy.stablehlo"),
+    ".mlir": Target("netloop.formats.deploy.stablehlo"),
     ".savedmodel": Target("netloop.formats.deploy.saved_model", "tensorflow", "tensorflow"),
     ".tflite": Target("netloop.formats.deploy.tflite", "tensorflow", "tensorflow"),
     ".vmfb": Target("netloop.formats.deploy.iree", "iree.compiler", "iree-base-compiler"),
@@ -75,7 +75,7 @@ def export(
             f"{Path(path).suffix} is written by a package that is not installed: pip install {target.install}",
             name=target.package,
         )
-    import_module(target.module).save(network, Path(path), shapes, batch, **options)
+    import_module(target.module).write(network, Path(path), shapes, batch, **options)
 
 
 def _is_installed(name: str) -> bool:

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from netloop.formats import stablehlo
+from netloop.formats.deploy import stablehlo
 from netloop.formats.deploy.refusal import refused
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
@@ -18,7 +18,7 @@ GENERIC = ("--iree-llvmcpu-target-cpu=generic",)
 """Code for any processor of this kind; ``host`` instead of ``generic`` makes faster code for this one."""
 
 
-def save(
+def write(
     network: INetworkDefinition,
     path: Path,
     shapes: stablehlo.Shapes | None,

@@ -3,12 +3,12 @@
 import tempfile
 from pathlib import Path
 
-from netloop.formats import stablehlo
+from netloop.formats.deploy import stablehlo
 from netloop.formats.deploy.tensorflow_module import TF, module_of
 from netloop.model.network import INetworkDefinition
 
 
-def save(network: INetworkDefinition, path: Path, shapes: stablehlo.Shapes | None, batch: str | None) -> None:
+def write(network: INetworkDefinition, path: Path, shapes: stablehlo.Shapes | None, batch: str | None) -> None:
     """Write the folder; its signature ``serving_default`` takes the inputs and returns the outputs by name.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from netloop.formats import stablehlo
+from netloop.formats.deploy import stablehlo
 from netloop.model.network import INetworkDefinition
 
 TF: Any = import_module("tensorflow")

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from netloop.formats import stablehlo
+from netloop.formats.deploy import stablehlo
 from netloop.formats.deploy.refusal import refused
 from netloop.formats.deploy.tensorflow_module import TF, module_of
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
 
 
-def save(network: INetworkDefinition, path: Path, shapes: stablehlo.Shapes | None, batch: str | None) -> None:
+def write(network: INetworkDefinition, path: Path, shapes: stablehlo.Shapes | None, batch: str | None) -> None:
     """Write the model, of LiteRT's own operators only; its signature takes the inputs and returns the outputs by name.
 
     Raises:

@@ -12,8 +12,8 @@ LAYER_FAMILIES = (
 """Families of layers with operators of the same meaning."""
 
 COMPOSITE_FAMILIES = (
-    "classical_ml", "control", "ctc", "embedding", "linear_algebra", "ngrams", "random", "recurrent", "scan", "search",
-    "special_functions", "state", "svm", "training", "trees",
+    "control", "ctc", "embedding", "linear_algebra", "ngrams", "random", "recurrent", "scan", "search",
+    "special_functions", "state", "training",
 )  # fmt: skip
 """Families of operators that become several layers, loops or conditionals."""
 

@@ -26,6 +26,8 @@ MOST_ENDS = 10_000
 ANY_NUMBER = 1 << 20
 """More inputs than a node has: the arity of functions with variadic inputs."""
 
+Maybe = ITensor | None
+"""An input or output of a node; None for an input that is left out, and for an output that nothing reads."""
 Outputs = ITensor | Sequence[Any]
 """The outputs of a node: one tensor, or a list of values with None for each one that the node does not use."""
 Operator = Callable[..., Outputs]

@@ -40,8 +40,8 @@ def scan_cell(
     """
     products = cell.products(x)
     if not reverse or lengths is None:
-        return _TimeLoop(name, cell, lengths, reverse).run(products, initial)
-    rows, last = _TimeLoop(name, cell, lengths, False).run(_reversed(cell, products, lengths), initial)
+        return _scanned(name, cell, products, initial, lengths, reverse)
+    rows, last = _scanned(name, cell, _reversed(cell, products, lengths), initial, lengths, reverse=False)
     return _reversed(cell, rows, lengths), last
 
 
@@ -52,45 +52,27 @@ def _reversed(cell: Cell, x: ITensor, lengths: ITensor) -> ITensor:
     return layer.outputs[0]
 
 
-class _TimeLoop:
-    """The loop over the steps in one direction."""
-
-    def __init__(self, name: str, cell: Cell, lengths: ITensor | None, reverse: bool) -> None:
-        self._make = cell.make
-        self._cell = cell
-        self._lengths = lengths
-        self._reverse = reverse
-        self._loop = cell.make.network.add_loop()
-        self._loop.name = name
-
-    def run(self, products: ITensor, initial: Sequence[ITensor | None]) -> tuple[ITensor, list[ITensor]]:
-        """Add the loop; return the outputs of all steps and the last states."""
-        make, loop = self._make, self._loop
-        time = make.cast(make.tensor(make.length(products, 0)), np.int64)
-        loop.add_trip_limit(time, TripLimit.COUNT)
-        x = loop.add_iterator(products, 0, self._reverse).outputs[0]
-        states = [loop.add_recurrence(self._zeros(products) if state is None else state) for state in initial]
-        old = [state.outputs[0] for state in states]
-        new = self._cell.step(x, old)
-        output = new[0]
-        if self._lengths is not None:
-            output, new = self._masked(self._lengths, old, new)
-        for recurrence, tensor in zip(states, new, strict=True):
-            recurrence.set_input(1, tensor)
-        rows = make.stacked(loop, output, time, reverse=self._reverse)
-        return rows, [make.last(loop, state) for state in states]
-
-    def _zeros(self, products: ITensor) -> ITensor:
-        make, dtype = self._make, products.type.dtype
-        shape = make.list_tensor([make.length(products, 1), self._cell.hidden])
-        return make.broadcast_to(make.constant(np.zeros((1, 1), dtype)), shape)
-
-    def _masked(
-        self, lengths: ITensor, old: Sequence[ITensor], new: Sequence[ITensor]
-    ) -> tuple[ITensor, list[ITensor]]:
-        """The output and the states, where sequences that have ended give zero and keep their states."""
-        make = self._make
-        number = make.counter(self._loop).outputs[0]
+def _scanned(
+    name: str, cell: Cell, products: ITensor, initial: Sequence[ITensor | None], lengths: ITensor | None, reverse: bool
+) -> tuple[ITensor, list[ITensor]]:
+    """The loop over the steps in one direction: the outputs of all steps, and the last states."""
+    make = cell.make
+    loop = make.network.add_loop()
+    loop.name = name
+    time = make.cast(make.tensor(make.length(products, 0)), np.int64)
+    loop.add_trip_limit(time, TripLimit.COUNT)
+    x = loop.add_iterator(products, 0, reverse).outputs[0]
+    zeros = make.full([make.length(products, 1), cell.hidden], 0, products.type.dtype)
+    recurrences = [loop.add_recurrence(zeros if state is None else state) for state in initial]
+    old = [recurrence.outputs[0] for recurrence in recurrences]
+    new = cell.step(x, old)
+    output = new[0]
+    if lengths is not None:  # sequences that have ended give zero, and keep their states
+        number = make.counter(loop).outputs[0]
         going = make.expand_dims(make.less(number, make.cast(lengths, np.int64)), [1])
-        output = make.where(going, new[0], np.zeros((), new[0].type.dtype))
-        return output, [make.where(going, now, before) for now, before in zip(new, old, strict=True)]
+        output = make.where(going, output, np.zeros((), output.type.dtype))
+        new = [make.where(going, now, before) for now, before in zip(new, old, strict=True)]
+    for recurrence, tensor in zip(recurrences, new, strict=True):
+        recurrence.set_input(1, tensor)
+    rows = make.stacked(loop, output, time, reverse=reverse)
+    return rows, [make.last(loop, recurrence) for recurrence in recurrences]

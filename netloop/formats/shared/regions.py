@@ -120,7 +120,7 @@ class _Samples:
         span = make.sub(end, start)
         cell = make.div(make.maximum(span, 1.0) if self._grid.is_wide else span, float(number))
         if ratio:
-            count = make.broadcast_to(make.constant([[ratio]]), make.shape(cell))
+            count = make.full(make.shape(cell), ratio, np.int64)
         else:
             count = make.maximum(make.cast(make.unary(UnaryOperation.CEIL, cell), np.int64), 0)
         return _RoiAxis(make.tensor(length), number, start, cell, count)
@@ -155,7 +155,7 @@ class _Samples:
     def _filled(self, value: float) -> ITensor:
         make, dtype = self._make, self._pixels.type.dtype
         lengths = [make.length(self._items, 0), self._rows.cells, self._columns.cells, make.length(self._pixels, 1)]
-        return make.broadcast_to(make.constant(np.full((1, 1, 1, 1), value, dtype)), make.list_tensor(lengths))
+        return make.full(lengths, value, dtype)
 
     def _taps(self, side: _RoiAxis, sample: ITensor) -> list[tuple[ITensor, ITensor]]:
         """The two pixels around a sample, each with its weight; [region, cell]."""

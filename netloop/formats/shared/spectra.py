@@ -1,7 +1,5 @@
 """Frames of signals, for the short-time Fourier transform and its inverse."""
 
-import numpy as np
-
 from netloop.model.formulas.formula_builder import FormulaBuilder
 from netloop.model.formulas.rearrange import Length
 from netloop.model.graph.tensor import ITensor
@@ -25,7 +23,7 @@ def overlapped(make: FormulaBuilder, frames: ITensor, step: ITensor) -> ITensor:
     places = make.flat(_places(make, count, length, step))
     lead = [make.length(frames, axis) for axis in range(rank - 2)]
     total = make.maximum(make.add(make.mul(make.sub(count, 1), step), length), 0)
-    zeros = make.broadcast_to(make.constant(np.zeros((), frames.type.dtype)), make.list_tensor([*lead, total]))
+    zeros = make.full([*lead, total], 0, frames.type.dtype)
     flat = make.reshape(frames, [*lead, make.mul(count, length)])
     return make.scatter_elements(
         zeros, make.broadcast_to(places, make.shape(flat)), flat, rank - 2, ReduceOperation.SUM
@@ -36,7 +34,7 @@ def centred_window(make: FormulaBuilder, window: ITensor, length: ITensor) -> IT
     """A window with zeros on both sides, up to a length; of an odd number of zeros, one more behind it."""
     own = make.tensor(make.length(window, 0))
     before = make.floor_div(make.sub(length, own), 2)
-    zeros = make.broadcast_to(make.constant(np.zeros((), window.type.dtype)), make.list_tensor([length]))
+    zeros = make.full([length], 0, window.type.dtype)
     return make.scatter_elements(zeros, make.add(make.arange(own), before), window, 0)
 
 

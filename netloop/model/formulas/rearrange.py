@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -159,6 +160,11 @@ class Arranging(FormulaBase):
         axes = [axis for axis, length in enumerate(x.type.shape) if length in (1, UNKNOWN)]
         sizes, steps = (self.made(self.network.add_gather(tensor, self.constant(axes), 0)) for tensor in (sizes, steps))
         return self.slice(x, [0] * len(axes), sizes, steps, axes)
+
+    def full(self, shape: Sequence[Length] | Numbers, value: Any, dtype: Any) -> ITensor:
+        """One number in a shape."""
+        lengths = self.list_tensor(shape)
+        return self.broadcast_to(self.constant(np.full((1,) * axis_count(lengths.type), value, dtype)), lengths)
 
     # ------------------------------------------------------------------ parts
 

@@ -5,7 +5,8 @@ general categories such as ``\p{Lu}`` are those of Python's ``unicodedata``. Gro
 an operator is greedy makes no difference.
 
 Python's ``re`` does not serve: it needs exponential time for patterns such as ``(a*)*b``, and means other things by
-``$``, ``\Z`` and ``\s``.
+``$``, ``\Z`` and ``\s``. The package ``google-re2`` is no dependency, not even an optional one: a plan with a pattern
+runs wherever netloop does, and an error names what is wrong in a pattern.
 """
 
 from collections.abc import Callable, Iterator

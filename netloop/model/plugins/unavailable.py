@@ -25,7 +25,7 @@ def refuse(what: str, instead: str) -> NoReturn:
 class Unavailable:
     """The base of classes that can be named and derived from, but not instantiated."""
 
-    INSTEAD: ClassVar[str]
+    INSTEAD: ClassVar[str] = V3
     """The replacement of the class."""
 
     def __new__(cls, *args: Any, **named: Any) -> NoReturn:
@@ -40,8 +40,6 @@ class Unavailable:
 class IPluginV2(Unavailable):
     """A plugin of TensorRT 4 and later, deprecated there; refused when instantiated."""
 
-    INSTEAD = V3
-
 
 class IPluginV2Ext(IPluginV2):
     """An IPluginV2 with types of its outputs; refused when instantiated."""
@@ -50,8 +48,6 @@ class IPluginV2Ext(IPluginV2):
 class IPluginV2DynamicExtBase(Unavailable):
     """The base of IPluginV2DynamicExt in TensorRT's bindings; refused when instantiated."""
 
-    INSTEAD = V3
-
 
 class IPluginV2DynamicExt(IPluginV2DynamicExtBase, IPluginV2):
     """An IPluginV2 with dynamic shapes; refused when instantiated."""
@@ -59,8 +55,6 @@ class IPluginV2DynamicExt(IPluginV2DynamicExtBase, IPluginV2):
 
 class IPluginV2Layer(Unavailable):
     """The layer of ``add_plugin_v2``, which no network of netloop has; refused when instantiated."""
-
-    INSTEAD = V3
 
 
 class IPluginCreator(Unavailable, IPluginCreatorInterface):
@@ -75,19 +69,13 @@ class IPluginCreator(Unavailable, IPluginCreatorInterface):
 class IPluginCreatorV3Quick(Unavailable, IPluginCreatorInterface):
     """The creator of a plugin of ``tensorrt.plugin``; refused when instantiated."""
 
-    INSTEAD = V3
-
 
 class IPluginV3QuickCore(Unavailable, IPluginCapability):
     """The name of a plugin of ``tensorrt.plugin``; refused when instantiated."""
 
-    INSTEAD = V3
-
 
 class IPluginV3QuickBuild(Unavailable, IPluginCapability):
     """The part of a plugin of ``tensorrt.plugin`` that is used in a build; refused when instantiated."""
-
-    INSTEAD = V3
 
 
 class IPluginV3QuickAOTBuild(IPluginV3QuickBuild):
@@ -97,25 +85,17 @@ class IPluginV3QuickAOTBuild(IPluginV3QuickBuild):
 class IPluginV3QuickRuntime(Unavailable, IPluginCapability):
     """The part of a plugin of ``tensorrt.plugin`` that is used in a run; refused when instantiated."""
 
-    INSTEAD = V3
-
 
 class ISymExpr(Unavailable):
     """An argument of a kernel that is compiled ahead of time; refused when instantiated."""
-
-    INSTEAD = V3
 
 
 class ISymExprs(Unavailable):
     """The arguments of a kernel that is compiled ahead of time; refused when instantiated."""
 
-    INSTEAD = V3
-
 
 class KernelLaunchParams(Unavailable):
     """The grid and the blocks of a kernel that is compiled ahead of time; refused when instantiated."""
-
-    INSTEAD = V3
 
 
 class FallbackString(Unavailable):

@@ -107,6 +107,7 @@ CASES: dict[str, tuple[Callable[[F, Mapping[str, ITensor]], ITensor], Any]] = {
     "squeeze": (lambda f, t: f.squeeze(f.expand_dims(t["y"], [0, 1]), [0]), y[None]),
     "squeeze of all": (lambda f, t: f.squeeze(f.constant([[5]])), np.int64(5)),
     "along": (lambda f, t: f.along(t["y"], 3, 1), y[None, :, None]),
+    "full": (lambda f, t: f.full([2, f.length(t["y"], 0)], 3, np.int8), np.full((2, y.shape[0]), 3, np.int8)),
     "broadcast_to": (lambda f, t: f.broadcast_to(t["y"], [2, 3, 1]), np.broadcast_to(y, (2, 3, 4))),
     # parts
     "concat": (lambda f, t: f.concat([t["i"], t["j"]], 1), np.concatenate([i, j], 1)),

@@ -9,10 +9,12 @@ import onnx
 from netloop.formats.onnx.importer.node import ImportedNode
 from netloop.formats.shared.alternatives import Value, merged
 from netloop.formats.shared.assumptions import Assumptions
+from netloop.formats.shared.importer import Maybe as Maybe
 from netloop.formats.shared.importer import choose
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
+from netloop.values.types import normal_axis
 
 T = TypeVar("T")
 
@@ -56,6 +58,14 @@ class Call:
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute: the node's, or the default of the standard, or ``default``."""
         return self.node.attribute(name, default)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An attribute as a bool."""
+        return bool(self.attribute(name, default))
+
+    def axis(self, x: ITensor, name: str = "axis", default: int | None = None) -> int:
+        """The axis of a tensor that an attribute names, counted from the front."""
+        return normal_axis(self.attribute(name, default), x.type.rank)
 
     def wants(self, output: int) -> bool:
         """Whether the node has output number ``output``."""

@@ -31,6 +31,11 @@ def microsoft(*names: str) -> Callable[[F], F]:
     return operator(*names, domain=MICROSOFT)
 
 
+def classical(*names: str, since: int | Sequence[int] = 1) -> Callable[[F], F]:
+    """Return a decorator that registers a function for operators of classical machine learning."""
+    return operator(*names, since=since, domain="ai.onnx.ml")
+
+
 def function_of(node: ImportedNode) -> Operator | None:
     """The function of a node's operator; None if the table has none.
 

@@ -13,6 +13,7 @@ from netloop.formats.openvino.importer.weights import WeightsFile, element_type
 from netloop.formats.shared.alternatives import Value, merged
 from netloop.formats.shared.assumptions import Assumptions
 from netloop.formats.shared.import_errors import present
+from netloop.formats.shared.importer import Maybe as Maybe
 from netloop.formats.shared.importer import choose
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
@@ -103,6 +104,10 @@ class Call:
     def int(self, name: str, *default: int) -> int:
         """An attribute as an integer."""
         return self._attribute(name, integer, *default)
+
+    def axis(self, x: ITensor, name: str = "axis", *default: int) -> int:
+        """The axis of a tensor that an attribute names, counted from the front."""
+        return normal_axis(self.int(name, *default), x.type.rank)
 
     def element_type(self, name: str, *default: str) -> np.dtype[Any]:
         """The numpy type that an attribute names."""

@@ -1,6 +1,6 @@
 """The operators: a file for each family, a function for each operator. Importing the files registers them.
 
-``microsoft`` has those of onnxruntime, in files of the same families.
+``microsoft`` has those of onnxruntime, in files of the same families; ``ml`` those of classical machine learning.
 """
 
 from importlib import import_module

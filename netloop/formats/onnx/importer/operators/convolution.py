@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared import windows
 from netloop.formats.shared.deformed import Deformed
@@ -40,7 +40,7 @@ def window_of(call: Call, kernel: ITensor) -> list[int]:
 
 
 @operator("Conv")
-def convolution(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None) -> ITensor:
+def convolution(call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None) -> ITensor:
     """Convolution, in groups of channels."""
     window = window_of(call, kernel)
     return windows.convolved(call.make, x, kernel, call.attribute("group", 1), sliding(call, len(window)), bias)
@@ -48,13 +48,13 @@ def convolution(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = 
 
 @operator("ConvInteger", since=10)
 def conv_integer(
-    call: Call, x: ITensor, kernel: ITensor, zero_of_x: ITensor | None = None, zero_of_kernel: ITensor | None = None
+    call: Call, x: ITensor, kernel: ITensor, zero_of_x: Maybe = None, zero_of_kernel: Maybe = None
 ) -> ITensor:
     """Convolution of integers less their zero points, in int32."""
     return convolution(call, centred(call.make, x, zero_of_x), centred(call.make, kernel, zero_of_kernel))
 
 
-def centred(make: FormulaBuilder, x: ITensor, zero: ITensor | None, axis: int = 0) -> ITensor:
+def centred(make: FormulaBuilder, x: ITensor, zero: Maybe, axis: int = 0) -> ITensor:
     """``x`` less its zero point, small integers as int32 and float8 as float32; a 1-D ``zero`` is along an axis."""
     dtype = np.int32 if x.type.is_integer or x.type.dtype in TINY else np.float32
     wide = make.cast(x, dtype)
@@ -62,7 +62,7 @@ def centred(make: FormulaBuilder, x: ITensor, zero: ITensor | None, axis: int = 
 
 
 @operator("ConvTranspose")
-def conv_transpose(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None) -> ITensor:
+def conv_transpose(call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None) -> ITensor:
     """Transposed convolution."""
     make, axes = call.make, len(window_of(call, kernel))
     more, wanted = call.attribute("output_padding", [0] * axes), call.attribute("output_shape")
@@ -81,7 +81,7 @@ def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> I
 
 @operator("DeformConv", since=19)
 def deformable_conv(
-    call: Call, x: ITensor, kernel: ITensor, offset: ITensor, bias: ITensor | None = None, mask: ITensor | None = None
+    call: Call, x: ITensor, kernel: ITensor, offset: ITensor, bias: Maybe = None, mask: Maybe = None
 ) -> ITensor:
     """Deformable convolution: an offset shifts each tap of the window, and a mask weights it."""
     window = window_of(call, kernel)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.nms import non_max_suppression
 from netloop.formats.shared.regions import RoiGrid, RoiSamples, roi_aligned
@@ -14,12 +14,7 @@ from netloop.values.enums import DataType, ReduceOperation, TripLimit, UnaryOper
 
 @operator("NonMaxSuppression", since=(10, 11))
 def nms(
-    call: Call,
-    boxes: ITensor,
-    scores: ITensor,
-    max_boxes: ITensor | None = None,
-    max_iou: ITensor | None = None,
-    min_score: ITensor | None = None,
+    call: Call, boxes: ITensor, scores: ITensor, max_boxes: Maybe = None, max_iou: Maybe = None, min_score: Maybe = None
 ) -> ITensor:
     """Non-maximum suppression: [batch item, class, box] of the boxes with the highest scores and little overlap."""
     make = call.make
@@ -27,9 +22,7 @@ def nms(
         return make.constant(np.zeros((0, 3), np.int64))
     max_iou = make.constant(0.0) if max_iou is None else max_iou
     min_score = make.constant(-np.inf) if min_score is None else min_score
-    return non_max_suppression(
-        make, boxes, scores, max_boxes, max_iou, min_score, bool(call.attribute("center_point_box"))
-    )
+    return non_max_suppression(make, boxes, scores, max_boxes, max_iou, min_score, call.flag("center_point_box"))
 
 
 # ---------------------------------------------------------------------------- RoiAlign
@@ -103,5 +96,5 @@ def nonzero(call: Call, x: ITensor) -> ITensor:
 @operator("Unique", since=11)
 def unique(call: Call, x: ITensor) -> list[ITensor]:
     """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
-    layer = call.make.network.add_unique(x, call.attribute("axis"), bool(call.attribute("sorted")), DataType.INT64)
+    layer = call.make.network.add_unique(x, call.attribute("axis"), call.flag("sorted"), DataType.INT64)
     return [layer.outputs[index] for index in range(4)]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.formats.shared.spectra import framed
@@ -14,17 +14,15 @@ from netloop.values.enums import UnaryOperation
 
 
 @operator("DFT", since=(17, 20))
-def dft(call: Call, x: ITensor, length: ITensor | None = None, axis: ITensor | None = None) -> ITensor:
+def dft(call: Call, x: ITensor, length: Maybe = None, axis: Maybe = None) -> ITensor:
     """Discrete Fourier transform along an axis."""
     return _transformed(call, x, length, call.make.constant(call.attribute("axis", -2)) if axis is None else axis)
 
 
-def _transformed(call: Call, x: ITensor, length: ITensor | None, axis: ITensor) -> ITensor:
+def _transformed(call: Call, x: ITensor, length: Maybe, axis: ITensor) -> ITensor:
     make, axis = call.make, call.make.scalar(axis)
     known = make.ints(axis)
-    layer = make.network.add_dft(
-        x, inverse=bool(call.attribute("inverse", 0)), onesided=bool(call.attribute("onesided"))
-    )
+    layer = make.network.add_dft(x, inverse=call.flag("inverse"), onesided=call.flag("onesided"))
     if length is not None:
         layer.set_input(1, make.scalar(length))
     if known is None:
@@ -35,9 +33,7 @@ def _transformed(call: Call, x: ITensor, length: ITensor | None, axis: ITensor) 
 
 
 @operator("STFT", since=17)
-def stft(
-    call: Call, x: ITensor, step: ITensor, window: ITensor | None = None, length: ITensor | None = None
-) -> ITensor:
+def stft(call: Call, x: ITensor, step: ITensor, window: Maybe = None, length: Maybe = None) -> ITensor:
     """Short-time Fourier transform: the spectra of frames, each times a window."""
     make = call.make
     if x.type.rank == 2:  # PyTorch leaves out the last axis of real signals, which onnxruntime allows

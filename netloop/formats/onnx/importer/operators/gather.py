@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
-from netloop.values.types import normal_axis
 
 
 @operator("Gather")
@@ -43,10 +42,10 @@ def scatter_nd(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> IT
 
 
 @operator("TensorScatter", since=24)
-def tensor_scatter(call: Call, cache: ITensor, update: ITensor, starts: ITensor | None = None) -> ITensor:
+def tensor_scatter(call: Call, cache: ITensor, update: ITensor, starts: Maybe = None) -> ITensor:
     """A cache with an update written along an axis, from a start index for each batch item."""
     make, rank = call.make, cache.type.rank
-    axis = normal_axis(call.attribute("axis"), rank)
+    axis = call.axis(cache)
     require(axis > 0, "the axis is 0, which is the batch axis")
     indices = make.expand_dims(make.arange(make.length(update, axis)), range(1, rank - axis))
     if starts is not None:

@@ -47,5 +47,5 @@ def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
     layer = make.network.add_grid_sample(make.cast(x, wide), make.cast(grid, wide))
     layer.interpolation_mode = call.choice("mode", GRID_SAMPLE_MODES.onnx.read, "linear")
     layer.sample_mode = call.choice("padding_mode", GRID_SAMPLE_PADDINGS.onnx.read, "zeros")
-    layer.align_corners = bool(call.attribute("align_corners"))
+    layer.align_corners = call.flag("align_corners")
     return make.cast(make.made(layer), dtype)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.model.graph.tensor import ITensor
@@ -17,16 +17,14 @@ def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 @operator("MatMulInteger", since=10)
-def matmul_integer(
-    call: Call, a: ITensor, b: ITensor, a_zero: ITensor | None = None, b_zero: ITensor | None = None
-) -> ITensor:
+def matmul_integer(call: Call, a: ITensor, b: ITensor, a_zero: Maybe = None, b_zero: Maybe = None) -> ITensor:
     """Product of integer matrices less their zero points, in int32."""
     make, rows = call.make, -2 if a.type.rank > 1 else -1
     return make.matmul(centred(make, a, a_zero, rows), centred(make, b, b_zero, -1))
 
 
 @operator("Gemm", since=(1, 7, 11))
-def gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITensor:
+def gemm(call: Call, a: ITensor, b: ITensor, c: Maybe = None) -> ITensor:
     """``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
@@ -55,7 +53,7 @@ def determinant(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Trilu", since=14)
-def triangle(call: Call, x: ITensor, k: ITensor | None = None) -> ITensor:
+def triangle(call: Call, x: ITensor, k: Maybe = None) -> ITensor:
     """Upper or lower triangle of each matrix, 0 elsewhere."""
     make = call.make
     rows, columns = (make.arange(make.length(x, axis)) for axis in (-2, -1))

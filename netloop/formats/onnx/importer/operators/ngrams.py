@@ -61,7 +61,7 @@ def _in_columns(call: Call, x: ITensor, places: Array) -> ITensor:
     sources = np.full(width, count, np.int64)
     sources[places] = np.arange(count)
     lengths = [make.length(x, axis) for axis in range(x.type.rank - 1)]
-    nothing = make.broadcast_to(make.constant(np.zeros(1, np.float32)), make.list_tensor([*lengths, 1]))
+    nothing = make.full([*lengths, 1], 0, np.float32)
     return make.gather(make.concat([x, nothing], x.type.rank - 1), make.constant(sources), x.type.rank - 1)
 
 
@@ -86,10 +86,9 @@ def _count_numbers(call: Call, x: ITensor, skips: int) -> ITensor:
         if len(grams) and least <= grams.shape[1] <= most:
             tensors.append(_counts(call, make.cast(x, np.int64), grams))
         elif len(grams):
-            zeros = make.constant(np.zeros(1, np.float32))
-            tensors.append(make.broadcast_to(zeros, make.list_tensor([*lengths, len(grams)])))
+            tensors.append(make.full([*lengths, len(grams)], 0, np.float32))
     if not tensors:
-        return make.broadcast_to(make.constant(np.zeros(1, np.float32)), make.list_tensor([*lengths, 0]))
+        return make.full([*lengths, 0], 0, np.float32)
     return make.concat(tensors, x.type.rank - 1)
 
 

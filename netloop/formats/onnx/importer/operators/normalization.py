@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.reduce import bitmask
@@ -12,7 +12,7 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.normalization import INormalizationLayer
 from netloop.values.diagnostics import require
 from netloop.values.enums import UnaryOperation
-from netloop.values.types import HALVES, normal_axis
+from netloop.values.types import HALVES
 
 
 def wide_of(make: FormulaBuilder, x: ITensor) -> ITensor:
@@ -93,10 +93,9 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 
 
 @operator("LayerNormalization", since=17)
-def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor]:
+def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: Maybe = None) -> list[ITensor]:
     """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
-    make, rank = call.make, x.type.rank
-    axes = range(normal_axis(call.attribute("axis", -1), rank), rank)
+    make, axes = call.make, range(call.axis(x, "axis", -1), x.type.rank)
     epsilon = call.attribute("epsilon")
     normal = layer_normalized(make, x, scale, bias, axes, epsilon)
     if not (call.wants(1) or call.wants(2)):
@@ -106,7 +105,7 @@ def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | 
 
 
 def layer_normalized(
-    make: FormulaBuilder, x: ITensor, scale: ITensor, bias: ITensor | None, axes: Sequence[int], epsilon: float
+    make: FormulaBuilder, x: ITensor, scale: ITensor, bias: Maybe, axes: Sequence[int], epsilon: float
 ) -> ITensor:
     """``x`` normalized over axes, with scale and bias."""
     rank = x.type.rank
@@ -126,8 +125,7 @@ def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
 @operator("SimplifiedLayerNormalization")
 def simplified_layer_normalization(call: Call, x: ITensor, scale: ITensor) -> list[ITensor]:
     """RMSNormalization as onnxruntime writes it, optionally also with the inverse root mean square."""
-    rank = x.type.rank
-    axes = range(normal_axis(call.attribute("axis", -1), rank), rank)
+    axes = range(call.axis(x, "axis", -1), x.type.rank)
     return rms_normalized(call.make, x, scale, axes, call.attribute("epsilon"))
 
 

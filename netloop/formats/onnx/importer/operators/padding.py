@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.word_tables import PAD_MODES
 from netloop.model.graph.tensor import ITensor
@@ -27,7 +27,7 @@ def pad_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Pad", since=(11, 18))
-def pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None = None, axes: ITensor | None = None) -> ITensor:
+def pad(call: Call, x: ITensor, widths: ITensor, value: Maybe = None, axes: Maybe = None) -> ITensor:
     """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     make, mode = call.make, call.choice("mode", PAD_MODES.onnx.read)
     axes = make.constant(np.arange(x.type.rank)) if axes is None else make.list_tensor(axes)

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.formats.shared.word_tables import (
@@ -122,7 +122,7 @@ def clip_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Clip", since=11)
-def clip(call: Call, x: ITensor, low: ITensor | None = None, high: ITensor | None = None) -> ITensor:
+def clip(call: Call, x: ITensor, low: Maybe = None, high: Maybe = None) -> ITensor:
     """``x`` limited to a range."""
     above = x if low is None else call.make.maximum(x, low)
     return above if high is None else call.make.minimum(above, high)
@@ -183,7 +183,7 @@ def bitwise_not(call: Call, x: ITensor) -> ITensor:
 @operator("IsInf", since=10)
 def is_infinite(call: Call, x: ITensor) -> ITensor:
     """Whether x is infinite, with one sign or either."""
-    return call.make.is_infinite(x, bool(call.attribute("detect_negative")), bool(call.attribute("detect_positive")))
+    return call.make.is_infinite(x, call.flag("detect_negative"), call.flag("detect_positive"))
 
 
 # ---------------------------------------------------------------------------- type conversions
@@ -214,7 +214,7 @@ def cast_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
 
 def _converted(call: Call, x: ITensor, dtype: np.dtype[Any]) -> ITensor:
     """``x`` converted to ``dtype``: sub-byte integers wrap, and float8 saturate."""
-    make, saturates = call.make, bool(call.attribute("saturate", 1))
+    make, saturates = call.make, call.flag("saturate", True)
     if dtype == E8M0 and x.type.dtype != E8M0:
         return _power_of_two(make, make.cast(x, np.float32), call.choice("round_mode", ROUNDING_BITS, "up"), saturates)
     if x.type.is_float and dtype in TINY:

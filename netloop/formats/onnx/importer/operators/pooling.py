@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.convolution import padding_of, sliding
 from netloop.formats.shared.windows import among_all, pooled
@@ -20,7 +20,7 @@ from netloop.values.types import HALVES, UNKNOWN
 def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
     """The output of a window that moves as the attributes of the node say."""
     slides = sliding(call, len(layer.window))
-    return pooled(call.make, x, layer, slides, bool(call.attribute("ceil_mode", 0)))
+    return pooled(call.make, x, layer, slides, call.flag("ceil_mode"))
 
 
 @operator("AveragePool", since=(1, 7, 10, 19))
@@ -32,7 +32,7 @@ def average_pool(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("MaxPool", since=(1, 8, 10))
-def max_pool(call: Call, x: ITensor) -> list[ITensor | None]:
+def max_pool(call: Call, x: ITensor) -> list[Maybe]:
     """Maximum of each window, and its flat index in the input."""
     network, window = call.make.network, call.attribute("kernel_shape")
     most = _pooled(call, x, network.add_pooling_nd(x, PoolingType.MAX, window)) if call.wants(0) else None
@@ -113,7 +113,7 @@ def global_lp_pool(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("MaxUnpool", since=9)
-def max_unpool(call: Call, x: ITensor, indices: ITensor, output_shape: ITensor | None = None) -> ITensor:
+def max_unpool(call: Call, x: ITensor, indices: ITensor, output_shape: Maybe = None) -> ITensor:
     """Elements at the indices that MaxPool found, zeros elsewhere."""
     make, window = call.make, call.attribute("kernel_shape")
     axes = len(window)
@@ -123,7 +123,7 @@ def max_unpool(call: Call, x: ITensor, indices: ITensor, output_shape: ITensor |
     lengths = make.add(make.mul(make.slice(make.shape(x), [2], [axes]), steps), spare)
     shape = make.concat([make.slice(make.shape(x), [0], [2]), lengths], 0)
     count = make.reduce(ReduceOperation.PROD, shape, [0], True)
-    zeros = make.broadcast_to(make.constant(np.zeros(1, x.type.dtype)), count)
+    zeros = make.full(count, 0, x.type.dtype)
     output = make.reshape(make.scatter_elements(zeros, make.flat(indices), make.flat(x), 0), shape)
     if output_shape is None:
         return output

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.convolution import centred, convolution
 from netloop.formats.onnx.tensors import element_type
@@ -36,7 +36,7 @@ def _broadcastable(call: Call, factor: ITensor, x: ITensor) -> ITensor:
     return make.take_first(make.reshape(many, lengths), make.tensor(make.length(x, axis)), axis)
 
 
-def _fits_layers(make: FormulaBuilder, scale: ITensor, zero: ITensor | None) -> bool:
+def _fits_layers(make: FormulaBuilder, scale: ITensor, zero: Maybe) -> bool:
     """Whether the quantization layers take a scale and a zero point: ONNX allows any scale, as some tools write."""
     factor, offset = make.known(scale), None if zero is None else make.known(zero)
     is_positive = factor is None or bool((factor.astype(np.float32) > 0).all())
@@ -44,7 +44,7 @@ def _fits_layers(make: FormulaBuilder, scale: ITensor, zero: ITensor | None) -> 
 
 
 @operator("QuantizeLinear", since=(10, 13, 19, 21, 23))
-def quantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None) -> ITensor:
+def quantize(call: Call, x: ITensor, scale: ITensor, zero: Maybe = None) -> ITensor:
     """``x / scale``, rounded, plus the zero point, within the range of the output type."""
     make = call.make
     code = call.attribute("output_dtype", 0)
@@ -55,7 +55,7 @@ def quantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None
         element_type(precision) if precision else scale.type.dtype if scale.type.is_float else np.dtype(np.float32)
     )
     x, scale = make.cast(x, divided), make.cast(scale, divided)
-    saturates = bool(call.attribute("saturate", 1))
+    saturates = call.flag("saturate", True)
     if dtype in SYMMETRIC and divided == np.float32 and _fits_layers(make, scale, zero) and saturates and x.type.rank:
         return _by_layer(call, make.network.add_quantize(x, _layer_scale(call, scale, x), as_dtype(dtype)), x)
     quotient = make.div(x, _broadcastable(call, scale, x))
@@ -76,7 +76,7 @@ def _by_layer(call: Call, layer: Any, x: ITensor) -> ITensor:
     return call.make.made(layer)
 
 
-def to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.dtype[Any], saturates: bool) -> ITensor:
+def to_type(make: FormulaBuilder, x: ITensor, zero: Maybe, dtype: np.dtype[Any], saturates: bool) -> ITensor:
     """``x`` rounded to a type, around its zero point."""
     wide = make.cast(x, np.float32) if x.type.dtype in HALVES else x
     if jnp.issubdtype(dtype, jnp.integer):
@@ -92,7 +92,7 @@ def to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.dt
 
 
 @operator("DequantizeLinear", since=(10, 13, 21, 23))
-def dequantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None) -> ITensor:
+def dequantize(call: Call, x: ITensor, scale: ITensor, zero: Maybe = None) -> ITensor:
     """``(x - zero point) * scale``."""
     make, code = call.make, call.attribute("output_dtype", 0)
     dtype = element_type(code) if code else scale.type.dtype
@@ -144,7 +144,7 @@ def quantized_conv(
     zero_of_kernel: ITensor,
     scale: ITensor,
     zero: ITensor,
-    bias: ITensor | None = None,
+    bias: Maybe = None,
 ) -> ITensor:
     """Convolution of quantized tensors; the kernel's scale and zero point are for all maps, or for each."""
     make = call.make

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.graph.tensor import ITensor
@@ -46,13 +46,13 @@ def dropout_by_attributes(call: Call, x: ITensor) -> list[ITensor]:
     if call.node.since < 7 and not call.attribute("is_test"):
         dropped, kept = _dropped(call, x, call.make.constant(call.attribute("ratio"), np.float32))
         return [dropped, call.make.cast(kept, x.type.dtype)]
-    return [x, _ones(call, x, np.bool_ if call.node.since >= 10 else x.type.dtype)]
+    return [x, call.make.full(call.make.shape(x), 1, np.bool_ if call.node.since >= 10 else x.type.dtype)]
 
 
 @operator("Dropout", since=12)
-def dropout(call: Call, x: ITensor, ratio: ITensor | None = None, training: ITensor | None = None) -> list[ITensor]:
+def dropout(call: Call, x: ITensor, ratio: Maybe = None, training: Maybe = None) -> list[ITensor]:
     """In training random elements set to 0 and the others scaled up, else identity; with the mask of kept elements."""
-    make, all_kept = call.make, _ones(call, x, np.bool_)
+    make, all_kept = call.make, call.make.full(call.make.shape(x), 1, np.bool_)
     rate = make.constant(0.5, np.float32) if ratio is None else make.cast(make.scalar(ratio), np.float32)
     if training is None or make.ints(training) == [0] or make.known(rate) == 0:
         return [x, all_kept]
@@ -67,7 +67,3 @@ def _dropped(call: Call, x: ITensor, rate: ITensor) -> tuple[ITensor, ITensor]:
     kept = make.greater_equal(make.uniform(make.shape(x), np.dtype(np.float32)), rate)
     scale = make.cast(make.div(1.0, make.sub(1.0, rate)), x.type.dtype)
     return make.where(kept, make.mul(x, scale), make.constant(np.zeros((), x.type.dtype))), kept
-
-
-def _ones(call: Call, x: ITensor, dtype: type[Any] | np.dtype[Any]) -> ITensor:
-    return call.make.broadcast_to(call.make.constant(np.ones((), dtype)), call.make.shape(x))

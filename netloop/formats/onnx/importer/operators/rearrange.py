@@ -1,6 +1,6 @@
 """Reshape, transpose, concatenate, broadcast."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.alternatives import Alternatives, Split, Value
 from netloop.model.graph.tensor import ITensor
@@ -11,7 +11,7 @@ from netloop.values.types import UNKNOWN, normal_axis
 @operator("Reshape", since=(5, 14))
 def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
     """The elements in another shape."""
-    return call.make.reshape(x, shape, zero_copies=not call.attribute("allowzero", 0))
+    return call.make.reshape(x, shape, zero_copies=not call.flag("allowzero"))
 
 
 @operator("Flatten")
@@ -36,7 +36,7 @@ MOST_OPEN = 3
 
 
 @operator("Squeeze", since=(1, 13))
-def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> list[Value]:
+def squeeze(call: Call, x: ITensor, axes: Maybe = None) -> list[Value]:
     """Axes of length 1 removed."""
     result = call.attribute("axes") if axes is None else axes
     if result is not None:
@@ -60,7 +60,7 @@ def _squeezed(call: Call, x: ITensor, axes: list[int], open_axes: list[int]) -> 
 
 
 @operator("Unsqueeze", since=(1, 13))
-def unsqueeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+def unsqueeze(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
     """Axes of length 1 inserted."""
     return call.make.expand_dims(x, call.attribute("axes") if axes is None else axes)
 
@@ -68,7 +68,7 @@ def unsqueeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
 @operator("Concat", since=4)
 def concat(call: Call, *parts: ITensor) -> ITensor:
     """Concatenation along an axis."""
-    return call.make.concat(parts, normal_axis(call.attribute("axis"), parts[0].type.rank))
+    return call.make.concat(parts, call.axis(parts[0]))
 
 
 @operator("Expand", since=8)

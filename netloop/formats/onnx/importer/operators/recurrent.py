@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.shared.importer import choose
 from netloop.formats.shared.recurrent import DIRECTIONS, scan_cell
 from netloop.formats.shared.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
-from netloop.values.diagnostics import quoted, require
+from netloop.values.diagnostics import require
 
 MISSPELT = "foward"
 """The default direction of GRU-1, as the standard spells it."""
@@ -39,10 +40,10 @@ class RecurrentInputs:
     x: ITensor
     weights: ITensor
     recurrent: ITensor
-    bias: ITensor | None
-    lengths: ITensor | None
-    initial: Sequence[ITensor | None]
-    peepholes: ITensor | None
+    bias: Maybe
+    lengths: Maybe
+    initial: Sequence[Maybe]
+    peepholes: Maybe
 
     def of_direction(self, make: FormulaBuilder, number: int) -> RecurrentInputs:
         """The weights and initial states of one direction."""
@@ -59,42 +60,37 @@ def recurrent_network(
     x: ITensor,
     weights: ITensor,
     recurrent: ITensor,
-    bias: ITensor | None = None,
-    lengths: ITensor | None = None,
-    initial: ITensor | None = None,
-    initial_cell: ITensor | None = None,
-    peepholes: ITensor | None = None,
-) -> list[ITensor | None]:
+    bias: Maybe = None,
+    lengths: Maybe = None,
+    initial: Maybe = None,
+    initial_cell: Maybe = None,
+    peepholes: Maybe = None,
+) -> list[ITensor]:
     """RNN, GRU or LSTM over a sequence."""
     kind = CELLS[call.node.op]
     states = [initial, initial_cell][: kind.STATES]
     return outputs_of_recurrent(call, kind, RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes))
 
 
-def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -> list[ITensor | None]:
+def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -> list[ITensor]:
     """The outputs of all directions."""
     make = call.make
-    batch_first = bool(call.attribute("layout", 0))
+    batch_first = call.flag("layout")
     given = _with_time_first(make, given) if batch_first else given
-    _check(call, kind, given)
-    backwards = DIRECTIONS[_direction(call)]
+    direction = call.attribute("direction")
+    direction = "forward" if direction == MISSPELT else direction
+    backwards = choose("direction", direction, DIRECTIONS)
+    _check(call, kind, given, direction)
     functions = _activations(call, kind.STANDARD, len(backwards))
     runs = [
         _run(call, kind, given.of_direction(make, number), chosen, reverse)
         for number, (chosen, reverse) in enumerate(zip(functions, backwards, strict=True))
     ]
-    rows = make.stack([tensor for tensor, _ in runs], 1) if call.wants(0) else None
-    states = [make.stack([last[state] for _, last in runs], 0) for state in range(kind.STATES) if call.wants(1 + state)]
+    rows = make.stack([tensor for tensor, _ in runs], 1)
+    states = [make.stack([last[state] for _, last in runs], 0) for state in range(kind.STATES)]
     if batch_first:
-        rows = None if rows is None else make.transpose(rows, (2, 0, 1, 3))
-        states = [make.transpose(state, TIME_FIRST) for state in states]
-    wanted = iter(states)
-    return [rows, *(next(wanted) if call.wants(1 + state) else None for state in range(kind.STATES))]
-
-
-def _direction(call: Call) -> str:
-    result = call.attribute("direction")
-    return "forward" if result == MISSPELT else result
+        rows, states = make.transpose(rows, (2, 0, 1, 3)), [make.transpose(state, TIME_FIRST) for state in states]
+    return [rows, *states]
 
 
 def _with_time_first(make: FormulaBuilder, given: RecurrentInputs) -> RecurrentInputs:
@@ -102,10 +98,8 @@ def _with_time_first(make: FormulaBuilder, given: RecurrentInputs) -> RecurrentI
     return replace(given, x=make.transpose(given.x, TIME_FIRST), initial=initial)
 
 
-def _check(call: Call, kind: type[Cell], given: RecurrentInputs) -> None:
+def _check(call: Call, kind: type[Cell], given: RecurrentInputs, direction: str) -> None:
     """Report inputs whose ranks, or sizes of weights, do not fit."""
-    direction = _direction(call)
-    require(direction in DIRECTIONS, f"direction is {quoted(direction)}, but must be one of {', '.join(DIRECTIONS)}")
     for name, tensor in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
         require(tensor.type.rank == 3, f"{name} is {tensor.type}, but must have 3 axes")
     count, rows, hidden = given.recurrent.type.shape

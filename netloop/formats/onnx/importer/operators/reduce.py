@@ -1,13 +1,12 @@
 """Reductions, running sums, softmax and top-k."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.reduce import Reduction, in_float, reduction
 from netloop.formats.shared.word_tables import CUMULATIVE, REDUCTIONS
 from netloop.model.formulas import FormulaBuilder, Numbers
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TopKOperation, UnaryOperation
-from netloop.values.types import normal_axis
 
 
 def _log_sum(make: FormulaBuilder, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
@@ -34,24 +33,24 @@ FORMULAS: dict[str, Reduction] = {
 def reduce_by_attribute(call: Call, x: ITensor) -> ITensor:
     """Reduction over axes, by default all."""
     axes = call.attribute("axes", list(range(x.type.rank)))
-    return FORMULAS[call.node.op](call.make, x, axes, bool(call.attribute("keepdims")))
+    return FORMULAS[call.node.op](call.make, x, axes, call.flag("keepdims"))
 
 
 @operator("ReduceSum", since=13)
 @operator(*(name for name in FORMULAS if name != "ReduceSum"), since=18)
-def reduce(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+def reduce(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
     """Reduction over axes; with none given, over all, or with ``noop_with_empty_axes`` over none."""
     none = axes is None or axes.type.shape == (0,)
     chosen: Numbers = [] if none or axes is None else axes
     if none and not call.attribute("noop_with_empty_axes"):
         chosen = range(x.type.rank)
-    return FORMULAS[call.node.op](call.make, x, chosen, bool(call.attribute("keepdims")))
+    return FORMULAS[call.node.op](call.make, x, chosen, call.flag("keepdims"))
 
 
 @operator("ArgMax", "ArgMin", since=(1, 12))
 def arg_best(call: Call, x: ITensor) -> ITensor:
     """The index of the largest or smallest element along an axis; of equal ones the first, or the last."""
-    make, axis = call.make, normal_axis(call.attribute("axis"), x.type.rank)
+    make, axis = call.make, call.axis(x)
     op = TopKOperation.MAX if call.node.op == "ArgMax" else TopKOperation.MIN
     if call.attribute("select_last_index", 0):
         last = make.sub(make.tensor(make.length(x, axis)), 1)
@@ -63,7 +62,7 @@ def arg_best(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("TopK", since=(1, 10, 11))
-def top(call: Call, x: ITensor, k: ITensor | None = None) -> list[ITensor]:
+def top(call: Call, x: ITensor, k: Maybe = None) -> list[ITensor]:
     """The largest or smallest elements along an axis, always in order, and their indices."""
     op = TopKOperation.MAX if call.attribute("largest", 1) else TopKOperation.MIN
     count = call.attribute("k") if k is None else call.make.scalar(k)
@@ -75,7 +74,7 @@ def top(call: Call, x: ITensor, k: ITensor | None = None) -> list[ITensor]:
 def cumulative(call: Call, x: ITensor, axis: ITensor) -> ITensor:
     """Running sum or product along an axis."""
     op = CUMULATIVE.onnx.read[call.node.op]
-    return call.make.cumulative(op, x, axis, bool(call.attribute("exclusive")), bool(call.attribute("reverse")))
+    return call.make.cumulative(op, x, axis, call.flag("exclusive"), call.flag("reverse"))
 
 
 def _hardmax(make: FormulaBuilder, x: ITensor, axis: int) -> ITensor:
@@ -89,7 +88,7 @@ SOFTMAXES = {"Softmax": FormulaBuilder.softmax, "LogSoftmax": FormulaBuilder.log
 @operator(*SOFTMAXES)
 def softmax_of_matrix(call: Call, x: ITensor) -> ITensor:
     """Softmax, log-softmax or hardmax over all axes from ``axis`` on."""
-    make, axis = call.make, normal_axis(call.attribute("axis"), x.type.rank)
+    make, axis = call.make, call.axis(x)
     if axis == x.type.rank - 1:
         return SOFTMAXES[call.node.op](make, x, axis)
     return make.reshape(SOFTMAXES[call.node.op](make, make.merge_axes(x, axis), 1), make.shape(x))
@@ -98,4 +97,4 @@ def softmax_of_matrix(call: Call, x: ITensor) -> ITensor:
 @operator(*SOFTMAXES, since=13)
 def softmax(call: Call, x: ITensor) -> ITensor:
     """Softmax, log-softmax or hardmax (1 at the first largest element) along an axis."""
-    return SOFTMAXES[call.node.op](call.make, x, normal_axis(call.attribute("axis"), x.type.rank))
+    return SOFTMAXES[call.node.op](call.make, x, call.axis(x))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
 from netloop.formats.shared.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
@@ -28,9 +28,7 @@ POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MA
 
 
 @operator("Resize", since=(11, 18, 19))
-def resize(
-    call: Call, x: ITensor, roi: ITensor | None = None, scales: ITensor | None = None, sizes: ITensor | None = None
-) -> ITensor:
+def resize(call: Call, x: ITensor, roi: Maybe = None, scales: Maybe = None, sizes: Maybe = None) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     make, rank = call.make, x.type.rank
     roi, scales, sizes = (
@@ -76,7 +74,7 @@ def _by_policy(call: Call, x: ITensor, axes: Sequence[int], sizes: ITensor) -> I
     return make.cast(make.unary(UnaryOperation.FLOOR, make.add(make.mul(lengths, scale), 0.5)), np.int64)
 
 
-def _regions(call: Call, roi: ITensor | None, axes: Sequence[int], rank: int) -> ITensor | None:
+def _regions(call: Call, roi: Maybe, axes: Sequence[int], rank: int) -> Maybe:
     """The starts of all axes, then their ends; None if the whole input is read."""
     if call.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
         return None
@@ -106,14 +104,14 @@ def _between_corners(make: FormulaBuilder, x: ITensor, scales: ITensor) -> tuple
     return regions, make.cast(sizes, np.int64)
 
 
-def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor | None, lengths: ITensor) -> ITensor:
+def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: Maybe, lengths: ITensor) -> ITensor:
     """The input resized to lengths or by scales, a region of it or the whole."""
     layer, make = call.make.network.add_resize(x), call.make
     layer.resize_mode = mode
     layer.cubic_coeff = call.attribute("cubic_coeff_a", -0.75)
-    layer.exclude_outside = bool(call.attribute("exclude_outside", 0))
+    layer.exclude_outside = call.flag("exclude_outside")
     layer.extrapolation_value = call.attribute("extrapolation_value", 0.0)
-    layer.antialias = bool(call.attribute("antialias", 0)) and mode is not InterpolationMode.NEAREST
+    layer.antialias = call.flag("antialias") and mode is not InterpolationMode.NEAREST
     _set_positions(call, layer)
     if regions is not None:
         layer.coordinate_transformation = ResizeCoordinateTransformation.CROP
@@ -158,7 +156,7 @@ def upsample_image(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Upsample", since=(7, 9))
-def upsample(call: Call, x: ITensor, scales: ITensor | None = None) -> ITensor:
+def upsample(call: Call, x: ITensor, scales: Maybe = None) -> ITensor:
     """Upsampling by scales."""
     scales = call.make.constant(call.attribute("scales"), np.float32) if scales is None else scales
     return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)

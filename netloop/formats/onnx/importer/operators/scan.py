@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.control import split_outputs
 from netloop.formats.shared import CarriedValues
@@ -42,7 +42,7 @@ def scan(call: Call, *inputs: ITensor) -> list[ITensor]:
 
 
 @operator("Scan", since=8)
-def scan_in_batch(call: Call, lengths: ITensor | None, *inputs: ITensor) -> list[ITensor]:
+def scan_in_batch(call: Call, lengths: Maybe, *inputs: ITensor) -> list[ITensor]:
     """A loop over slices for each batch item, each with its own number of iterations."""
     make = call.make
     initial, scanned = _split(call, inputs)

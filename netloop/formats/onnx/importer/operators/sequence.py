@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import TensorProto
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.inputs import DeclaredType
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
@@ -27,13 +27,13 @@ def sequence_construct(call: Call, *inputs: ITensor) -> ITensor:
 
 
 @operator("SequenceInsert", since=11)
-def sequence_insert(call: Call, sequence: ITensor, tensor: ITensor, position: ITensor | None = None) -> ITensor:
+def sequence_insert(call: Call, sequence: ITensor, tensor: ITensor, position: Maybe = None) -> ITensor:
     """Sequence with one more tensor."""
     return call.make.sequence_insert(sequence, tensor, position)
 
 
 @operator("SequenceErase", since=11)
-def sequence_erase(call: Call, sequence: ITensor, position: ITensor | None = None) -> ITensor:
+def sequence_erase(call: Call, sequence: ITensor, position: Maybe = None) -> ITensor:
     """Sequence with one tensor removed."""
     return call.make.sequence_erase(sequence, position)
 
@@ -53,13 +53,13 @@ def sequence_length(call: Call, sequence: ITensor) -> ITensor:
 @operator("ConcatFromSequence", since=11)
 def sequence_concatenation(call: Call, sequence: ITensor) -> ITensor:
     """Concatenation of the tensors of a sequence, along an existing or a new axis."""
-    return call.make.sequence_concat(sequence, call.attribute("axis"), bool(call.attribute("new_axis", 0)))
+    return call.make.sequence_concat(sequence, call.attribute("axis"), call.flag("new_axis"))
 
 
 @operator("SplitToSequence", since=11)
-def sequence_split(call: Call, x: ITensor, lengths: ITensor | None = None) -> ITensor:
+def sequence_split(call: Call, x: ITensor, lengths: Maybe = None) -> ITensor:
     """Parts of a tensor along an axis, as a sequence; given lengths keep the axis."""
-    keep_axis = lengths is not None or bool(call.attribute("keepdims", 1))
+    keep_axis = lengths is not None or call.flag("keepdims", True)
     return call.make.sequence_split(x, lengths, call.attribute("axis", 0), keep_axis)
 
 
@@ -67,7 +67,7 @@ def sequence_split(call: Call, x: ITensor, lengths: ITensor | None = None) -> IT
 
 
 @operator("Optional", since=15)
-def optional(call: Call, x: ITensor | None = None) -> ITensor:
+def optional(call: Call, x: Maybe = None) -> ITensor:
     """Optional value, of the type of the input or of the attribute."""
     if x is not None:
         return call.make.network.add_optional(x).outputs[0]
@@ -80,7 +80,7 @@ def optional(call: Call, x: ITensor | None = None) -> ITensor:
 
 
 @operator("OptionalHasElement", since=15)
-def optional_has(call: Call, x: ITensor | None = None) -> ITensor:
+def optional_has(call: Call, x: Maybe = None) -> ITensor:
     """Whether an optional value is present."""
     if x is None or not isinstance(x.type, OptionalType):
         return call.make.constant(np.asarray(x is not None))

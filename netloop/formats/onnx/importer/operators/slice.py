@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import SampleMode
-from netloop.values.types import normal_axis
 
 
 @operator("Slice")
@@ -20,18 +19,16 @@ def slice_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Slice", since=10)
-def slice_(
-    call: Call, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor | None = None, steps: ITensor | None = None
-) -> ITensor:
+def slice_(call: Call, x: ITensor, starts: ITensor, ends: ITensor, axes: Maybe = None, steps: Maybe = None) -> ITensor:
     """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
 @operator("Split", since=(1, 13, 18))
-def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
+def split(call: Call, x: ITensor, sizes: Maybe = None) -> list[Maybe]:
     """Parts along an axis, of given lengths, or of equal lengths except the last."""
     make, count = call.make, len(call.node.proto.output)
-    axis = normal_axis(call.attribute("axis", 0), x.type.rank)
+    axis = call.axis(x, "axis", 0)
     asked = call.attribute("num_outputs", count) if call.node.version >= 18 else count
     require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
     result = call.attribute("split")  # the lengths before version 13

@@ -36,10 +36,9 @@ def split(call: Call, x: ITensor) -> list[ITensor]:
 @operator("StringNormalizer", since=10)
 def normalize(call: Call, x: ITensor) -> ITensor:
     """Strings in one case, without stop words."""
-    case, is_case_sensitive = call.attribute("case_change_action"), bool(call.attribute("is_case_sensitive"))
-    require(case in CASES, f"case_change_action is {case!r}, but must be one of {', '.join(CASES)}")
+    case, is_case_sensitive = call.choice("case_change_action", CASES), call.flag("is_case_sensitive")
     network, stopwords = call.make.network, texts_of(call, "stopwords")
-    return network.add_string_normalization(x, CASES[case], stopwords, is_case_sensitive).outputs[0]
+    return network.add_string_normalization(x, case, stopwords, is_case_sensitive).outputs[0]
 
 
 @operator("RegexFullMatch", since=20)

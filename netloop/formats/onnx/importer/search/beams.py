@@ -99,17 +99,13 @@ class BeamSearch:
         apart = make.where(make.equal(make.arange(self.beams), 0), np.float32(0), np.float32(APART))
         shape = make.list_tensor([self.prompts, self.beams])
         sums = make.reshape(make.broadcast_to(apart, shape), [-1])
-        none = [self._filled(flag, [self.prompts, 1]) for flag in (np.bool_(False), np.int64(0))]
-        worst = self._filled(np.float32(-np.inf), [self.prompts, self.beams])
-        blank = self._filled(np.int32(self.call.attribute("pad_token_id")), [self.prompts, self.beams, texts.most])
+        none = [make.full([self.prompts, 1], 0, dtype) for dtype in (np.bool_, np.int64)]
+        worst = make.full([self.prompts, self.beams], -np.inf, np.float32)
+        blank = make.full([self.prompts, self.beams, texts.most], self.call.attribute("pad_token_id"), np.int32)
         state = [sums, none[0], make.constant(0), worst, blank, none[1]]
         if self.keeps_scores:
-            state.append(self._filled(np.float32(0), [self.steps, make.length(scores, 0), make.length(scores, 1)]))
+            state.append(make.full([self.steps, make.length(scores, 0), make.length(scores, 1)], 0, np.float32))
         return state
-
-    def _filled(self, value: np.generic, shape: Sequence[ITensor | int]) -> ITensor:
-        make = self.call.make
-        return make.broadcast_to(make.constant(np.full([1] * len(shape), value)), make.list_tensor(shape))
 
     def _with_row(self, rows: ITensor, row: ITensor, number: ITensor) -> ITensor:
         make = self.call.make

@@ -90,7 +90,7 @@ class GptDecoder(Decoder):
         make = self._make
         places, mask, *past = memory
         words = make.expand_dims(tokens, [1])
-        mask = make.concat([mask, make.broadcast_to(make.constant(np.array([[1]], np.int32)), make.shape(words))], 1)
+        mask = make.concat([mask, make.full(make.shape(words), 1, np.int32)], 1)
         past = past if rows is None else [make.gather(tensor, rows, 1) for tensor in past]
         logits, *present = self._graph(words, places, mask, *past)
         return self._scores(logits), [make.add(places, 1), mask, *present]
@@ -107,8 +107,7 @@ class EncodedDecoder(Decoder):
         super().__init__(call, beams)
         make, start = call.make, call.attribute("decoder_start_token_id")
         require(start >= 0, "decoder_start_token_id is missing, with which the texts of an encoder-decoder start")
-        shape = make.list_tensor([make.length(tokens, 0), 1])
-        begin = make.broadcast_to(make.constant(np.array([[start]], np.int32)), shape)
+        begin = make.full([make.length(tokens, 0), 1], start, np.int32)
         mask = self._mask(tokens) if mask is None else mask
         require(call.attribute("encoder") is not None, "the graph of the encoder is missing")
         encoder, self._graph = call.subgraph("encoder"), call.subgraph("decoder")
@@ -170,5 +169,4 @@ def _empty(make: FormulaBuilder, declared: onnx.ValueInfoProto, axis: int, texts
     what = f"the decoder declares the input {quoted(declared.name)} as {dims}"
     require(known, what, f"a past state has {rank} axes, of which the numbers of heads and of their elements are given")
     shape = [texts if number == axis else 0 if number == axis + 2 else length for number, length in enumerate(dims)]
-    zero = make.constant(np.zeros([1] * rank, element_type(tensor.elem_type)))
-    return make.broadcast_to(zero, make.list_tensor(shape))
+    return make.full(shape, 0, element_type(tensor.elem_type))

@@ -65,9 +65,8 @@ class Penalties:
         make = self.call.make
         first = make.slice(texts.tokens, [0], [1], axes=[1])
         tokens = make.where(make.less(texts.places, texts.length), texts.tokens, first)
-        none, one = make.constant(np.zeros((1, 1), np.int32)), make.constant(np.ones((1, 1), np.int32))
-        ones = make.broadcast_to(one, make.shape(tokens))
-        there = make.scatter_elements(make.broadcast_to(none, make.shape(scores)), tokens, ones, 1, ReduceOperation.MAX)
+        none, ones = make.full(make.shape(scores), 0, np.int32), make.full(make.shape(tokens), 1, np.int32)
+        there = make.scatter_elements(none, tokens, ones, 1, ReduceOperation.MAX)
         worse = make.where(make.less(scores, 0.0), make.mul(scores, penalty), make.div(scores, penalty))
         return make.where(make.equal(there, 1), worse, scores)
 

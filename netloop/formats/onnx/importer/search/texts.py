@@ -28,8 +28,7 @@ class Texts:
     def starting_with(make: FormulaBuilder, tokens: ITensor, most: ITensor, pad: int) -> Texts:
         """Texts that start with some tokens, with room for ``most``."""
         length = make.tensor(make.length(tokens, 1))
-        room = make.list_tensor([make.length(tokens, 0), make.sub(most, length)])
-        padding = make.broadcast_to(make.constant(np.array([[pad]], np.int32)), room)
+        padding = make.full([make.length(tokens, 0), make.sub(most, length)], pad, np.int32)
         return Texts(make, make.concat([tokens, padding], 1), length)
 
     @property

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.inputs import declared_shape
 from netloop.formats.openvino.importer.loop_ports import LoopRoles, loop_roles, type_of
 from netloop.formats.openvino.importer.loop_slices import joined, slices_of
@@ -57,7 +57,7 @@ def _with_one_rank(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
 
 @operator("TensorIterator", "opset1")
 @operator("Loop", "opset5")
-def loop(call: Call, *inputs: ITensor | None) -> list[ITensor]:
+def loop(call: Call, *inputs: Maybe) -> list[ITensor]:
     """A counted loop, a conditional loop, or both, or a loop over slices."""
     return _ImportedLoop(call, loop_roles(call, inputs)).outputs()
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.deformed import Deformed
 from netloop.formats.shared.windows import Sliding, columns_to_image, convolved, deconvolved
@@ -52,20 +52,20 @@ def group_convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
 
 
 @operator("ConvolutionBackpropData", "opset1")
-def deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: ITensor | None = None) -> ITensor:
+def deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: Maybe = None) -> ITensor:
     """Transposed convolution, optionally with a given output shape."""
     _check_image(x, kernel)
     return _deconvolved(call, x, kernel, 1, shape)
 
 
 @operator("GroupConvolutionBackpropData", "opset1")
-def group_deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: ITensor | None = None) -> ITensor:
+def group_deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: Maybe = None) -> ITensor:
     """Transposed convolution in groups of channels, optionally with a given output shape."""
     _check_image(x, kernel, 1)
     return _deconvolved(call, x, *_ungrouped(call, kernel), shape)
 
 
-def _deconvolved(call: Call, x: ITensor, kernel: ITensor, groups: int, shape: ITensor | None) -> ITensor:
+def _deconvolved(call: Call, x: ITensor, kernel: ITensor, groups: int, shape: Maybe) -> ITensor:
     axes = x.type.rank - 2
     more = call.ints("output_padding", []) or [0] * axes
     slides = sliding(call, axes)
@@ -94,9 +94,7 @@ def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> I
 
 
 @operator("DeformableConvolution", "opset1", "opset8")
-def deformable_convolution(
-    call: Call, x: ITensor, offset: ITensor, kernel: ITensor, mask: ITensor | None = None
-) -> ITensor:
+def deformable_convolution(call: Call, x: ITensor, offset: ITensor, kernel: ITensor, mask: Maybe = None) -> ITensor:
     """Convolution of which an offset shifts each tap of the window, and a mask weights it."""
     slides, window = sliding(call, x.type.rank - 2), kernel.type.shape[2:]
     require(UNKNOWN not in window, f"the kernel is {kernel.type}, and its window must be known")

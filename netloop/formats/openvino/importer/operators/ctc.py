@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TopKOperation
@@ -21,9 +21,7 @@ def ctc_greedy_decoder(call: Call, x: ITensor, mask: ITensor) -> ITensor:
 
 
 @operator("CTCGreedyDecoderSeqLen", "opset6")
-def ctc_greedy_decoder_with_lengths(
-    call: Call, x: ITensor, lengths: ITensor, blank: ITensor | None = None
-) -> list[ITensor]:
+def ctc_greedy_decoder_with_lengths(call: Call, x: ITensor, lengths: ITensor, blank: Maybe = None) -> list[ITensor]:
     """Greedy CTC decoding of sequences of given lengths: the classes, padded with -1, and their number."""
     make = call.make
     last = make.sub(make.tensor(make.length(x, 2)), 1)
@@ -42,12 +40,12 @@ def _decoded(call: Call, x: ITensor, active: ITensor, blank: ITensor, merges: bo
     batch, time = make.length(x, 0), make.tensor(make.length(x, 1))
     kept = make.logical_and(active, make.logical_not(make.equal(best, blank)))
     if merges:
-        first = make.broadcast_to(make.constant(-1), make.list_tensor([batch, 1]))
+        first = make.full([batch, 1], -1, np.int64)
         before = make.take_first(make.concat([first, best], 1), time, 1)
         kept = make.logical_and(kept, make.logical_not(make.equal(best, before)))
     places = make.cumulative_sum(make.cast(kept, np.int64), 1)
     # Dropped steps are written to an extra element, which is cut off.
     targets = make.where(kept, make.sub(places, 1), time)
-    empty = make.broadcast_to(make.constant(-1), make.list_tensor([batch, make.add(time, 1)]))
+    empty = make.full([batch, make.add(time, 1)], -1, np.int64)
     written = make.scatter_elements(empty, targets, best, 1)
     return make.take_first(written, time, 1), make.sum(make.cast(kept, np.int64), [1])

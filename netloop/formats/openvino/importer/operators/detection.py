@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.nms import non_max_suppression
 from netloop.formats.shared.regions import RoiGrid, RoiSamples, roi_aligned
@@ -17,10 +17,10 @@ def nms(
     call: Call,
     boxes: ITensor,
     scores: ITensor,
-    max_boxes: ITensor | None = None,
-    max_iou: ITensor | None = None,
-    min_score: ITensor | None = None,
-    sigma: ITensor | None = None,
+    max_boxes: Maybe = None,
+    max_iou: Maybe = None,
+    min_score: Maybe = None,
+    sigma: Maybe = None,
 ) -> list[ITensor]:
     """Non-maximum suppression: [batch item, class, box] of the boxes that are kept, their scores, and their number."""
     make, dtype = call.make, scores.type.dtype
@@ -62,7 +62,7 @@ def nonzero(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Unique", "opset10")
-def unique(call: Call, x: ITensor, axis: ITensor | None = None) -> list[ITensor]:
+def unique(call: Call, x: ITensor, axis: Maybe = None) -> list[ITensor]:
     """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
     make = call.make
     along = None if axis is None else call.known_axis(axis, x.type.rank)

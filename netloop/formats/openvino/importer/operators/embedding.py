@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.formulas import FormulaBuilder, Length
 from netloop.model.graph.tensor import ITensor
@@ -15,7 +15,7 @@ MEANS = {"sum": False, "mean": True}
 
 @operator("EmbeddingBagPackedSum", "opset3")
 @operator("EmbeddingBagPacked", "opset15")
-def packed_bags(call: Call, table: ITensor, indices: ITensor, weights: ITensor | None = None) -> ITensor:
+def packed_bags(call: Call, table: ITensor, indices: ITensor, weights: Maybe = None) -> ITensor:
     """Sum or mean of bags of equally many embeddings, optionally weighted."""
     make, means = call.make, call.choice("reduction", MEANS, "sum")
     rows = _weighted(make, make.gather(table, indices), weights)
@@ -25,12 +25,7 @@ def packed_bags(call: Call, table: ITensor, indices: ITensor, weights: ITensor |
 @operator("EmbeddingBagOffsetsSum", "opset3")
 @operator("EmbeddingBagOffsets", "opset15")
 def bags_by_offsets(
-    call: Call,
-    table: ITensor,
-    indices: ITensor,
-    starts: ITensor,
-    default: ITensor | None = None,
-    weights: ITensor | None = None,
+    call: Call, table: ITensor, indices: ITensor, starts: ITensor, default: Maybe = None, weights: Maybe = None
 ) -> ITensor:
     """Sum or mean of bags of embeddings, given the start of each; an empty one gets a default row, or zeros."""
     make = call.make
@@ -48,8 +43,8 @@ def bags_by_segments(
     indices: ITensor,
     numbers: ITensor,
     count: ITensor,
-    default: ITensor | None = None,
-    weights: ITensor | None = None,
+    default: Maybe = None,
+    weights: Maybe = None,
 ) -> ITensor:
     """Sum of bags of embeddings, given the bag of each index."""
     make = call.make
@@ -59,23 +54,21 @@ def bags_by_segments(
     return _bags(call, table, rows, numbers, total, default)
 
 
-def _weighted(make: FormulaBuilder, rows: ITensor, weights: ITensor | None) -> ITensor:
+def _weighted(make: FormulaBuilder, rows: ITensor, weights: Maybe) -> ITensor:
     if weights is None:
         return rows
     return make.mul(rows, make.expand_dims(weights, range(weights.type.rank, rows.type.rank)))
 
 
-def _bags(
-    call: Call, table: ITensor, rows: ITensor, numbers: ITensor, count: Length, default: ITensor | None
-) -> ITensor:
+def _bags(call: Call, table: ITensor, rows: ITensor, numbers: ITensor, count: Length, default: Maybe) -> ITensor:
     """The rows of each bag summed or averaged; an empty bag gets the default row, or zeros."""
     make, dtype = call.make, table.type.dtype
     rest = [make.length(table, axis) for axis in range(1, table.type.rank)]
     places = make.expand_dims(numbers, [1])
-    zeros = make.broadcast_to(make.constant(np.zeros((), dtype)), make.list_tensor([count, *rest]))
+    zeros = make.full([count, *rest], 0, dtype)
     sums = make.scatter_nd(zeros, places, rows, ReduceOperation.SUM)
-    none = make.broadcast_to(make.constant(np.zeros((), dtype)), make.list_tensor([count]))
-    ones = make.broadcast_to(make.constant(np.ones((), dtype)), make.shape(numbers))
+    none = make.full([count], 0, dtype)
+    ones = make.full(make.shape(numbers), 1, dtype)
     sizes = make.expand_dims(make.scatter_nd(none, places, ones, ReduceOperation.SUM), range(1, table.type.rank))
     if call.choice("reduction", MEANS, "sum"):
         sums = make.div(sums, make.maximum(sizes, 1))
@@ -93,7 +86,7 @@ FILLS = {"zero": False, "lowest": True}
 
 
 @operator("SegmentMax", "opset16")
-def segment_max(call: Call, x: ITensor, numbers: ITensor, count: ITensor | None = None) -> ITensor:
+def segment_max(call: Call, x: ITensor, numbers: ITensor, count: Maybe = None) -> ITensor:
     """Maximum of the rows of each segment, given the segment of each row; an empty one gets zeros or the lowest."""
     make, dtype = call.make, x.type.dtype
     info = np.finfo(dtype) if np.issubdtype(dtype, np.floating) else np.iinfo(dtype)
@@ -103,7 +96,7 @@ def segment_max(call: Call, x: ITensor, numbers: ITensor, count: ITensor | None 
     wanted = total if count is None else make.cast(make.scalar(count), np.int64)
     rest = [make.length(x, axis) for axis in range(1, x.type.rank)]
     rows = make.maximum(total, wanted)
-    lowest = make.broadcast_to(make.constant(np.array(info.min, dtype)), make.list_tensor([rows, *rest]))
+    lowest = make.full([rows, *rest], info.min, dtype)
     tensor = make.scatter_nd(lowest, make.expand_dims(numbers, [1]), x, ReduceOperation.MAX)
     if not call.choice("fill_mode", FILLS):
         empty = make.equal(_sizes(make, numbers, rows), 0)
@@ -113,8 +106,8 @@ def segment_max(call: Call, x: ITensor, numbers: ITensor, count: ITensor | None 
 
 def _sizes(make: FormulaBuilder, numbers: ITensor, count: Length) -> ITensor:
     """How often each number occurs, of those below a count; int64."""
-    none = make.broadcast_to(make.constant(0), make.list_tensor([count]))
-    ones = make.broadcast_to(make.constant(1), make.shape(numbers))
+    none = make.full([count], 0, np.int64)
+    ones = make.full(make.shape(numbers), 1, np.int64)
     return make.scatter_nd(none, make.expand_dims(numbers, [1]), ones, ReduceOperation.SUM)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.spectra import centred_window, framed, overlapped
 from netloop.model.graph.tensor import ITensor
@@ -15,19 +15,19 @@ from netloop.values.enums import SampleMode, UnaryOperation
 
 
 @operator("DFT", "opset7")
-def dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
+def dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
     """Discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
     return _transformed_along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=False)
 
 
 @operator("IDFT", "opset7")
-def inverse_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
+def inverse_dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
     """Inverse discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
     return _transformed_along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=True)
 
 
 @operator("RDFT", "opset9")
-def real_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
+def real_dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
     """Discrete Fourier transform of real numbers; the last axis has its first half only."""
     *others, last = _places(call, axes, sizes, x.type.rank)
     pairs = call.make.expand_dims(x, [x.type.rank])
@@ -37,7 +37,7 @@ def real_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None
 
 
 @operator("IRDFT", "opset9")
-def inverse_real_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
+def inverse_real_dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
     """Inverse of RDFT; the last axis has by default twice its length less 2."""
     *others, last = _places(call, axes, sizes, x.type.rank - 1)
     whole = _transformed(call, _transformed_along(call, x, others, inverse=True), last, inverse=True, onesided=True)
@@ -58,7 +58,7 @@ def stft(call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor
 
 @operator("ISTFT", "opset16")
 def inverse_stft(
-    call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor, wanted: ITensor | None = None
+    call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor, wanted: Maybe = None
 ) -> ITensor:
     """Inverse of STFT: the sum of the frames, each times the window, divided by the sum of the windows' squares."""
     make, dtype = call.make, x.type.dtype
@@ -88,7 +88,7 @@ def _exchanged(call: Call, spectra: ITensor) -> ITensor:
     return call.make.transpose(spectra, [*range(rank - 3), rank - 2, rank - 3, rank - 1])
 
 
-def _cut(call: Call, signal: ITensor, length: ITensor, wanted: ITensor | None) -> ITensor:
+def _cut(call: Call, signal: ITensor, length: ITensor, wanted: Maybe) -> ITensor:
     """A signal without what padding added on both sides, cut or extended with zeros to the length wanted."""
     make, axis = call.make, signal.type.rank - 1
     margin = make.floor_div(length, 2) if call.flag("center") else make.constant(0)
@@ -100,11 +100,11 @@ def _cut(call: Call, signal: ITensor, length: ITensor, wanted: ITensor | None) -
     return make.slice(signal, make.list_tensor([margin]), make.list_tensor([size]), [1], [axis], SampleMode.FILL)
 
 
-Place = tuple[int, ITensor | None]
+Place = tuple[int, Maybe]
 """An axis, and its new length if that changes."""
 
 
-def _places(call: Call, axes: ITensor, sizes: ITensor | None, rank: int) -> list[Place]:
+def _places(call: Call, axes: ITensor, sizes: Maybe, rank: int) -> list[Place]:
     along = call.known_axes(axes, rank)
     if sizes is None:
         return [(axis, None) for axis in along]

@@ -10,7 +10,6 @@ from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import GatherMode, ReduceOperation, TripLimit
-from netloop.values.types import normal_axis
 
 
 def _signed(call: Call, indices: ITensor) -> ITensor:
@@ -33,7 +32,7 @@ def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
 @operator("GatherElements", "opset6")
 def gather_elements(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     """Elements along an axis, one index for each output element."""
-    return call.make.gather_elements(x, indices, normal_axis(call.int("axis"), x.type.rank))
+    return call.make.gather_elements(x, indices, call.axis(x))
 
 
 @operator("GatherND", "opset8")
@@ -124,9 +123,9 @@ def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: I
     if op is not ReduceOperation.AVG:
         return make.scatter_elements(start, indices, updates, along, op)
     total = make.scatter_elements(start, indices, updates, along, ReduceOperation.SUM)
-    ones = make.broadcast_to(make.constant(np.ones((), x.type.dtype)), make.shape(x))
+    ones = make.full(make.shape(x), 1, x.type.dtype)
     base = ones if counts_own else make.scatter_elements(ones, indices, make.sub(updates, updates), along)
-    more = make.broadcast_to(make.constant(np.ones((), x.type.dtype)), make.shape(updates))
+    more = make.full(make.shape(updates), 1, x.type.dtype)
     counts = make.scatter_elements(base, indices, more, along, ReduceOperation.SUM)
     return make.floor_div(total, counts) if x.type.is_integer else make.div(total, counts)
 
@@ -134,8 +133,7 @@ def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: I
 def _with_neutral(call: Call, x: ITensor, indices: ITensor, axis: int, op: ReduceOperation) -> ITensor:
     """The tensor with the neutral element of a reduction at all indices."""
     make, dtype = call.make, x.type.dtype
-    value = np.full((), NEUTRAL[op](dtype), dtype)
-    return make.scatter_elements(x, indices, make.broadcast_to(make.constant(value), make.shape(indices)), axis)
+    return make.scatter_elements(x, indices, make.full(make.shape(indices), NEUTRAL[op](dtype), dtype), axis)
 
 
 def _highest(dtype: np.dtype[Any]) -> float:

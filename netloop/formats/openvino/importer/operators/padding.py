@@ -2,19 +2,18 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.word_tables import PAD_MODES
 from netloop.model.graph.tensor import ITensor
-from netloop.values.types import normal_axis
 
 
 @operator("ReverseSequence", "opset1")
 def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
     """The leading elements of each sequence in reverse order."""
     layer = call.make.network.add_reverse_sequence(x, call.make.cast(lengths, np.int64))
-    layer.batch_axis = normal_axis(call.int("batch_axis", 0), x.type.rank)
-    layer.sequence_axis = normal_axis(call.int("seq_axis", 1), x.type.rank)
+    layer.batch_axis = call.axis(x, "batch_axis", 0)
+    layer.sequence_axis = call.axis(x, "seq_axis", 1)
     return call.make.made(layer)
 
 
@@ -22,7 +21,7 @@ PADDINGS = {**PAD_MODES.openvino.read, "symmetric": None}
 
 
 @operator("Pad", "opset1", "opset12")
-def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor | None = None) -> ITensor:
+def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: Maybe = None) -> ITensor:
     """Padding around axes: constant, edge, reflect or symmetric; negative widths crop."""
     make, mode = call.make, call.choice("pad_mode", PADDINGS)
     axes = make.constant(np.arange(x.type.rank))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.word_tables import (
     ACTIVATIONS,
@@ -211,7 +211,7 @@ def selu(call: Call, x: ITensor, alpha: ITensor, scale: ITensor) -> ITensor:
 
 
 @operator("Swish", "opset4")
-def swish(call: Call, x: ITensor, beta: ITensor | None = None) -> ITensor:
+def swish(call: Call, x: ITensor, beta: Maybe = None) -> ITensor:
     """``x * sigmoid(beta * x)``."""
     make = call.make
     inside = x if beta is None else make.mul(x, make.scalar(beta))

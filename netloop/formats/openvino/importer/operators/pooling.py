@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.openvino.importer.operators.convolution import sliding
 from netloop.formats.shared.import_errors import present
@@ -15,7 +15,7 @@ from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import DataType, PoolingType, TopKOperation
-from netloop.values.types import UNKNOWN, normal_axis
+from netloop.values.types import UNKNOWN
 
 ROUNDS = {"floor": (False, False), "ceil": (True, False), "ceil_torch": (True, True)}
 """For each rounding: whether there is a last partial window, and whether it must not start in the padding."""
@@ -48,7 +48,7 @@ def max_pool_with_indices(call: Call, x: ITensor) -> list[ITensor]:
     make, slides = call.make, sliding(call, x.type.rank - 2)
     layer = make.network.add_pooling_indices(x, _window(call, x), DataType.INT64)
     indices = pooled(make, x, layer, slides, *call.choice("rounding_type", ROUNDS, "floor"))
-    axis = normal_axis(call.int("axis", 0), x.type.rank)
+    axis = call.axis(x, "axis", 0)
     indices = make.cast(among_all(make, x, indices, axis), call.element_type("index_element_type", "i64"))
     return [max_pool(call, x), indices]
 
@@ -58,7 +58,7 @@ LARGEST_MATRIX = 1 << 26
 
 
 @operator("AdaptiveAvgPool", "opset8")
-def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) -> ITensor:
+def adaptive_average_pool(call: Call, x: ITensor, shape: Maybe = None) -> ITensor:
     """Average of windows that divide the input evenly into the elements of the output."""
     make = call.make
     wanted = call.known_ints(present(shape, "the shape of the output must be an input"), "lengths")

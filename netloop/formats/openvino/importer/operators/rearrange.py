@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
 from netloop.model.formulas import Length
@@ -10,7 +10,7 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count
 from netloop.values.diagnostics import require
 from netloop.values.enums import SampleMode
-from netloop.values.types import UNKNOWN, normal_axis
+from netloop.values.types import UNKNOWN
 
 
 @operator("Reshape", "opset1")
@@ -20,7 +20,7 @@ def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
 
 
 @operator("Squeeze", "opset1", "opset15")
-def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+def squeeze(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
     """Axes of length 1 removed: all, or those of the named ones that have length 1."""
     if axes is None or axes.type.shape == (0,):
         return call.make.squeeze(x)
@@ -47,14 +47,14 @@ def transpose(call: Call, x: ITensor, order: ITensor) -> ITensor:
 def concat(call: Call, *parts: ITensor) -> ITensor:
     """Concatenation along an axis."""
     require(bool(parts), "there are no tensors to concatenate")
-    return call.make.concat(parts, normal_axis(call.int("axis"), parts[0].type.rank))
+    return call.make.concat(parts, call.axis(parts[0]))
 
 
 MODES = {"numpy": "numpy", "explicit": "explicit", "none": "explicit", "pdpd": "pdpd", "bidirectional": "numpy"}
 
 
 @operator("Broadcast", "opset1", "opset3")
-def broadcast(call: Call, x: ITensor, shape: ITensor, axes: ITensor | None = None) -> ITensor:
+def broadcast(call: Call, x: ITensor, shape: ITensor, axes: Maybe = None) -> ITensor:
     """Broadcasting to a shape; in the mode ``bidirectional`` to the common shape of both.
 
     The mode ``explicit`` names the axes of the output that those of the input become, ``pdpd`` the first of them.
@@ -133,7 +133,7 @@ def batch_to_space(call: Call, x: ITensor, block: ITensor, before: ITensor, afte
 def shuffle_channels(call: Call, x: ITensor) -> ITensor:
     """Channels of several groups interleaved."""
     make, group = call.make, call.int("group", 1)
-    axis = normal_axis(call.int("axis", 1), x.type.rank)
+    axis = call.axis(x, "axis", 1)
     lengths = [make.length(x, index) for index in range(x.type.rank)]
     parts = [*lengths[:axis], group, call.make.part_of(lengths[axis], group), *lengths[axis + 1 :]]
     order = [*range(axis), axis + 1, axis, *range(axis + 2, x.type.rank + 1)]

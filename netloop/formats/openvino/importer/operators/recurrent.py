@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.recurrent import DIRECTIONS, scan_cell
 from netloop.formats.shared.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
@@ -20,7 +20,7 @@ LSTM_GATES = {name: name for name in ("fico", "icof", "ifco", "ifoc", "iofc")}
 @operator("RNNCell", "opset1")
 @operator("GRUCell", "opset3")
 def one_state_cell(
-    call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor | None = None
+    call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: Maybe = None
 ) -> list[ITensor]:
     """One step of an RNN, H = f(X W' + H R' + B), or of a GRU, its gates in the order z, r, h."""
     return _step(_cell(call, weights, recurrent, bias), x, [h])
@@ -28,13 +28,7 @@ def one_state_cell(
 
 @operator("LSTMCell", "opset4")
 def lstm_cell(
-    call: Call,
-    x: ITensor,
-    h: ITensor,
-    c: ITensor,
-    weights: ITensor,
-    recurrent: ITensor | None = None,
-    bias: ITensor | None = None,
+    call: Call, x: ITensor, h: ITensor, c: ITensor, weights: ITensor, recurrent: Maybe = None, bias: Maybe = None
 ) -> list[ITensor]:
     """One step of an LSTM, its gates in the order f, i, c, o.
 
@@ -52,9 +46,9 @@ def lstm_cell_with_peepholes(
     h: ITensor,
     c: ITensor,
     weights: ITensor,
-    recurrent: ITensor | None = None,
-    bias: ITensor | None = None,
-    peepholes: ITensor | None = None,
+    recurrent: Maybe = None,
+    bias: Maybe = None,
+    peepholes: Maybe = None,
 ) -> list[ITensor]:
     """One step of an LSTM without peepholes, its gates in the order of ``weights_format``."""
     if recurrent is None or recurrent.type.rank == 1:
@@ -94,11 +88,7 @@ def lstm_sequence(
 
 
 def _sequence(
-    call: Call,
-    x: ITensor,
-    initial: Sequence[ITensor],
-    lengths: ITensor,
-    weights: tuple[ITensor, ITensor, ITensor],
+    call: Call, x: ITensor, initial: Sequence[ITensor], lengths: ITensor, weights: tuple[ITensor, ITensor, ITensor]
 ) -> list[ITensor]:
     """The outputs of all steps, [batch, directions, time, hidden], and the last states, [batch, directions, hidden]."""
     make, backwards = call.make, call.choice("direction", DIRECTIONS)
@@ -128,12 +118,12 @@ def _step(cell: Cell, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
     return cell.step(cell.products(x), states)
 
 
-def _rnn(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None) -> Cell:
+def _rnn(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
     _check(RnnCell, recurrent)
     return RnnCell(call.make, _functions(call, RnnCell), weights, recurrent, bias)
 
 
-def _gru(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None) -> Cell:
+def _gru(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
     """A GRU cell; if the reset follows the product, the bias of the state's part of h comes last."""
     _check(GruCell, recurrent)
     make, flag = call.make, call.flag("linear_before_reset", False)
@@ -146,7 +136,7 @@ def _gru(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None)
     return GruCell(make, _functions(call, GruCell), weights, recurrent, bias, own_bias, flag=flag)
 
 
-def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None, order: str = "fico") -> Cell:
+def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe, order: str = "fico") -> Cell:
     _check(LstmCell, recurrent)
     make, size = call.make, recurrent.type.shape[1]
 
@@ -159,10 +149,10 @@ def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None
     return LstmCell(make, functions, ordered(weights), ordered(recurrent), own_bias, flag=flag)
 
 
-CELLS: dict[str, Callable[[Call, ITensor, ITensor, ITensor | None], Cell]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
+CELLS: dict[str, Callable[[Call, ITensor, ITensor, Maybe], Cell]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 
 
-def _cell(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None) -> Cell:
+def _cell(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
     """The cell that the type of the layer names, such as ``GRUCell`` and ``GRUSequence``."""
     kind = call.layer.type.lower().removesuffix("cell").removesuffix("sequence")
     return CELLS[kind](call, weights, recurrent, bias)

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.reduce import Reduction, in_float, reduction
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
 from netloop.model.formulas import FormulaBuilder, Numbers
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import CumulativeOperation, ReduceOperation, TopKOperation
-from netloop.values.types import normal_axis
 
 
 def _of_bools(op: ReduceOperation) -> Reduction:
@@ -42,13 +41,13 @@ for _name, _formula in FORMULAS.items():
 @operator("SoftMax", "opset1", "opset8")
 def softmax(call: Call, x: ITensor) -> ITensor:
     """Softmax along an axis."""
-    return call.make.softmax(x, normal_axis(call.int("axis", 1), x.type.rank))
+    return call.make.softmax(x, call.axis(x, "axis", 1))
 
 
 @operator("LogSoftmax", "opset5")
 def log_softmax(call: Call, x: ITensor) -> ITensor:
     """Log-softmax along an axis."""
-    return call.make.log_softmax(x, normal_axis(call.int("axis", 1), x.type.rank))
+    return call.make.log_softmax(x, call.axis(x, "axis", 1))
 
 
 BY_INDEX = {"none": False, "value": False, "index": True}
@@ -57,7 +56,7 @@ BY_INDEX = {"none": False, "value": False, "index": True}
 @operator("TopK", "opset1", "opset3", "opset11")
 def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
     """The largest or smallest elements along an axis, in order of value or of index, and their indices."""
-    make, axis = call.make, normal_axis(call.int("axis"), x.type.rank)
+    make, axis = call.make, call.axis(x)
     known = make.ints(k)
     count = make.scalar(make.cast(k, np.int64)) if known is None else known[0]
     values, places = make.best(call.choice("mode", TOP_K.openvino.read), x, count, axis)
@@ -68,7 +67,7 @@ def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
 
 
 @operator("CumSum", "opset3")
-def cumulative_sum(call: Call, x: ITensor, axis: ITensor | None = None) -> ITensor:
+def cumulative_sum(call: Call, x: ITensor, axis: Maybe = None) -> ITensor:
     """Running sum along an axis."""
     exclusive, reverse = call.flag("exclusive", False), call.flag("reverse", False)
     along = call.make.constant(0) if axis is None else axis

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
 from netloop.formats.shared.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
@@ -18,19 +18,19 @@ BY_SCALES = {"sizes": False, "scales": True}
 
 
 @operator("Interpolate", "opset4")
-def interpolate(call: Call, x: ITensor, sizes: ITensor, scales: ITensor, axes: ITensor | None = None) -> ITensor:
+def interpolate(call: Call, x: ITensor, sizes: ITensor, scales: ITensor, axes: Maybe = None) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     by_scales = call.choice("shape_calculation_mode", BY_SCALES)
     return _resized(call, x, scales if by_scales else sizes, axes)
 
 
 @operator("Interpolate", "opset11")
-def interpolate_by_one(call: Call, x: ITensor, sizes: ITensor, axes: ITensor | None = None) -> ITensor:
+def interpolate_by_one(call: Call, x: ITensor, sizes: ITensor, axes: Maybe = None) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     return _resized(call, x, sizes, axes)
 
 
-def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> ITensor:
+def _resized(call: Call, x: ITensor, given: ITensor, axes: Maybe) -> ITensor:
     make, rank = call.make, x.type.rank
     pads = [call.ints(name, []) for name in ("pads_begin", "pads_end")]
     if any(map(any, pads)):

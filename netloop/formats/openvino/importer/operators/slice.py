@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count
@@ -43,22 +43,14 @@ def _require_parts(call: Call, count: int) -> None:
 
 
 @operator("Slice", "opset8")
-def slice_(
-    call: Call, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: ITensor | None = None
-) -> ITensor:
+def slice_(call: Call, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None) -> ITensor:
     """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
 @operator("SliceScatter", "opset15")
 def slice_scatter(
-    call: Call,
-    x: ITensor,
-    updates: ITensor,
-    starts: ITensor,
-    ends: ITensor,
-    steps: ITensor,
-    axes: ITensor | None = None,
+    call: Call, x: ITensor, updates: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None
 ) -> ITensor:
     """The input with a range of some axes replaced."""
     make = call.make
@@ -74,7 +66,7 @@ MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsi
 
 
 @operator("StridedSlice", "opset1")
-def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, strides: ITensor | None = None) -> ITensor:
+def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, strides: Maybe = None) -> ITensor:
     """A range of axes as in Python's brackets; masks mark open ends, new axes, single indices and the ellipsis."""
     make = call.make
     begins, ends = make.list_tensor(begins), make.list_tensor(ends)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import Call, Maybe
 from netloop.formats.openvino.importer.inputs import declared_shape
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
@@ -32,7 +32,7 @@ def range_of_type(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> 
 
 
 @operator("Eye", "opset9")
-def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: ITensor | None = None) -> ITensor:
+def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: Maybe = None) -> ITensor:
     """Ones on a diagonal, zeros elsewhere; the same matrix for each batch item."""
     make = call.make
     height, width, off = (make.scalar(make.cast(tensor, np.int64)) for tensor in (rows, columns, diagonal))

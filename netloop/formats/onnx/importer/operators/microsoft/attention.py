@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import matmul_integer_to_float
 from netloop.formats.onnx.importer.operators.microsoft.rotary import rotated
@@ -71,7 +71,7 @@ def _added(make: FormulaBuilder, allowed: ITensor, otherwise: float) -> ITensor:
     return make.where(allowed, make.constant(np.float32(0)), np.float32(otherwise))
 
 
-def masked(call: Call, scores: ITensor, past: Length, mask: ITensor | None, bias: ITensor | None) -> ITensor:
+def masked(call: Call, scores: ITensor, past: Length, mask: Maybe, bias: Maybe) -> ITensor:
     """Scores plus a bias, with large negative numbers added for masked keys, and later ones if unidirectional."""
     make = call.make
     if mask is not None:
@@ -118,12 +118,12 @@ def attention(
     call: Call,
     x: ITensor,
     weights: ITensor,
-    bias: ITensor | None = None,
-    mask: ITensor | None = None,
-    past: ITensor | None = None,
-    attention_bias: ITensor | None = None,
-    past_length: ITensor | None = None,
-) -> list[ITensor | None]:
+    bias: Maybe = None,
+    mask: Maybe = None,
+    past: Maybe = None,
+    attention_bias: Maybe = None,
+    past_length: Maybe = None,
+) -> list[Maybe]:
     """Attention of a sequence to itself, with the projections to queries, keys and values; also keys and values."""
     make = call.make
     product = make.matmul(x, weights)
@@ -132,13 +132,8 @@ def attention(
 
 
 def attention_of_projections(
-    call: Call,
-    product: ITensor,
-    mask: ITensor | None,
-    past: ITensor | None,
-    attention_bias: ITensor | None = None,
-    past_length: ITensor | None = None,
-) -> list[ITensor | None]:
+    call: Call, product: ITensor, mask: Maybe, past: Maybe, attention_bias: Maybe = None, past_length: Maybe = None
+) -> list[Maybe]:
     """Attention of queries, keys and values next to each other along the last axis."""
     make, heads = call.make, call.attribute("num_heads")
     _check_caches(call, past_length)
@@ -154,7 +149,7 @@ def attention_of_projections(
     return [attended(make, scores, value), make.stack([key, value], 0) if call.wants(1) else None]
 
 
-def _check_caches(call: Call, past_length: ITensor | None) -> None:
+def _check_caches(call: Call, past_length: Maybe) -> None:
     shared = call.attribute("past_present_share_buffer", 0) or past_length is not None
     require(
         not shared,
@@ -172,11 +167,11 @@ def quantized_attention(
     bias: ITensor,
     scale_of_x: ITensor,
     scale_of_weights: ITensor,
-    mask: ITensor | None = None,
-    zero_of_x: ITensor | None = None,
-    zero_of_weights: ITensor | None = None,
-    past: ITensor | None = None,
-) -> list[ITensor | None]:
+    mask: Maybe = None,
+    zero_of_x: Maybe = None,
+    zero_of_weights: Maybe = None,
+    past: Maybe = None,
+) -> list[Maybe]:
     """``Attention`` with quantized inputs and weights."""
     factors = x, weights, scale_of_x, scale_of_weights, zero_of_x, zero_of_weights
     return attention_of_projections(call, matmul_integer_to_float(call, *factors, bias), mask, past)
@@ -186,16 +181,16 @@ def quantized_attention(
 def multi_head_attention(
     call: Call,
     query: ITensor,
-    key: ITensor | None = None,
-    value: ITensor | None = None,
-    bias: ITensor | None = None,
-    mask: ITensor | None = None,
-    attention_bias: ITensor | None = None,
-    past_key: ITensor | None = None,
-    past_value: ITensor | None = None,
-    past_length: ITensor | None = None,
-    indirection: ITensor | None = None,
-) -> list[ITensor | None]:
+    key: Maybe = None,
+    value: Maybe = None,
+    bias: Maybe = None,
+    mask: Maybe = None,
+    attention_bias: Maybe = None,
+    past_key: Maybe = None,
+    past_value: Maybe = None,
+    past_length: Maybe = None,
+    indirection: Maybe = None,
+) -> list[Maybe]:
     """Attention to keys and values that are given, or packed with the queries; also keys, values and scores."""
     make = call.make
     _check_caches(call, past_length)
@@ -208,9 +203,7 @@ def multi_head_attention(
     return [attended(make, scores, value), key, value, make.cast(scores, query.type.dtype)]
 
 
-def _split(
-    call: Call, query: ITensor, key: ITensor | None, value: ITensor | None, bias: ITensor | None
-) -> list[ITensor]:
+def _split(call: Call, query: ITensor, key: Maybe, value: Maybe, bias: Maybe) -> list[ITensor]:
     """Queries, keys and values as [batch, head, token, element]; a bias is added to those that are not given so."""
     make, heads = call.make, call.attribute("num_heads")
     cached = key is not None and key.type.rank == 4
@@ -245,19 +238,19 @@ UNSUPPORTED = {"k_quant_type": "NONE", "v_quant_type": "NONE", "sliding_window_c
 def group_query_attention(
     call: Call,
     query: ITensor,
-    key: ITensor | None,
-    value: ITensor | None,
-    past_key: ITensor | None,
-    past_value: ITensor | None,
+    key: Maybe,
+    value: Maybe,
+    past_key: Maybe,
+    past_value: Maybe,
     lengths: ITensor,
     total: ITensor,
-    cos: ITensor | None = None,
-    sin: ITensor | None = None,
-    positions: ITensor | None = None,
-    bias: ITensor | None = None,
-    sink: ITensor | None = None,
-    *rest: ITensor | None,
-) -> list[ITensor | None]:
+    cos: Maybe = None,
+    sin: Maybe = None,
+    positions: Maybe = None,
+    bias: Maybe = None,
+    sink: Maybe = None,
+    *rest: Maybe,
+) -> list[Maybe]:
     """Causal attention with a cache, in which several query heads share a head of keys and values; also the cache.
 
     The cache has room for more tokens than it has; ``lengths`` has the number of tokens of each sequence, less one.
@@ -269,7 +262,7 @@ def group_query_attention(
     if call.attribute("do_rotary", 0):
         caches = [present(tensor, "do_rotary is 1, and cos_cache or sin_cache is left out") for tensor in (cos, sin)]
         places = make.cast(tokens.queries if positions is None else positions, np.int64)
-        interleaved = bool(call.attribute("rotary_interleaved", 0))
+        interleaved = call.flag("rotary_interleaved")
         query, key = (rotated(make, tensor, places, caches, interleaved) for tensor in (query, key))
     key, value = tokens.cached(past_key, key), tokens.cached(past_value, value)
     scores = _capped(call, _shared(make, query, key, lambda q, k: scores_of(call, q, k)))
@@ -280,7 +273,7 @@ def group_query_attention(
     return [make.cast(merged(make, mean), query.type.dtype), key, value]
 
 
-def _check_group_query(call: Call, rest: Sequence[ITensor | None]) -> None:
+def _check_group_query(call: Call, rest: Sequence[Maybe]) -> None:
     """Report what the importer does not support: quantized and sliding caches, lengths of queries, and scores."""
     own = {name: call.attribute(name, default) for name, default in UNSUPPORTED.items()}
     require(own == UNSUPPORTED, f"the node has {own}, and netloop supports {UNSUPPORTED}")
@@ -290,9 +283,7 @@ def _check_group_query(call: Call, rest: Sequence[ITensor | None]) -> None:
     require(not call.wants(3), "the node has the output output_qk")
 
 
-def _grouped(
-    call: Call, query: ITensor, key: ITensor | None, value: ITensor | None
-) -> tuple[ITensor, ITensor, ITensor]:
+def _grouped(call: Call, query: ITensor, key: Maybe, value: Maybe) -> tuple[ITensor, ITensor, ITensor]:
     """Queries, keys and values as [batch, head, token, element]; they may be packed along the last axis."""
     make, heads, shared = call.make, call.attribute("num_heads"), call.attribute("kv_num_heads")
     require(shared > 0 and heads % shared == 0, f"num_heads is {heads}, but must be a multiple of {shared}")
@@ -302,9 +293,7 @@ def _grouped(
     return heads_of(make, query, heads), heads_of(make, key, shared), heads_of(make, value, shared)
 
 
-def _normalized(
-    call: Call, tensors: tuple[ITensor, ITensor, ITensor], scales: Sequence[ITensor | None]
-) -> list[ITensor]:
+def _normalized(call: Call, tensors: tuple[ITensor, ITensor, ITensor], scales: Sequence[Maybe]) -> list[ITensor]:
     """Queries and keys divided by their root mean square where they have a scale, and the values."""
     make, (query, key, value) = call.make, tensors
     epsilon = call.attribute("qk_norm_epsilon")
@@ -329,7 +318,7 @@ def _capped(call: Call, scores: ITensor) -> ITensor:
     return make.mul(make.activation(ActivationType.TANH, make.div(scores, cap)), cap) if cap else scores
 
 
-def _softmax(call: Call, scores: ITensor, sink: ITensor | None) -> ITensor:
+def _softmax(call: Call, scores: ITensor, sink: Maybe) -> ITensor:
     """The softmax of scores, with one more score in each row, whose weight is dropped: a head's sink, or 0."""
     make = call.make
     if sink is None and call.attribute("smooth_softmax", -1) != 1:
@@ -358,7 +347,7 @@ class _Tokens:
         self._starts = make.where(is_first, 0, make.sub(self._ends, self._new))
         self.queries = make.add(make.expand_dims(self._starts, [1]), make.arange(self._new))
 
-    def cached(self, past: ITensor | None, new: ITensor) -> ITensor:
+    def cached(self, past: Maybe, new: ITensor) -> ITensor:
         """The tokens of a cache and the new ones behind them, with zeros up to the length of the cache."""
         make = self._make
         if past is None:
@@ -422,7 +411,7 @@ def gated_relative_position_bias(
     weight: ITensor,
     gate_bias: ITensor,
     scale: ITensor,
-    offsets: ITensor | None = None,
+    offsets: Maybe = None,
 ) -> ITensor:
     """A bias of attention by relative positions, times a gate for each query: [batch, heads, queries, keys]."""
     make, heads = call.make, call.attribute("num_heads")

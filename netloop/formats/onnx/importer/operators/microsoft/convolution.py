@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import convolution, sliding, window_of
 from netloop.formats.onnx.importer.operators.microsoft.pointwise import activated
@@ -15,9 +13,7 @@ from netloop.values.enums import ActivationType
 
 
 @microsoft("FusedConv")
-def fused_convolution(
-    call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None, other: ITensor | None = None
-) -> ITensor:
+def fused_convolution(call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None, other: Maybe = None) -> ITensor:
     """An activation of a convolution plus another tensor."""
     tensor = convolution(call, x, kernel, bias)
     tensor = tensor if other is None else call.make.add(tensor, other)
@@ -38,7 +34,7 @@ UNSUPPORTED = {
 
 @microsoft("CausalConvWithState")
 def causal_convolution(
-    call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None, past: ITensor | None = None
+    call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None, past: Maybe = None
 ) -> list[ITensor]:
     """Convolution of each channel with its own past, and the past of the next call; an activation may follow."""
     make, kind, dilation = call.make, call.attribute("activation"), call.attribute("dilation")
@@ -48,8 +44,7 @@ def causal_convolution(
     require(kernel.type.rank == 3, f"the weight is {kernel.type}, but must have 3 axes")
     reach = (window_of(call, kernel)[0] - 1) * dilation
     if past is None:
-        shape = make.list_tensor([make.length(x, 0), make.length(x, 1), reach])
-        past = make.broadcast_to(make.constant(np.zeros((1, 1, 1), x.type.dtype)), shape)
+        past = make.full([make.length(x, 0), make.length(x, 1), reach], 0, x.type.dtype)
     whole = make.concat([past, x], 2)
     tensor = convolved(make, whole, kernel, kernel.type.shape[0], Sliding([1], [dilation], [0], [0]), bias)
     if kind != "none":
@@ -59,7 +54,7 @@ def causal_convolution(
 
 @microsoft("ConvTransposeWithDynamicPads")
 def conv_transpose_with_pads(
-    call: Call, x: ITensor, kernel: ITensor, pads: ITensor | None = None, bias: ITensor | None = None
+    call: Call, x: ITensor, kernel: ITensor, pads: Maybe = None, bias: Maybe = None
 ) -> ITensor:
     """Transposed convolution, of which an input says how many elements to trim off."""
     make, axes = call.make, len(window_of(call, kernel))

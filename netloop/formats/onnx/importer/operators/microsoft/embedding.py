@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.quantize import floats_of
 from netloop.formats.onnx.importer.operators.normalization import layer_normalized, wide_of
@@ -17,14 +17,14 @@ from netloop.model.graph.tensor import ITensor
 def embed_layer_normalization(
     call: Call,
     words: ITensor,
-    segments: ITensor | None,
+    segments: Maybe,
     word_table: ITensor,
     position_table: ITensor,
-    segment_table: ITensor | None,
+    segment_table: Maybe,
     scale: ITensor,
     offset: ITensor,
-    mask: ITensor | None = None,
-    positions: ITensor | None = None,
+    mask: Maybe = None,
+    positions: Maybe = None,
 ) -> list[ITensor]:
     """Layer normalization of the sum of the embeddings of words, positions and segments.
 
@@ -38,11 +38,7 @@ def embed_layer_normalization(
 
 
 def _rows(
-    call: Call,
-    tables: Sequence[ITensor | None],
-    words: ITensor,
-    segments: ITensor | None,
-    positions: ITensor | None = None,
+    call: Call, tables: Sequence[Maybe], words: ITensor, segments: Maybe, positions: Maybe = None
 ) -> list[ITensor]:
     """The rows of the tables of words, positions and, if there is one, segments."""
     make = call.make
@@ -52,13 +48,13 @@ def _rows(
 
 
 def _normalized(
-    call: Call, words: ITensor, rows: Sequence[ITensor], factors: tuple[ITensor, ITensor], mask: ITensor | None
+    call: Call, words: ITensor, rows: Sequence[ITensor], factors: tuple[ITensor, ITensor], mask: Maybe
 ) -> list[ITensor]:
     """The normalized sum of rows, the number of ones in each row of the mask, and the sum."""
     make, total = call.make, reduce(call.make.add, rows)
     normal = layer_normalized(make, total, *factors, [2], call.attribute("epsilon"))
     if mask is None:
-        counts = make.broadcast_to(make.constant(np.zeros(1, np.int32)), make.list_tensor([make.length(words, 0)]))
+        counts = make.full([make.length(words, 0)], 0, np.int32)
     else:
         counts = make.sum(make.cast(make.equal(mask, 1), np.int32), [1])
     return [normal, counts, total]
@@ -68,14 +64,14 @@ def _normalized(
 def quantized_embed_layer_normalization(
     call: Call,
     words: ITensor,
-    segments: ITensor | None,
+    segments: Maybe,
     word_table: ITensor,
     position_table: ITensor,
-    segment_table: ITensor | None,
+    segment_table: Maybe,
     scale: ITensor,
     offset: ITensor,
-    mask: ITensor | None,
-    *numbers: ITensor | None,
+    mask: Maybe,
+    *numbers: Maybe,
 ) -> list[ITensor]:
     """``EmbedLayerNormalization`` with quantized tables, scale and offset."""
     make = call.make

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import unpacked
 from netloop.formats.onnx.importer.operators.normalization import wide_of
@@ -37,11 +37,11 @@ class _Experts:
     """
 
     first: ITensor
-    first_bias: ITensor | None
+    first_bias: Maybe
     last: ITensor
-    last_bias: ITensor | None
-    gated: ITensor | None = None
-    gated_bias: ITensor | None = None
+    last_bias: Maybe
+    gated: Maybe = None
+    gated_bias: Maybe = None
 
 
 @microsoft("MoE")
@@ -50,11 +50,11 @@ def mixture_of_experts(
     x: ITensor,
     router: ITensor,
     first: ITensor,
-    first_bias: ITensor | None,
+    first_bias: Maybe,
     last: ITensor,
-    last_bias: ITensor | None = None,
-    gated: ITensor | None = None,
-    gated_bias: ITensor | None = None,
+    last_bias: Maybe = None,
+    gated: Maybe = None,
+    gated_bias: Maybe = None,
 ) -> ITensor:
     """Mixture of experts: the sum of the best experts of each token, weighted by the softmax of their scores."""
     return _mixed(call, x, router, _Experts(first, first_bias, last, last_bias, gated, gated_bias))
@@ -101,11 +101,10 @@ def _gated(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _E
 
 def _zeros(make: FormulaBuilder, weights: ITensor) -> ITensor:
     """The bias of experts that have none, [expert, output]."""
-    shape = make.list_tensor([make.length(weights, axis) for axis in (0, 2)])
-    return make.broadcast_to(make.constant(np.zeros((1, 1), weights.type.dtype)), shape)
+    return make.full([make.length(weights, axis) for axis in (0, 2)], 0, weights.type.dtype)
 
 
-def _halves(call: Call, experts: _Experts) -> tuple[tuple[ITensor, ITensor | None], tuple[ITensor, ITensor | None]]:
+def _halves(call: Call, experts: _Experts) -> tuple[tuple[ITensor, Maybe], tuple[ITensor, Maybe]]:
     """The weights and bias of the gates, and those of the other factor."""
     if experts.gated is not None:
         return (experts.first, experts.first_bias), (experts.gated, experts.gated_bias)
@@ -113,7 +112,7 @@ def _halves(call: Call, experts: _Experts) -> tuple[tuple[ITensor, ITensor | Non
     require(fusion in (1, 2), f"swiglu_fusion is {fusion}, but must be 1 or 2 without fc3_experts_weights")
     bias = experts.first_bias
 
-    def half(number: int) -> tuple[ITensor, ITensor | None]:
+    def half(number: int) -> tuple[ITensor, Maybe]:
         own = None if bias is None else _half(call.make, bias, number, fusion == 1)
         return _half(call.make, experts.first, number, fusion == 1), own
 
@@ -143,7 +142,7 @@ def _plain(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _E
     return make.reduce(ReduceOperation.SUM, weighted, [0])
 
 
-def _affine(make: FormulaBuilder, x: ITensor, weights: ITensor, bias: ITensor | None) -> ITensor:
+def _affine(make: FormulaBuilder, x: ITensor, weights: ITensor, bias: Maybe) -> ITensor:
     product = make.matmul(x, make.transpose(weights, [0, 2, 1]))
     return product if bias is None else make.add(product, make.expand_dims(bias, [1]))
 
@@ -160,7 +159,7 @@ def _activation(call: Call) -> Callable[[ITensor], ITensor]:
 
 
 @microsoft("QMoE")
-def quantized_mixture_of_experts(call: Call, x: ITensor, router: ITensor, *rest: ITensor | None) -> ITensor:
+def quantized_mixture_of_experts(call: Call, x: ITensor, router: ITensor, *rest: Maybe) -> ITensor:
     """``MoE`` with weights of 4 or 8 bits, which have a scale for each row, or for each block of it."""
     require(call.attribute("quant_type", "int") == "int", "quant_type is not 'int', which netloop does not support")
     tensors = [*rest, *[None] * (19 - len(rest))]
@@ -176,9 +175,7 @@ def quantized_mixture_of_experts(call: Call, x: ITensor, router: ITensor, *rest:
     return _mixed(call, x, router, _Experts(first, tensors[2], last, tensors[5], weights[2], tensors[8]))
 
 
-def _dequantized(
-    call: Call, packed: ITensor | None, scales: ITensor | None, zeros: ITensor | None, x: ITensor
-) -> ITensor:
+def _dequantized(call: Call, packed: Maybe, scales: Maybe, zeros: Maybe, x: ITensor) -> ITensor:
     """The weights of experts, [expert, output, input]."""
     make, bits = call.make, call.attribute("expert_weight_bits")
     numbers = unpacked(make, present(packed, "weights are left out"), bits)

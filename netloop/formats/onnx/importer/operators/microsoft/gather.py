@@ -2,29 +2,26 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import unpacked
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
-from netloop.values.types import normal_axis
 
 
 @microsoft("TorchEmbedding")
 def torch_embedding(
-    call: Call, table: ITensor, indices: ITensor, padding: ITensor | None = None, scaled: ITensor | None = None
+    call: Call, table: ITensor, indices: ITensor, padding: Maybe = None, scaled: Maybe = None
 ) -> ITensor:
     """Rows of a table, selected by index; the other inputs are for training."""
     return call.make.gather(table, indices)
 
 
 @microsoft("GatherBlockQuantized")
-def gather_block_quantized(
-    call: Call, x: ITensor, indices: ITensor, scales: ITensor, zeros: ITensor | None = None
-) -> ITensor:
+def gather_block_quantized(call: Call, x: ITensor, indices: ITensor, scales: ITensor, zeros: Maybe = None) -> ITensor:
     """Slices along an axis, selected by index, of numbers of a few bits that have a scale for each block."""
     make, rank, bits, block = call.make, x.type.rank, call.attribute("bits"), call.attribute("block_size")
-    along, across = (normal_axis(call.attribute(name), rank) for name in ("gather_axis", "quantize_axis"))
+    along, across = call.axis(x, "gather_axis"), call.axis(x, "quantize_axis")
     require(along != across, f"gather_axis and quantize_axis are both {along}")
     packed = x.type.dtype == np.uint8
     require(not packed or across == rank - 1, f"quantize_axis is {across}, but bytes are packed along the last axis")

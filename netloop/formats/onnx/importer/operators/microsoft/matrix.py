@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.formats.onnx.importer.operators.matrix import gemm, matmul_integer, scaled
@@ -40,7 +40,7 @@ def _transposed(call: Call, x: ITensor, side: str) -> ITensor:
 
 
 @microsoft("FusedGemm")
-def fused_gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITensor:
+def fused_gemm(call: Call, a: ITensor, b: ITensor, c: Maybe = None) -> ITensor:
     """An activation of ``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     return activated(call, gemm(call, a, b, c), _activation_numbers(call))
 
@@ -58,7 +58,7 @@ def fused_matmul_activation(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 @microsoft("GemmFastGelu")
-def gemm_fast_gelu(call: Call, x: ITensor, weights: ITensor, bias: ITensor | None = None) -> ITensor:
+def gemm_fast_gelu(call: Call, x: ITensor, weights: ITensor, bias: Maybe = None) -> ITensor:
     """``FastGelu`` of a product plus a bias."""
     return fast_gelu(call, call.make.matmul(x, weights), bias)
 
@@ -99,9 +99,9 @@ def matmul_n_bits(
     x: ITensor,
     packed: ITensor,
     scales: ITensor,
-    zeros: ITensor | None = None,
-    groups: ITensor | None = None,
-    bias: ITensor | None = None,
+    zeros: Maybe = None,
+    groups: Maybe = None,
+    bias: Maybe = None,
 ) -> ITensor:
     """Product with a matrix of 2, 4 or 8 bits, whose columns have a scale and zero point for each block of rows.
 
@@ -128,12 +128,10 @@ def matmul_n_bits(
     return product if bias is None else make.add(product, bias)
 
 
-def _zero_points(
-    make: FormulaBuilder, zeros: ITensor | None, columns: int, blocks: int, bits: int, scales: ITensor
-) -> ITensor:
+def _zero_points(make: FormulaBuilder, zeros: Maybe, columns: int, blocks: int, bits: int, scales: ITensor) -> ITensor:
     """The zero point of each block, of the type of the scales; packed ones fill whole bytes for each column."""
     if zeros is None:
-        return make.broadcast_to(make.constant(np.array(1 << bits - 1, scales.type.dtype)), [columns, blocks])
+        return make.full([columns, blocks], 1 << bits - 1, scales.type.dtype)
     if zeros.type.is_float:
         return make.reshape(zeros, [columns, blocks])
     return make.cast(
@@ -186,9 +184,9 @@ def matmul_integer_to_float(
     b: ITensor,
     scale_of_a: ITensor,
     scale_of_b: ITensor,
-    zero_of_a: ITensor | None = None,
-    zero_of_b: ITensor | None = None,
-    bias: ITensor | None = None,
+    zero_of_a: Maybe = None,
+    zero_of_b: Maybe = None,
+    bias: Maybe = None,
 ) -> ITensor:
     """Product of quantized matrices, as floating-point numbers, plus a bias."""
     make = call.make
@@ -199,7 +197,7 @@ def matmul_integer_to_float(
 
 @microsoft("DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(
-    call: Call, a: ITensor, b: ITensor, scale: ITensor, zero: ITensor | None = None, bias: ITensor | None = None
+    call: Call, a: ITensor, b: ITensor, scale: ITensor, zero: Maybe = None, bias: Maybe = None
 ) -> ITensor:
     """Product of a matrix that is quantized by its range in each call, and a quantized one, plus a bias."""
     quantized, own, offset = dynamically_quantized(call.make, a)
@@ -226,9 +224,9 @@ def quantized_gemm(
     b: ITensor,
     scale_of_b: ITensor,
     zero_of_b: ITensor,
-    c: ITensor | None = None,
-    scale: ITensor | None = None,
-    zero: ITensor | None = None,
+    c: Maybe = None,
+    scale: Maybe = None,
+    zero: Maybe = None,
 ) -> ITensor:
     """``alpha * (A @ B + C)`` of quantized matrices, quantized unless the scale of the output is left out."""
     make = call.make

@@ -2,7 +2,7 @@
 
 from functools import reduce
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.quantize import channels_first, channels_last
 from netloop.formats.onnx.importer.operators.normalization import (
@@ -18,13 +18,8 @@ from netloop.values.enums import ActivationType
 
 @microsoft("SkipLayerNormalization")
 def skip_layer_normalization(
-    call: Call,
-    x: ITensor,
-    skip: ITensor,
-    scale: ITensor,
-    offset: ITensor | None = None,
-    bias: ITensor | None = None,
-) -> list[ITensor | None]:
+    call: Call, x: ITensor, skip: ITensor, scale: ITensor, offset: Maybe = None, bias: Maybe = None
+) -> list[Maybe]:
     """Layer normalization of the sum of two tensors and a bias; also the mean, inverse deviation and sum."""
     make, total = call.make, _total(call, x, skip, bias)
     offset = None if offset is None else wide_of(make, offset)
@@ -34,8 +29,8 @@ def skip_layer_normalization(
 
 @microsoft("SkipSimplifiedLayerNormalization")
 def skip_simplified_layer_normalization(
-    call: Call, x: ITensor, skip: ITensor, scale: ITensor, bias: ITensor | None = None
-) -> list[ITensor | None]:
+    call: Call, x: ITensor, skip: ITensor, scale: ITensor, bias: Maybe = None
+) -> list[Maybe]:
     """RMS normalization of the sum of two tensors and a bias; also the inverse root mean square and the sum."""
     make, total = call.make, _total(call, x, skip, bias)
     normal, inverse = simplified_layer_normalization(call, total, wide_of(make, scale))
@@ -43,7 +38,7 @@ def skip_simplified_layer_normalization(
     return [make.cast(normal, x.type.dtype), mean, inverse, make.cast(total, x.type.dtype)]
 
 
-def _total(call: Call, *terms: ITensor | None) -> ITensor:
+def _total(call: Call, *terms: Maybe) -> ITensor:
     """The sum of the terms that are there; of half types in float32."""
     return reduce(call.make.add, (wide_of(call.make, term) for term in terms if term is not None))
 
@@ -56,7 +51,7 @@ def group_norm(call: Call, x: ITensor, scale: ITensor, offset: ITensor) -> ITens
 
 @microsoft("SkipGroupNorm")
 def skip_group_norm(
-    call: Call, x: ITensor, scale: ITensor, offset: ITensor, skip: ITensor, bias: ITensor | None = None
+    call: Call, x: ITensor, scale: ITensor, offset: ITensor, skip: ITensor, bias: Maybe = None
 ) -> list[ITensor]:
     """``GroupNorm`` of the sum of two images and a bias for each channel, and the sum."""
     make = call.make
@@ -68,7 +63,7 @@ def skip_group_norm(
 
 
 def _group_norm(call: Call, wide: ITensor, scale: ITensor, offset: ITensor, like: ITensor) -> ITensor:
-    make, last = call.make, bool(call.attribute("channels_last"))
+    make, last = call.make, call.flag("channels_last")
     image = channels_first(make, wide) if last else wide
     scale, offset = wide_of(make, scale), wide_of(make, offset)
     normal = group_normalized(call, image, scale, offset, call.attribute("groups"))

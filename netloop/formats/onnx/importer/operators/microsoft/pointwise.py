@@ -5,13 +5,12 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.shared.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType, UnaryOperation
-from netloop.values.types import normal_axis
 
 
 def activated(call: Call, x: ITensor, numbers: Sequence[float]) -> ITensor:
@@ -27,13 +26,13 @@ def activated(call: Call, x: ITensor, numbers: Sequence[float]) -> ITensor:
 
 
 @microsoft("Gelu", "BiasGelu")
-def gelu(call: Call, x: ITensor, bias: ITensor | None = None) -> ITensor:
+def gelu(call: Call, x: ITensor, bias: Maybe = None) -> ITensor:
     """``x * Phi(x)``, with the Gaussian CDF Phi, of the input plus a bias."""
     return call.make.activation(ActivationType.GELU_ERF, x if bias is None else call.make.add(x, bias))
 
 
 @microsoft("FastGelu")
-def fast_gelu(call: Call, x: ITensor, bias: ITensor | None = None) -> ITensor:
+def fast_gelu(call: Call, x: ITensor, bias: Maybe = None) -> ITensor:
     """``x * Phi(x)``, with Phi in its tanh approximation, of the input plus a bias."""
     return call.make.activation(ActivationType.GELU_TANH, x if bias is None else call.make.add(x, bias))
 
@@ -66,7 +65,7 @@ def bias_softmax(call: Call, x: ITensor, bias: ITensor) -> ITensor:
     """Softmax of the input plus a bias, over all axes from one on."""
     make = call.make
     total = make.add(x, bias)
-    rows = make.merge_axes(total, normal_axis(call.attribute("axis"), total.type.rank))
+    rows = make.merge_axes(total, call.axis(total))
     return make.reshape(make.softmax(rows, 1), make.shape(total))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.formats.onnx.importer.operators.microsoft.quantize import (
@@ -30,12 +30,7 @@ def quantized_global_average_pool(
 
 @microsoft("QLinearAveragePool")
 def quantized_average_pool(
-    call: Call,
-    x: ITensor,
-    scale_of_x: ITensor,
-    zero_of_x: ITensor | None,
-    scale: ITensor,
-    zero: ITensor | None = None,
+    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
 ) -> ITensor:
     """Average of each window of a quantized image."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.formats.onnx.importer.operators.quantize import quantized_conv, to_type
@@ -12,15 +12,14 @@ from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType
-from netloop.values.types import normal_axis
 
 
-def floats_of(make: FormulaBuilder, x: ITensor, scale: ITensor, zero: ITensor | None) -> ITensor:
+def floats_of(make: FormulaBuilder, x: ITensor, scale: ITensor, zero: Maybe) -> ITensor:
     """The floating-point numbers that a quantized tensor stands for."""
     return make.mul(make.cast(centred(make, x, zero), np.float32), scale)
 
 
-def quantized(make: FormulaBuilder, x: ITensor, scale: ITensor, zero: ITensor | None, dtype: np.dtype[Any]) -> ITensor:
+def quantized(make: FormulaBuilder, x: ITensor, scale: ITensor, zero: Maybe, dtype: np.dtype[Any]) -> ITensor:
     """``x / scale``, rounded, plus the zero point."""
     return to_type(make, make.div(x, scale), zero, dtype, True)
 
@@ -33,12 +32,12 @@ def quantized_add(
     call: Call,
     a: ITensor,
     scale_of_a: ITensor,
-    zero_of_a: ITensor | None,
+    zero_of_a: Maybe,
     b: ITensor,
     scale_of_b: ITensor,
-    zero_of_b: ITensor | None,
+    zero_of_b: Maybe,
     scale: ITensor,
-    zero: ITensor | None = None,
+    zero: Maybe = None,
 ) -> ITensor:
     """Sum of quantized tensors."""
     make = call.make
@@ -50,7 +49,7 @@ def quantized_add(
     return to_type(make, total, None, a.type.dtype, True)
 
 
-def _zero(make: FormulaBuilder, zero: ITensor | None) -> ITensor:
+def _zero(make: FormulaBuilder, zero: Maybe) -> ITensor:
     """A zero point as a floating-point number."""
     return make.constant(np.float32(0)) if zero is None else make.cast(zero, np.float32)
 
@@ -60,12 +59,12 @@ def quantized_mul(
     call: Call,
     a: ITensor,
     scale_of_a: ITensor,
-    zero_of_a: ITensor | None,
+    zero_of_a: Maybe,
     b: ITensor,
     scale_of_b: ITensor,
-    zero_of_b: ITensor | None,
+    zero_of_b: Maybe,
     scale: ITensor,
-    zero: ITensor | None = None,
+    zero: Maybe = None,
 ) -> ITensor:
     """Product of the elements of quantized tensors."""
     make = call.make
@@ -76,12 +75,7 @@ def quantized_mul(
 
 @microsoft("QLinearSigmoid", "QLinearLeakyRelu")
 def quantized_activation(
-    call: Call,
-    x: ITensor,
-    scale_of_x: ITensor,
-    zero_of_x: ITensor | None,
-    scale: ITensor,
-    zero: ITensor | None = None,
+    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
 ) -> ITensor:
     """Element-wise function of a quantized tensor."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
@@ -121,17 +115,16 @@ def quantized_concat(call: Call, scale: ITensor, zero: ITensor, *parts: ITensor)
     require(len(parts) % 3 == 0, f"there are {len(parts)} inputs for tensors, each of which has 3")
     result = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
     wide = [floats_of(make, *entry) for entry in result]
-    joined = make.concat(wide, normal_axis(call.attribute("axis"), wide[0].type.rank))
+    joined = make.concat(wide, call.axis(wide[0]))
     return quantized(make, joined, scale, zero, zero.type.dtype)
 
 
 @microsoft("QLinearSoftmax")
 def quantized_softmax(
-    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: ITensor | None, scale: ITensor, zero: ITensor
+    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: ITensor
 ) -> ITensor:
     """Softmax of a quantized tensor along an axis, or before version 13 over all axes from it on."""
-    make, rank = call.make, x.type.rank
-    axis = normal_axis(call.attribute("axis"), rank)
+    make, axis = call.make, call.axis(x)
     wide = floats_of(make, x, scale_of_x, zero_of_x)
     if call.attribute("opset") >= 13:
         tensor = make.softmax(wide, axis)
@@ -142,16 +135,11 @@ def quantized_softmax(
 
 @microsoft("QLinearReduceMean")
 def quantized_mean(
-    call: Call,
-    x: ITensor,
-    scale_of_x: ITensor,
-    zero_of_x: ITensor | None,
-    scale: ITensor,
-    zero: ITensor | None = None,
+    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
 ) -> ITensor:
     """Mean of a quantized tensor over axes."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
-    tensor = make.mean(wide, call.attribute("axes"), bool(call.attribute("keepdims")))
+    tensor = make.mean(wide, call.attribute("axes"), call.flag("keepdims"))
     return quantized(make, tensor, scale, zero, x.type.dtype)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import dynamically_quantized
 from netloop.formats.onnx.importer.operators.recurrent import RecurrentInputs, outputs_of_recurrent
@@ -42,13 +42,13 @@ def dynamic_quantize_lstm(
     x: ITensor,
     weights: ITensor,
     recurrent: ITensor,
-    bias: ITensor | None,
-    lengths: ITensor | None,
-    initial: ITensor | None,
-    initial_cell: ITensor | None,
-    peepholes: ITensor | None,
+    bias: Maybe,
+    lengths: Maybe,
+    initial: Maybe,
+    initial_cell: Maybe,
+    peepholes: Maybe,
     *quantization: ITensor,
-) -> list[ITensor | None]:
+) -> list[ITensor]:
     """LSTM over a sequence with quantized weights; inputs and states are quantized in each step."""
     make = call.make
     result = (weights, quantization[:2]), (recurrent, quantization[2:])
@@ -79,9 +79,9 @@ def linear_attention(
     query: ITensor,
     key: ITensor,
     value: ITensor,
-    past: ITensor | None = None,
-    decay: ITensor | None = None,
-    beta: ITensor | None = None,
+    past: Maybe = None,
+    decay: Maybe = None,
+    beta: Maybe = None,
 ) -> list[ITensor]:
     """Attention by a state: the sum of the products of keys and values, which may decay; also the last state."""
     make, heads, shared = call.make, call.attribute("q_num_heads"), call.attribute("kv_num_heads")
@@ -93,7 +93,7 @@ def linear_attention(
     share = _by_step(make, present(beta, "beta is left out"), shared, 1) if replaces else None
     if past is None:
         lengths = [make.length(query, 0), shared, *(make.length(row, 4) for row in rows[1:])]
-        past = make.broadcast_to(make.constant(np.zeros((1, 1, 1, 1), query.type.dtype)), make.list_tensor(lengths))
+        past = make.full(lengths, 0, query.type.dtype)
     width = make.cast(make.tensor(make.length(rows[1], 4)), query.type.dtype)
     rows[0] = make.mul(rows[0], call.attribute("scale") or make.power(width, -0.5))
     output, last = _attended(call, rows, past, factor, share)
@@ -107,9 +107,7 @@ def _by_step(make: FormulaBuilder, x: ITensor, heads: int, parts: int) -> ITenso
     return make.transpose(make.reshape(x, [batch, steps, heads, parts, -1]), [1, 0, 2, 3, 4])
 
 
-def _attended(
-    call: Call, rows: Sequence[ITensor], past: ITensor, decay: ITensor | None, beta: ITensor | None
-) -> tuple[ITensor, ITensor]:
+def _attended(call: Call, rows: Sequence[ITensor], past: ITensor, decay: Maybe, beta: Maybe) -> tuple[ITensor, ITensor]:
     """The loop over the steps: its outputs, [step, batch, head, part, element], and the last state."""
     make, loop = call.make, call.make.network.add_loop()
     loop.name = call.node.name

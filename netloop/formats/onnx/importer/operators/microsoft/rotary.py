@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
@@ -16,7 +16,7 @@ from netloop.values.types import LARGEST_CONSTANT
 def rotated(
     make: FormulaBuilder,
     x: ITensor,
-    positions: ITensor | None,
+    positions: Maybe,
     caches: Sequence[ITensor],
     interleaved: bool = False,
     elements: int = 0,
@@ -42,7 +42,7 @@ def rotary_embedding(call: Call, x: ITensor, positions: ITensor, cos: ITensor, s
         counted = make.add(make.arange(make.length(tokens, 2)), make.cast(positions, np.int64))
         ids = make.expand_dims(counted, [0])
         positions = make.broadcast_to(ids, make.list_tensor([make.length(tokens, axis) for axis in (0, 2)]))
-    turned = rotated(make, tokens, positions, (cos, sin), bool(call.attribute("interleaved", 0)), elements)
+    turned = rotated(make, tokens, positions, (cos, sin), call.flag("interleaved"), elements)
     return _like(make, turned, x)
 
 
@@ -63,7 +63,7 @@ def multi_axis_rotary_embedding(call: Call, x: ITensor, positions: ITensor, cos:
     index = make.add(make.mul(make.cast(places, np.int64), make.length(cos, 1)), pairs)
     caches = [make.gather(make.flat(tensor), index) for tensor in (cos, sin)]
     tokens = x if x.type.rank == 4 else _by_head(call, x, cos, elements)
-    return _like(make, rotated(make, tokens, None, caches, bool(call.attribute("interleaved", 0)), elements), x)
+    return _like(make, rotated(make, tokens, None, caches, call.flag("interleaved"), elements), x)
 
 
 def _sections(call: Call, cos: ITensor) -> np.ndarray[Any, Any]:

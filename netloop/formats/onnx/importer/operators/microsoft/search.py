@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import Call, Maybe
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.search.beams import BeamSearch
 from netloop.formats.onnx.importer.search.decoders import Decoder, EncodedDecoder, GptDecoder
@@ -20,7 +20,7 @@ MOST_BEAMS = 128
 """The most beams, which are those of onnxruntime."""
 
 
-def _decoder(call: Call, tokens: ITensor, mask: ITensor | None, beams: Length) -> Decoder:
+def _decoder(call: Call, tokens: ITensor, mask: Maybe, beams: Length) -> Decoder:
     kind = call.attribute("model_type")
     require(kind in DECODERS, f"model_type is {kind}, and netloop supports 0, a decoder, and 1, an encoder-decoder")
     require(tokens.type.rank == 2, f"input_ids is {tokens.type}, but must have 2 axes: texts and tokens")
@@ -55,7 +55,7 @@ def _numbers(call: Call, beams: ITensor, returned: ITensor) -> tuple[Length, Len
     return count, kept
 
 
-def _single(call: Call, tokens: ITensor, mask: ITensor | None, search: SingleSearch, most: ITensor) -> ITensor:
+def _single(call: Call, tokens: ITensor, mask: Maybe, search: SingleSearch, most: ITensor) -> ITensor:
     decoder = _decoder(call, tokens, mask, 1)
     return run_search(call, decoder, search, _longest(call, most))[0].tokens
 
@@ -65,11 +65,11 @@ def greedy_search(
     call: Call,
     tokens: ITensor,
     most: ITensor,
-    least: ITensor | None = None,
-    repetition: ITensor | None = None,
-    words: ITensor | None = None,
-    first_words: ITensor | None = None,
-    mask: ITensor | None = None,
+    least: Maybe = None,
+    repetition: Maybe = None,
+    words: Maybe = None,
+    first_words: Maybe = None,
+    mask: Maybe = None,
 ) -> ITensor:
     """Texts continued by the most probable tokens."""
     penalties = Penalties(call, 1, least, repetition, words, first_words)
@@ -81,13 +81,13 @@ def sampling(
     call: Call,
     tokens: ITensor,
     most: ITensor,
-    least: ITensor | None = None,
-    repetition: ITensor | None = None,
-    words: ITensor | None = None,
-    first_words: ITensor | None = None,
-    mask: ITensor | None = None,
-    present: ITensor | None = None,
-    seed: ITensor | None = None,
+    least: Maybe = None,
+    repetition: Maybe = None,
+    words: Maybe = None,
+    first_words: Maybe = None,
+    mask: Maybe = None,
+    present: Maybe = None,
+    seed: Maybe = None,
 ) -> ITensor:
     """Texts continued by tokens drawn among the most probable ones; other numbers than onnxruntime's."""
     penalties = Penalties(call, 1, least, repetition, words, first_words, present)
@@ -99,17 +99,17 @@ def beam_search(
     call: Call,
     tokens: ITensor,
     most: ITensor,
-    least: ITensor | None,
+    least: Maybe,
     beams: ITensor,
     returned: ITensor,
-    length_penalty: ITensor | None = None,
-    repetition: ITensor | None = None,
-    words: ITensor | None = None,
-    first_words: ITensor | None = None,
-    mask: ITensor | None = None,
-    start: ITensor | None = None,
-    processor: ITensor | None = None,
-) -> list[ITensor | None]:
+    length_penalty: Maybe = None,
+    repetition: Maybe = None,
+    words: Maybe = None,
+    first_words: Maybe = None,
+    mask: Maybe = None,
+    start: Maybe = None,
+    processor: Maybe = None,
+) -> list[Maybe]:
     """The best texts that several beams find, their scores, and the scores of all tokens in all steps."""
     make, (count, kept) = call.make, _numbers(call, beams, returned)
     require(start is None and processor is None, "decoder_input_ids and logits_processor are for Whisper only")

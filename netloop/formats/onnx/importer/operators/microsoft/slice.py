@@ -4,7 +4,7 @@ from netloop.formats.onnx.importer.call import Call
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
-from netloop.values.types import UNKNOWN, normal_axis
+from netloop.values.types import UNKNOWN
 
 
 @microsoft("UnfoldTensor")
@@ -12,7 +12,7 @@ def unfold(call: Call, x: ITensor) -> ITensor:
     """Windows along an axis, whose elements are along a new last axis."""
     make, size, step = call.make, call.attribute("size"), call.attribute("step")
     require(size > 0 and step > 0, f"size is {size} and step {step}, but both must be positive")
-    axis, rank = normal_axis(call.attribute("dim"), x.type.rank), x.type.rank
+    axis, rank = call.axis(x, "dim"), x.type.rank
     known = x.type.shape[axis]
     require(known == UNKNOWN or size <= known, f"size is {size}, and axis {axis} of the input is {known} long")
     length = make.tensor(make.length(x, axis))

@@ -15,5 +15,5 @@ def tokenize(call: Call, x: ITensor) -> ITensor:
         separators, token = string_array([""]), None
     layer = call.make.network.add_string_tokenization(x, separators, token if separators is None else None)
     layer.padding, layer.least_characters = call.attribute("pad_value"), call.attribute("mincharnum")
-    layer.marks = bool(call.attribute("mark"))
+    layer.marks = call.flag("mark")
     return layer.outputs[0]

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
-from netloop.formats.onnx.importer.forests import Forest, forest_of_arrays, forest_of_list, numbers
-from netloop.formats.onnx.importer.operator_table import operator
-from netloop.formats.onnx.importer.operators.classical_ml import (
-    DOMAIN,
+from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml.forests import Forest, forest_of_arrays, forest_of_list, numbers
+from netloop.formats.onnx.importer.operators.ml.scores import (
     F32,
     Labels,
     best_class,
@@ -29,7 +28,7 @@ from netloop.formats.onnx.importer.operators.classical_ml import (
 )
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
-from netloop.values.diagnostics import quoted, require
+from netloop.values.diagnostics import require
 from netloop.values.enums import ElementWiseOperation, ReduceOperation, TripLimit, UnaryOperation
 from netloop.values.types import UNKNOWN, Array
 
@@ -46,7 +45,7 @@ COMBINE = {
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> tuple[ITensor, ITensor | None]:
+def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> tuple[ITensor, Maybe]:
     """The aggregated weights of the leaves that each sample reaches, 0 where it reaches none; [sample, target].
 
     The second result says where it reaches any; None if it does everywhere.
@@ -136,7 +135,7 @@ def _checked(forest: Forest, x: ITensor) -> Forest:
     return forest
 
 
-@operator("TreeEnsemble", domain=DOMAIN, since=5)
+@classical("TreeEnsemble", since=5)
 def tree_ensemble(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches."""
     number, kind = call.attribute("aggregate_function"), call.attribute("post_transform")
@@ -148,14 +147,13 @@ def tree_ensemble(call: Call, x: ITensor) -> ITensor:
     return transformed_targets(call.make, scores, TRANSFORMS[kind])
 
 
-@operator("TreeEnsembleRegressor", domain=DOMAIN, since=(1, 3))
+@classical("TreeEnsembleRegressor", since=(1, 3))
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
-    make, word = call.make, call.attribute("aggregate_function")
-    require(word in AGGREGATES, f"aggregate_function is {quoted(word)}, but must be one of {', '.join(AGGREGATES)}")
+    make, aggregate = call.make, call.choice("aggregate_function", AGGREGATES)
     x = _samples(call, x)
     forest = _checked(forest_of_list(call, "target", x.type.dtype), x)
-    scores, reached = aggregated(call, forest, x, AGGREGATES[word])
+    scores, reached = aggregated(call, forest, x, aggregate)
     base, targets = numbers(call, "base_values"), forest.weights.shape[1]
     require(base.size in (0, targets), f"there are {base.size} base_values, and {targets} targets")
     if base.size:
@@ -166,7 +164,7 @@ def tree_regressor(call: Call, x: ITensor) -> ITensor:
 # ---------------------------------------------------------------------------- classifiers
 
 
-@operator("TreeEnsembleClassifier", domain=DOMAIN, since=(1, 3))
+@classical("TreeEnsembleClassifier", since=(1, 3))
 def tree_classifier(call: Call, x: ITensor) -> list[ITensor]:
     """The class with the highest sum of the leaves that each sample reaches, and the scores of all classes; float32.
 
@@ -187,13 +185,13 @@ def tree_classifier(call: Call, x: ITensor) -> list[ITensor]:
     )
 
 
-def _added(make: FormulaBuilder, scores: ITensor, base: Array, reached: ITensor | None) -> ITensor:
+def _added(make: FormulaBuilder, scores: ITensor, base: Array, reached: Maybe) -> ITensor:
     """Scores with base values added where any leaf contributes."""
     total = make.add(scores, make.constant(base.astype(scores.type.dtype)))
     return total if reached is None else make.where(reached, total, np.zeros((), scores.type.dtype))
 
 
-def _of_many(call: Call, labels: Labels, scores: ITensor, reached: ITensor | None, base: Array) -> list[ITensor]:
+def _of_many(call: Call, labels: Labels, scores: ITensor, reached: Maybe, base: Array) -> list[ITensor]:
     """The best of three or more classes; those that neither a leaf nor a base value contributes to do not count."""
     make = call.make
     if base.size:
@@ -221,7 +219,7 @@ class TwoClasses:
     binary: bool
     positive: bool
 
-    def results(self, scores: ITensor, reached: ITensor | None, base: Array) -> list[ITensor]:
+    def results(self, scores: ITensor, reached: Maybe, base: Array) -> list[ITensor]:
         """The labels and the transformed scores of the classes."""
         make = self.call.make
         first = self._column(scores, 0)
@@ -251,9 +249,7 @@ class TwoClasses:
         # onnxruntime gives the numbers 0 and 1 here, whatever the labels are
         return self.labels.at(make, index) if self.binary or self.labels.are_strings else index
 
-    def _of_both(
-        self, first: ITensor, second: ITensor, base: Array, has_first: ITensor | None
-    ) -> tuple[ITensor, ITensor]:
+    def _of_both(self, first: ITensor, second: ITensor, base: Array, has_first: Maybe) -> tuple[ITensor, ITensor]:
         """The results for samples whose leaves contribute to the second class, and its score.
 
         Two base values make onnxruntime ignore the score of the second class.

@@ -1,28 +1,23 @@
-"""Classical machine learning (ai.onnx.ml): features, categories and linear models."""
+"""Features and categories (ai.onnx.ml)."""
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from netloop.formats.onnx.importer.call import Call
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml.scores import F32
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import quoted, require
-from netloop.values.enums import ActivationType, ReduceOperation, TopKOperation, UnaryOperation
+from netloop.values.enums import ReduceOperation, UnaryOperation
 from netloop.values.string_arrays import STRING, string_array, type_name
 from netloop.values.types import UNKNOWN, Array
-
-DOMAIN = "ai.onnx.ml"
-F32 = np.dtype(np.float32)
-
 
 # ---------------------------------------------------------------------------- features
 
 
-@operator("ArrayFeatureExtractor", domain=DOMAIN)
+@classical("ArrayFeatureExtractor")
 def take_features(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     """Elements of the last axis, selected by index."""
     make = call.make
@@ -30,7 +25,7 @@ def take_features(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     return make.gather(rows, make.flat(indices), rows.type.rank - 1)
 
 
-@operator("Binarizer", domain=DOMAIN)
+@classical("Binarizer")
 def binarize(call: Call, x: ITensor) -> ITensor:
     """1 where an element exceeds a threshold, else 0."""
     threshold = np.array(call.attribute("threshold"))
@@ -38,7 +33,7 @@ def binarize(call: Call, x: ITensor) -> ITensor:
     return call.make.cast(above, x.type.dtype)
 
 
-@operator("FeatureVectorizer", domain=DOMAIN)
+@classical("FeatureVectorizer")
 def join_features(call: Call, *parts: ITensor) -> ITensor:
     """Concatenation of the leading features of several tensors, with zeros after those that have too few."""
     make, widths = call.make, call.attribute("inputdimensions", [])
@@ -63,11 +58,11 @@ def _of_width(make: FormulaBuilder, x: ITensor, width: int) -> ITensor:
     require(own != UNKNOWN and width >= 0, f"inputdimensions has {width}, and an input is {x.type}")
     if own > width:
         return make.slice(x, [0], [width], axes=[1])
-    more = make.broadcast_to(make.constant(np.zeros((1, 1), F32)), make.list_tensor([make.length(x, 0), width - own]))
+    more = make.full([make.length(x, 0), width - own], 0, F32)
     return make.concat([x, more], 1)
 
 
-@operator("Imputer", domain=DOMAIN)
+@classical("Imputer")
 def impute(call: Call, x: ITensor) -> ITensor:
     """One value, or NaN, replaced by another, which may differ by feature."""
     make, kind = call.make, "float" if x.type.is_float else "int64"
@@ -80,7 +75,7 @@ def impute(call: Call, x: ITensor) -> ITensor:
     return make.where(missing, make.constant(new), x)
 
 
-@operator("Scaler", domain=DOMAIN)
+@classical("Scaler")
 def scale(call: Call, x: ITensor) -> ITensor:
     """``(x - offset) * scale``, for each feature."""
     make = call.make
@@ -90,7 +85,7 @@ def scale(call: Call, x: ITensor) -> ITensor:
     return make.mul(make.sub(make.cast(x, F32), offset), factor)
 
 
-@operator("Normalizer", domain=DOMAIN)
+@classical("Normalizer")
 def normalize(call: Call, x: ITensor) -> ITensor:
     """Each row divided by its maximum, L1 norm or L2 norm; unchanged where that is 0."""
     make, x, norm = call.make, call.make.cast(x, F32), call.attribute("norm")
@@ -108,7 +103,7 @@ def normalize(call: Call, x: ITensor) -> ITensor:
 # ---------------------------------------------------------------------------- categories
 
 
-@operator("OneHotEncoder", domain=DOMAIN)
+@classical("OneHotEncoder")
 def one_hot(call: Call, x: ITensor) -> ITensor:
     """1 at the index of the category along a new last axis, 0 elsewhere; the last of equal categories counts.
 
@@ -144,13 +139,13 @@ def _categories(call: Call) -> Array:
     return np.array(integers, np.int64) if integers else string_array(words)
 
 
-@operator("CategoryMapper", domain=DOMAIN)
+@classical("CategoryMapper")
 def map_categories(call: Call, x: ITensor) -> ITensor:
     """The integer of each string in a list of pairs, or the string of each integer; else a default."""
     return _translated(call, x, call.attribute("cats_strings", []), call.attribute("cats_int64s", []))
 
 
-@operator("LabelEncoder", domain=DOMAIN, since=1)
+@classical("LabelEncoder", since=1)
 def encode_by_place(call: Call, x: ITensor) -> ITensor:
     """The index of each string in a list, or the string with each index; else a default."""
     words = call.attribute("classes_strings", [])
@@ -165,7 +160,7 @@ def _translated(call: Call, x: ITensor, words: list[str], numbers: list[int]) ->
     return looked_up(call.make, x, np.ascontiguousarray(keys[::-1]), values[::-1], default)
 
 
-@operator("LabelEncoder", domain=DOMAIN, since=(2, 4))
+@classical("LabelEncoder", since=(2, 4))
 def encode(call: Call, x: ITensor) -> ITensor:
     """The value of each element's key in a table, or a default; the first of equal keys counts."""
     (_, keys), (kind, values) = _column(call, "keys"), _column(call, "values")
@@ -208,137 +203,3 @@ def looked_up(make: FormulaBuilder, x: ITensor, keys: Array, values: Array, defa
     tensor = make.reduce(ReduceOperation.MAX, places, [x.type.rank])
     table = np.concatenate([np.array([default], values.dtype), values[::-1]])
     return make.gather(make.constant(table), tensor)
-
-
-# ---------------------------------------------------------------------------- linear models
-
-
-@operator("LinearRegressor", domain=DOMAIN)
-def regress(call: Call, x: ITensor) -> ITensor:
-    """Linear model: weighted sums of features."""
-    scores = _linear_scores(call, x, call.attribute("targets"))
-    return transformed_targets(call.make, scores, call.attribute("post_transform"))
-
-
-@operator("LinearClassifier", domain=DOMAIN)
-def classify(call: Call, x: ITensor) -> list[ITensor]:
-    """Linear classifier: the label with the highest score, and all scores.
-
-    One intercept makes one score; if it is positive, it speaks for the second of two labels.
-    """
-    make, labels, kind = call.make, labels_of(call, "classlabels_ints"), call.attribute("post_transform")
-    count = len(call.attribute("intercepts", [])) or labels.count
-    fits = count == labels.count or (count, labels.count) == (1, 2)
-    require(fits, f"there are {labels.count} labels and {count} intercepts")
-    scores = _linear_scores(call, x, count)
-    if count == labels.count:
-        return [labels.at(make, best_class(make, scores)), transformed_targets(make, scores, kind)]
-    index = make.cast(make.squeeze(make.greater(scores, 0.0), [1]), np.int64)
-    return [labels.at(make, index), scores_of_two(make, scores, kind, whole=True)]
-
-
-def _linear_scores(call: Call, x: ITensor, count: int) -> ITensor:
-    make = call.make
-    weights = np.array(call.attribute("coefficients", []), F32)
-    require(count > 0 and weights.size % count == 0, f"{weights.size} coefficients do not divide into {count} sums")
-    rows = make.cast(rows_of(make, x), F32)
-    sums = make.matmul(rows, make.constant(np.ascontiguousarray(weights.reshape(count, -1).T)))
-    bias = call.attribute("intercepts")
-    return make.add(sums, make.constant(bias, F32)) if bias else sums
-
-
-# ---------------------------------------------------------------------------- what classifiers and regressors share
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The classes of a classifier: a 1-D array of int64 or strings."""
-
-    values: Array
-
-    @property
-    def count(self) -> int:
-        """The number of classes."""
-        return len(self.values)
-
-    @property
-    def are_strings(self) -> bool:
-        """Whether they are strings."""
-        return self.values.dtype == STRING
-
-    def at(self, make: FormulaBuilder, index: ITensor) -> ITensor:
-        """The classes with some indices."""
-        return make.gather(make.constant(self.values), index)
-
-
-def labels_of(call: Call, integers: str) -> Labels:
-    """The classes of a node; ``integers`` is the name of the attribute for those that are integers."""
-    words, numbers = call.attribute("classlabels_strings", []), call.attribute(integers, [])
-    require(len(words) + len(numbers) > 0, f"there are neither classlabels_strings nor {integers}")
-    return Labels(string_array(words) if words else np.array(numbers, np.int64))
-
-
-def best_class(make: FormulaBuilder, scores: ITensor) -> ITensor:
-    """The index of the highest score of each row, the first of equal ones; 1-D."""
-    return make.squeeze(make.best(TopKOperation.MAX, scores, 1, 1)[1], [1])
-
-
-def rows_of(make: FormulaBuilder, x: ITensor) -> ITensor:
-    """The input as [samples, features]; a vector is one sample."""
-    require(x.type.rank in (1, 2), f"the input is {x.type}, but must be [samples, features]")
-    return make.expand_dims(x, [0]) if x.type.rank == 1 else x
-
-
-def transformed_targets(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
-    """Scores after a transformation, as onnxruntime does it: of those for a single score, only PROBIT has an effect."""
-    tensor = post_transformed(make, x, kind)
-    return x if x.type.shape[-1] == 1 and kind != "PROBIT" else tensor
-
-
-def scores_of_two(make: FormulaBuilder, score: ITensor, kind: str, whole: bool) -> ITensor:
-    """The scores of two classes by that of the second, as onnxruntime makes them; [sample, class].
-
-    Apart from LOGISTIC, the other is its negative; or, if it is a part of a ``whole``, the rest of 1.
-    """
-    opposite = make.unary(UnaryOperation.NEG, score)
-    if kind == "LOGISTIC":
-        return make.activation(ActivationType.SIGMOID, make.concat([opposite, score], 1))
-    return make.concat([make.add(opposite, 1.0) if whole else opposite, score], 1)
-
-
-def post_transformed(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
-    """Scores after the transformation that the attribute ``post_transform`` names."""
-    require(kind in TRANSFORMS, f"post_transform is {quoted(kind)}, but must be one of {', '.join(TRANSFORMS)}")
-    return TRANSFORMS[kind](make, x)
-
-
-def _softmax_of_nonzero(make: FormulaBuilder, x: ITensor) -> ITensor:
-    """Softmax of the nonzero elements, 0 elsewhere."""
-    axis = x.type.rank - 1
-    nonzero = make.greater(make.unary(UnaryOperation.ABS, x), 1e-7)
-    highest = make.reduce(ReduceOperation.MAX, x, [axis], True)
-    exp = make.where(nonzero, make.unary(UnaryOperation.EXP, make.sub(x, highest)), np.zeros((), x.type.dtype))
-    return make.div(exp, make.sum(exp, [axis], True))
-
-
-def _probit(make: FormulaBuilder, x: ITensor) -> ITensor:
-    """The quantiles of the normal distribution, by Winitzki's approximation of the inverse error function.
-
-    Source: S. Winitzki, A handy approximation for the error function and its inverse, 2008; onnxruntime uses it too.
-    """
-    a = 0.147
-    centred = make.sub(make.mul(x, 2.0), 1.0)
-    log = make.unary(UnaryOperation.LOG, make.mul(make.sub(1.0, centred), make.add(centred, 1.0)))
-    mid = make.add(make.mul(log, 0.5), 2 / (math.pi * a))
-    root = make.unary(UnaryOperation.SQRT, make.sub(make.mul(mid, mid), make.div(log, a)))
-    size = make.unary(UnaryOperation.SQRT, make.mul(make.sub(root, mid), 2.0))
-    return make.where(make.less(centred, 0.0), make.unary(UnaryOperation.NEG, size), size)
-
-
-TRANSFORMS: dict[str, Any] = {
-    "NONE": lambda make, x: x,
-    "LOGISTIC": lambda make, x: make.activation(ActivationType.SIGMOID, x),
-    "SOFTMAX": lambda make, x: make.softmax(x, x.type.rank - 1),
-    "SOFTMAX_ZERO": _softmax_of_nonzero,
-    "PROBIT": _probit,
-}

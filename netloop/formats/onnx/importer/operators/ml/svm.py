@@ -5,11 +5,10 @@ from itertools import combinations
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
-from netloop.formats.onnx.importer.forests import LARGEST_TABLE
-from netloop.formats.onnx.importer.operator_table import operator
-from netloop.formats.onnx.importer.operators.classical_ml import (
-    DOMAIN,
+from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml.forests import LARGEST_TABLE
+from netloop.formats.onnx.importer.operators.ml.scores import (
     F32,
     Labels,
     best_class,
@@ -48,7 +47,7 @@ def kernels(call: Call, x: ITensor, vectors: Array) -> ITensor:
     return make.activation(ActivationType.TANH, inner) if kind == "SIGMOID" else make.power(inner, degree)
 
 
-def _matrix(call: Call, name: str, rows: int, x: ITensor | None = None) -> Array:
+def _matrix(call: Call, name: str, rows: int, x: Maybe = None) -> Array:
     """A list of numbers as a matrix; if samples are given, with their number of features."""
     values = np.array(call.attribute(name, []), F32)
     require(
@@ -67,7 +66,7 @@ def _numbers(call: Call, name: str, count: int) -> Array:
     return values[:count]
 
 
-@operator("SVMRegressor", domain=DOMAIN)
+@classical("SVMRegressor")
 def svm_regressor(call: Call, x: ITensor) -> ITensor:
     """The weighted sum of the kernels of the support vectors, or the side of it for novelty detection; [sample, 1]."""
     make, count = call.make, call.attribute("n_supports")
@@ -83,7 +82,7 @@ def svm_regressor(call: Call, x: ITensor) -> ITensor:
     return score
 
 
-@operator("SVMClassifier", domain=DOMAIN)
+@classical("SVMClassifier")
 def svm_classifier(call: Call, x: ITensor) -> list[ITensor]:
     """The class that wins the most comparisons of two classes, and the scores of these, or probabilities."""
     make, labels = call.make, labels_of(call, "classlabels_ints")
@@ -196,10 +195,9 @@ class Pairs:
     def _coupled(self, table: ITensor) -> ITensor:
         """The distribution p with the smallest p Q p for each matrix Q; [sample, class]."""
         make, n = self.make, self.classes
-        start = make.list_tensor([make.length(table, 0), n])
         loop = make.network.add_loop()
         loop.add_trip_limit(make.constant(100), TripLimit.COUNT)
-        p = loop.add_recurrence(make.broadcast_to(make.constant(np.full((1, n), 1 / n, F32)), start))
+        p = loop.add_recurrence(make.full([make.length(table, 0), n], 1 / n, F32))
         own = p.outputs[0]
         slopes = make.squeeze(make.matmul(table, make.expand_dims(own, [2])), [2])
         value = make.sum(make.mul(own, slopes), [1], True)

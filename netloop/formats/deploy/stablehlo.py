@@ -82,6 +82,17 @@ def save(program: export.Exported, path: str | os.PathLike[str], *, as_text: boo
     write_whole(Path(path), [program.mlir_module().encode() if as_text else bytes(program.serialize())])
 
 
+def write(
+    network: INetworkDefinition,
+    path: Path,
+    shapes: Shapes | None,
+    batch: str | None,
+    platforms: Sequence[str] | None = None,
+) -> None:
+    """Write the program of a network, as text if the suffix is ``.mlir``."""
+    save(exported(network, shapes, platforms=platforms, batch=batch), path, as_text=path.suffix.lower() == ".mlir")
+
+
 def _type_of(tensor: ITensor, shapes: Shapes, batch: str | None) -> jax.ShapeDtypeStruct:
     """The type of an input; with a batch, that of one row."""
     shape = tuple(shapes.get(tensor.name, tensor.shape))

@@ -3,8 +3,8 @@
 import numpy as np
 
 from netloop.formats.onnx.importer.call import Call
-from netloop.formats.onnx.importer.operator_table import operator
-from netloop.formats.onnx.importer.operators.classical_ml import DOMAIN, F32, labels_of
+from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml.scores import F32, labels_of
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import quoted, require
 from netloop.values.map_types import MapType
@@ -16,7 +16,7 @@ MOST = 1 << 24
 CASTS = {"TO_FLOAT": F32, "TO_INT64": np.dtype(np.int64), "TO_STRING": STRING}
 
 
-@operator("ZipMap", domain=DOMAIN)
+@classical("ZipMap")
 def zip_map(call: Call, x: ITensor) -> ITensor:
     """For each row a map from the classes to its elements; for a vector a sequence of one map."""
     make, labels = call.make, labels_of(call, "classlabels_int64s")
@@ -24,7 +24,7 @@ def zip_map(call: Call, x: ITensor) -> ITensor:
     return make.network.add_map(make.constant(labels.values), rows).outputs[0]
 
 
-@operator("DictVectorizer", domain=DOMAIN)
+@classical("DictVectorizer")
 def vectorize(call: Call, x: ITensor) -> ITensor:
     """The values of a map at the keys of a vocabulary, and 0 or an empty string at those that it does not have."""
     make, type_ = call.make, _map_of(x)
@@ -35,7 +35,7 @@ def vectorize(call: Call, x: ITensor) -> ITensor:
     ]
 
 
-@operator("CastMap", domain=DOMAIN)
+@classical("CastMap")
 def cast_map(call: Call, x: ITensor) -> ITensor:
     """The values of a map from integers, in the order of their keys or each at the index that its key is.
 
