@@ -10,7 +10,6 @@ import pytest
 import netloop as trt
 from netloop.compiler.passes import PASSES, table
 from netloop.compiler.passes.rewriter import Rewriter
-from netloop.compiler.xla_compilation import compile_lowered
 from tests.project import passes
 from tests.project.passes import PAGE
 from tests.support.cells import (
@@ -83,23 +82,7 @@ def test_reference_stays_the_same(make, passes):
     assert_close(trt.evaluate(improved(network, passes).network, inputs), trt.evaluate(network, inputs))
 
 
-@pytest.fixture(scope="module")
-def programs():
-    """The programs that were compiled, by their text: most passes leave most networks as they are."""
-    return {}
-
-
-@pytest.fixture
-def equal_programs_are_compiled_once(programs, monkeypatch):
-    def compiled(lowered, options):
-        key = lowered.as_text(), str(lowered.in_tree), str(options)
-        if key not in programs:
-            programs[key] = compile_lowered(lowered, options)
-        return programs[key]
-
-    monkeypatch.setattr("netloop.compiler.execution.compiled_program.compile_lowered", compiled)
-
-
+# most passes leave most networks as they are
 @each_network
 @pytest.mark.usefixtures("equal_programs_are_compiled_once")
 @pytest.mark.parametrize(
