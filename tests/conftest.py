@@ -3,11 +3,13 @@
 import os
 import signal
 from itertools import groupby
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import netloop
+from netloop.compiler.xla_compilation import compile_lowered
 from tests.support import eight_devices
 from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
@@ -28,6 +30,27 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def network() -> netloop.INetworkDefinition:
     """An empty network."""
     return netloop.INetworkDefinition()
+
+
+@pytest.fixture(scope="module")
+def _programs() -> dict[tuple[str, str, str], Any]:
+    """The programs that engines compiled in a module, by their text."""
+    return {}
+
+
+@pytest.fixture
+def equal_programs_are_compiled_once(
+    _programs: dict[tuple[str, str, str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine takes the program of another engine of the same module if its text is the same."""
+
+    def compiled(lowered: Any, options: dict[str, Any]) -> Any:
+        key = lowered.as_text(), str(lowered.in_tree), str(options)
+        if key not in _programs:
+            _programs[key] = compile_lowered(lowered, options)
+        return _programs[key]
+
+    monkeypatch.setattr("netloop.compiler.execution.compiled_program.compile_lowered", compiled)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,18 +1,26 @@
 """The number of examples of a property-based test, which depends on the profile of Hypothesis in use."""
 
 import os
+from collections.abc import Iterable
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 IS_NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 SCALE = 10 if IS_NIGHTLY else 1
 
 
-def examples(number: int) -> settings:
-    """Run a test on a number of examples, and on ten times as many in the nightly profile."""
-    return settings(max_examples=number * SCALE)
+def examples(number: int, nightly: int | None = None) -> settings:
+    """Run a test on a number of examples; in the nightly profile on another, or on ten times as many."""
+    return settings(max_examples=(nightly or number * SCALE) if IS_NIGHTLY else number)
 
 
-def same_examples(number: int) -> settings:
-    """Run a test on the same examples each time; on ten times as many random ones in the nightly profile."""
-    return settings(examples(number), derandomize=not IS_NIGHTLY)
+def same_examples(number: int, nightly: int | None = None) -> settings:
+    """Run a test on the same examples each time; in the nightly profile on random ones, as many as ``examples`` has."""
+    return settings(examples(number, nightly), derandomize=not IS_NIGHTLY)
+
+
+def seeds(fast: int, every: Iterable[int]) -> list[Any]:
+    """Seeds of random networks, of which all after the first few are slow."""
+    return [pytest.param(seed, marks=[pytest.mark.slow] if place >= fast else []) for place, seed in enumerate(every)]

@@ -46,7 +46,7 @@ def uses(network, passes=ONLY):
 
 
 @pytest.mark.usefixtures("any_size")
-@examples(15)
+@examples(6, nightly=150)
 @given(quantized_blocks(), st.integers(0, 3))
 def test_products_of_random_blocks_keep_the_meaning(model, seed):
     network = netloop.onnx.load(model)

@@ -28,7 +28,7 @@ def any_size(monkeypatch):
 
 
 @pytest.mark.usefixtures("any_size")
-@examples(15)
+@examples(8, nightly=150)
 @given(
     st.tuples(*[st.integers(1, 9)] * 2),
     st.tuples(*[st.integers(0, 2)] * 4),

@@ -1,8 +1,12 @@
 """ONNX's own tests of operators and small models."""
 
 import warnings
+from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import patch
+
+import pytest
 
 from tests.support.onnx_backend import Comparing, QuickBackend
 
@@ -15,6 +19,29 @@ EXCLUDED = [
 
 ROUGH = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
 """Tests whose expected output is computed in float32 by numpy, with their tolerances."""
+
+MANY, ONE_OF = 9, 3
+"""Of so many models of an operator, or more, one of a few is compiled; in the slow tests, all are."""
+
+
+def evaluated(names):
+    """The names of the models that only the slow tests compile: of each operator in their order."""
+    families = defaultdict(list)
+    for name in sorted(names):
+        families[name.split("_")[1]].append(name)
+    large = [family for family in families.values() if len(family) >= MANY]
+    return frozenset(name for family in large for place, name in enumerate(family) if place % ONE_OF)
+
+
+def compiled(test):
+    """The same test with an engine."""
+
+    @pytest.mark.slow
+    def run(self):
+        with patch.object(QuickBackend, "evaluated", frozenset()):
+            test(self)
+
+    return run
 
 
 def cases():
@@ -31,6 +58,11 @@ def cases():
     for case in found.values():
         for name in [name for name in dir(case) if name.endswith("_cuda")]:
             delattr(case, name)
+    operators = found["OnnxBackendNodeModelTest"]
+    tests = {name.removesuffix("_cpu"): test for name, test in vars(operators).items() if name.endswith("_cpu")}
+    QuickBackend.evaluated = evaluated(name for name in tests if "_expanded" not in name)
+    for name in QuickBackend.evaluated:
+        setattr(operators, f"{name}_compiled", compiled(tests[name]))
     return found
 
 

@@ -80,7 +80,7 @@ def test_every_code_has_a_break_or_is_not_of_a_network():
 
 
 @pytest.mark.parametrize("code", BREAKERS)
-@same_examples(10)
+@same_examples(4, nightly=100)
 @given(seed=SEEDS)
 def test_one_break_is_one_finding(code, seed):
     check_break(code, seed)

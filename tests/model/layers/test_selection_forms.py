@@ -12,6 +12,8 @@ from netloop.model.layers.selection_forms import LEAST_ROW, first_places
 
 LENGTHS = 1, 7, 32, 33, 100, 1000, LEAST_ROW - 1, LEAST_ROW, LEAST_ROW + 77
 TYPES = np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int32
+FEW_LENGTHS = 33, LEAST_ROW + 77
+"""The lengths of the fast tests of all types but one."""
 
 
 def numbers(seed: int, *shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -24,8 +26,14 @@ def found_in(keys: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(jax.jit(lambda x: first_places(x, count))(keys))
 
 
-@pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(
+    ("dtype", "length"),
+    [
+        pytest.param(dtype, length, marks=[] if dtype is TYPES[0] or length in FEW_LENGTHS else [pytest.mark.slow])
+        for dtype in TYPES
+        for length in LENGTHS
+    ],
+)
 def test_the_first_places_are_those_of_a_stable_sort(dtype: Any, length: int):
     keys = numbers(length, 2, length, dtype=dtype)
     counts = [number for number in (1, 2, 4, 9, 60) if number <= length]

@@ -44,7 +44,7 @@ def test_boxes_that_are_no_numbers(value):
     np.testing.assert_array_equal(layer.host_value(*given)[0], layer.evaluate(*given)[0])
 
 
-@examples(60)
+@examples(30, nightly=600)
 @given(
     seed=st.integers(0, 2**32),
     count=st.integers(1, 120),

@@ -255,10 +255,11 @@ def test_absent_array_of_any_size_is_refused_or_read():
 MAKERS = [forge.small, networks.lstm, networks.conditional_in_loop, networks.dynamic_axis, networks.asserted]
 
 
-def test_any_change_of_a_document_gives_a_network_or_one_error():
+@pytest.mark.parametrize("seeds", [range(500), pytest.param(range(500, 1500), marks=pytest.mark.slow)])
+def test_any_change_of_a_document_gives_a_network_or_one_error(seeds):
     apart = [forge.taken_apart(plan.dumps(make())) for make in MAKERS]
     accepted = 0
-    for seed in range(1500):
+    for seed in seeds:
         chance = random.Random(seed)
         document, files = chance.choice(apart)
         for _ in range(chance.randrange(1, 4)):
@@ -271,4 +272,4 @@ def test_any_change_of_a_document_gives_a_network_or_one_error():
             again = plan.dumps(network)
             assert plan.dumps(plan.loads(again)) == again
 
-    assert accepted > 100
+    assert accepted > len(seeds) / 15

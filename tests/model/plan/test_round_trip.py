@@ -87,7 +87,7 @@ def test_loaded_network_compiles_to_the_same(name):
     networks.assert_outputs(networks.run("engine", again(make()), inputs), outputs)
 
 
-@same_examples(20)
+@same_examples(8, nightly=200)
 @given(random_networks())
 def test_random_network_means_the_same_after_a_round_trip(grown):
     loaded = again(grown.network)
