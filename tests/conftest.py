@@ -50,7 +50,7 @@ def equal_programs_are_compiled_once(
             _programs[key] = compile_lowered(lowered, options)
         return _programs[key]
 
-    monkeypatch.setattr("netloop.compiler.execution.compiled_program.compile_lowered", compiled)
+    monkeypatch.setattr("netloop.compiler.xla_compilation.compile_lowered", compiled)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

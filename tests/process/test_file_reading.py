@@ -138,14 +138,14 @@ def test_exception_that_an_importer_does_not_expect_is_a_finding_with_its_cause(
 def test_import_ends_after_a_thousand_findings():
     errors = ImportErrors("model.onnx", "NL745", {})
 
-    def fail() -> None:
-        with errors.collect("node 'a'"):
+    def fail(number: int) -> None:
+        with errors.collect(f"node {number}"):
             raise ValueError("no")
 
-    for _ in range(999):
-        fail()
+    for number in range(999):
+        fail(number)
     with pytest.raises(trt.ModelError) as caught:
-        fail()
+        fail(999)
     assert len(caught.value.findings) == 1000
 
 

@@ -112,7 +112,7 @@ class _Program:
 
     @property
     def notes(self) -> list[Note]:
-        """What the passes did."""
+        """The changes of the passes."""
         return self._lowered.notes
 
     def loaded(self, weights: ShardedWeights) -> list[jax.Array]:

@@ -262,16 +262,16 @@ class NodeBuilder:
             return self.constant(np.arange(int(count.array.reshape(())), dtype=np.int64))
         return self.op("Range", self.number(0, INT64), self.scalar(count), self.number(1, INT64))
 
-    def full(self, lengths: Value, value: Any, dtype: np.dtype[Any]) -> Value:
+    def full(self, shape: Value, value: Any, dtype: np.dtype[Any]) -> Value:
         """A tensor that holds one number everywhere. E8M0 has no 0; its least number is taken instead.
 
         Of strings it holds empty ones.
         """
         if dtype == STRING:
-            return self.op("Expand", self.constant("", STRING), lengths)
+            return self.op("Expand", self.constant("", STRING), shape)
         carried = carrier("Concat", dtype)
         number = np.array([value]).astype(dtype) if value else np.zeros(1, dtype)
-        result = self.op("ConstantOfShape", lengths, to=carried, value=number.astype(carried))
+        result = self.op("ConstantOfShape", shape, to=carried, value=number.astype(carried))
         return self.cast(result, dtype)
 
     def gather(self, x: Value, indices: Value, axis: int) -> Value:

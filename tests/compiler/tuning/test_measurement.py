@@ -104,7 +104,7 @@ def test_candidate_that_is_slower_in_each_of_the_first_rounds_is_left():
 
 
 def test_engine_computes_the_same_after_its_weights_have_moved():
-    engine = trt.compile(network := lstm())
+    engine = trt.compile(network := lstm()).executable
     inputs = inputs_of(network)
     before = engine(inputs)
     before_weights = engine.weights

@@ -30,6 +30,9 @@ FOLDERS = [
     netloop.formats.from_jax.rules,
 ]
 
+OF_A_DOMAIN = "netloop.formats.onnx.importer.operators.ml"
+"""The operators of ai.onnx.ml, whose files are named after models."""
+
 
 def family(function):
     """The file of a function, or the folder of that file if the family has one."""
@@ -59,7 +62,7 @@ def headings(folder):
 
 def names_in(folder):
     """The names of the files of a folder, and of the folders in it that are no other part of the format."""
-    inside = {other.__name__ for other in FOLDERS}
+    inside = {OF_A_DOMAIN, *(other.__name__ for other in FOLDERS)}
     return {module.name for module in iter_modules(folder.__path__) if f"{folder.__name__}.{module.name}" not in inside}
 
 

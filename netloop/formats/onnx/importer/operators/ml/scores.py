@@ -1,4 +1,4 @@
-"""What classifiers and regressors share: labels, and scores after a transformation."""
+"""The common part of classifiers and regressors: labels, and scores after a transformation."""
 
 import math
 from dataclasses import dataclass
