@@ -45,7 +45,7 @@ def equal_programs_are_compiled_once(
     """An engine takes the program of another engine of the same module if its text is the same."""
 
     def compiled(lowered: Any, options: dict[str, Any]) -> Any:
-        key = lowered.as_text(), str(lowered.in_tree), str(options)
+        key = lowered.as_text(), str(lowered.in_avals), str(options)  # arguments that are not used are not in the text
         if key not in _programs:
             _programs[key] = compile_lowered(lowered, options)
         return _programs[key]
