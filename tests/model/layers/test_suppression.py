@@ -18,7 +18,7 @@ def boxes(chance, items, count, classes, differ, whole):
     return draw(*shape).astype(np.float32), (draw(items, count, classes) / 9).astype(np.float32)
 
 
-@examples(30, nightly=600)
+@examples(60)
 @given(
     seed=st.integers(0, 2**32),
     count=st.integers(0, 3 * FEWEST),
