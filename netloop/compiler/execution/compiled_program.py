@@ -134,8 +134,7 @@ def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lower
         def call(arrays: Sequence[Any]) -> list[Any]:
             result = compiled(loaded, *arrays)
             outputs, verdict = completed(result) if waits else result
-            if verdict is not None:
-                lowered.require(verdict)
+            lowered.require(verdict)
             return outputs
 
         return call

@@ -62,5 +62,6 @@ class Lowered:
 
     def require(self, flag: Any) -> None:
         """Raise ExecutionError if a computation failed."""
-        if flag is not None and int(flag):
-            raise ExecutionError(self.program.errors.finding(flag))
+        failure = self.finding(flag)
+        if failure is not None:
+            raise ExecutionError(failure)
