@@ -55,9 +55,9 @@ def run(number: int, address: str) -> None:
     # two rows on each device: of each, the first of x, 2 x, 4 x, ... that is at least 100
     network = trt.from_jax(lambda x: jax.lax.while_loop(lambda x: x < 100, lambda x: x + x, x), ROWS[0], names="x")
     engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("rows",)), max_trips=10)
-    (made,) = process_allgather(engine({"x": ROWS}), tiled=True).values()
+    (steps,) = process_allgather(engine({"x": ROWS}), tiled=True).values()
     alone = trt.compile(network)
-    equal = np.array_equal(made, [value for row in ROWS for value in alone({"x": row}).values()])
+    equal = np.array_equal(steps, [value for row in ROWS for value in alone({"x": row}).values()])
     print(f"process {number}: {jax.device_count()} devices, rows equal to one process: {equal}")
     try:
         engine({"x": np.where(ROWS[-1] == ROWS, np.float32(1e-3), ROWS)})
@@ -66,9 +66,9 @@ def run(number: int, address: str) -> None:
     # a quarter of two weights on each device
     network = trt.from_jax(generate, WEIGHTS, FIRST, weights="weights", names=["weights", "first"])
     engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("parts",)), in_specs=CUT)
-    made = process_allgather(engine({"first": FIRST}), tiled=True)
+    tokens = process_allgather(engine({"first": FIRST}), tiled=True)
     alone = trt.compile(network)({"first": FIRST})
-    equal = all(np.array_equal(made[name], value) for name, value in alone.items())
+    equal = all(np.array_equal(tokens[name], value) for name, value in alone.items())
     print(f"process {number}: tokens equal to one process: {equal}")
 
 
@@ -86,8 +86,9 @@ def main() -> None:
     ]
     try:
         for process in processes:
-            written = process.communicate(timeout=120)[0].splitlines()
-            print("\n".join(line for line in written if not line.startswith("[Gloo]")))
+            lines = process.communicate(timeout=120)[0].splitlines()
+            # gloo writes lines of its own, whose parts are mixed where its threads write at once
+            print("\n".join(line for line in lines if line.startswith("process ")))
     finally:
         for process in processes:
             process.kill()
