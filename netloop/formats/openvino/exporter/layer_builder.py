@@ -262,7 +262,9 @@ class LayerBuilder:
         return self.op("Convert", 1, x, dtype=dtype, shape=x.shape, destination_type=dtype)
 
     def where(self, condition: IrPort, a: IrPort, b: IrPort) -> IrPort:
-        """``a`` where the condition is true, ``b`` elsewhere."""
+        """``a`` where the condition is true, ``b`` elsewhere; floats of 8 bits, refused by the plugin, as float32."""
+        if a.dtype in FLOATS_OF_8_BITS:
+            return self.cast(self.where(condition, self.cast(a, FLOAT), self.cast(b, FLOAT)), a.dtype)
         return self.pointwise("Select", condition, a, b, dtype=a.dtype)
 
     def reshape(self, x: IrPort, shape: Sequence[int] | IrPort, zero_copies: bool = False) -> IrPort:

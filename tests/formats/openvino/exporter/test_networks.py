@@ -5,8 +5,9 @@ import pytest
 
 import netloop as trt
 from netloop.tools.demo import char_rnn
+from netloop.values.types import NUMPY_TYPES
 from tests.compiler.execution.test_differential import assert_equal
-from tests.support.networks import EXAMPLES, assert_outputs, scatter_with_reduction
+from tests.support.networks import EXAMPLES, assert_outputs, mark, scatter_with_reduction
 from tests.support.openvino_exportable import grown
 from tests.support.openvino_runtime import export, run, run_or_skip
 
@@ -52,3 +53,16 @@ def test_scatter_keeps_its_reduction(mode, reduction):
     x = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
 
     np.testing.assert_array_equal(run(export(network), {"x": x})["y"], trt.evaluate(network, {"x": x})["y"])
+
+
+@pytest.mark.parametrize("dtype", [trt.fp8, trt.e5m2])
+def test_select_of_floats_of_8_bits_is_computed_by_the_plugin(dtype):
+    network = trt.INetworkDefinition()
+    condition = network.add_input("condition", trt.bool, (2,))
+    a, b = (network.add_input(name, dtype, (2,)) for name in "ab")
+    mark(network, y=network.add_select(condition, a, b).get_output(0))
+    a, b = np.array([[1, 2], [3, 4]]).astype(NUMPY_TYPES[dtype])
+
+    y = run(export(network), {"condition": np.array([True, False]), "a": a, "b": b})["y"]
+
+    np.testing.assert_array_equal(y.astype(np.float32), [1, 4])
