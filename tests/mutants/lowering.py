@@ -65,7 +65,7 @@ FAULTS = [
     Mutant("an iterator past the end of its axis sets no error flag", ITERATORS,
            "(position < 0) | (position >= length)", "position < 0", LOOPS),
     Mutant("an engine takes the other branch of a conditional", LOWER_IF,
-           "_take(lowering, step, frame, 0 if known else 1)", "_take(lowering, step, frame, 1 if known else 0)", IFS),
+           "_take(lowering, step, frame, 0 if value else 1)", "_take(lowering, step, frame, 1 if value else 0)", IFS),
     Mutant("the error flag of the condition of a conditional is lost", LOWER_IF,
            "frame.poison([tensor], first_error(decided, flag))", "frame.poison([tensor], flag)",
            FAILURES),
@@ -88,7 +88,7 @@ FAULTS = [
 
     # ------------------------------------------------------------------ loop fission and load time
     Mutant("the iterations after the last chunk read the first rows", SCAN,
-           "lambda value: value[whole:], given", "lambda value: value[: self._trips - whole], given", PASSES),
+           "lambda value: value[whole:], inputs", "lambda value: value[: self._trips - whole], inputs", PASSES),
     Mutant("a state that the epilogue reads is not stacked", FISSION,
            "{*_writes(core), *loop.states, *(", "{*_writes(core), *(", SPLIT),
     Mutant("a row from outside the loop is not stacked where layers move", FISSION,
@@ -190,7 +190,7 @@ FAULTS = [
 
     # ------------------------------------------------------------------ host execution and chunked loops
     Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,
-           "key = type.dtype, type.shape, None if known is None else known.tobytes()",
+           "key = type.dtype, type.shape, None if shape_value is None else shape_value.tobytes()",
            "key = type.dtype, type.shape", "tests/compiler/host/test_program.py"),
     Mutant("a program is made for each value of an input that is lost in large tensors", SHAPE_VALUES,
            "lambda tensor: tensor not in lost", "lambda tensor: True",

@@ -89,8 +89,8 @@ FAULTS = [
 
     # ------------------------------------------------------------------ conditions and order of operands
     Mutant("layers with other attributes are taken for equal", STATES,
-           "known.setdefault((type(layer), attributes, inputs), len(known))",
-           "known.setdefault((type(layer), inputs), len(known))",
+           "numbers.setdefault((type(layer), attributes, inputs), len(numbers))",
+           "numbers.setdefault((type(layer), inputs), len(numbers))",
            f"{PASSES}/test_redundant_carries.py"),
     Mutant("all outputs of a layer are taken for equal", STATES,
            "{tensor: (\"layer\", number, tensor.position) for", "{tensor: (\"layer\", number) for",

@@ -88,11 +88,11 @@ class Pieces:
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Piece:
         """The piece of some steps, compiled unless it has met these types."""
         reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
-        known = tuple(frame.key_of(tensor) for tensor in reads)
+        keys = tuple(frame.key_of(tensor) for tensor in reads)
         # only an assertion or an iterator differs in an iteration that is made and one that is not
         layers = (layer for step in steps for layer in layers_of(step))
         is_iteration = frame.is_iteration or not any(isinstance(layer, IN_PYTHON) for layer in layers)
-        key = tuple(steps), known, is_iteration
+        key = tuple(steps), keys, is_iteration
         if key not in self._compiled:
             loops = tuple(frame.trips)
 
@@ -108,7 +108,7 @@ class Pieces:
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
         compiled: Callable[..., Outcome] = XlaFunction(
-            lambda *given: _without_zeros(program.run_in(around(*given))), program
+            lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program
         )
         if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
             compiled = ChunkedWhile(program, steps[0], around)

@@ -97,9 +97,9 @@ class HostFrame:
         if result is None or result[0] is not value:
             # a value that decides no shape is left out of the type, so that a piece is not compiled for each value
             is_shape = tensor in self.valued and value.nbytes <= LARGEST_KNOWN_VALUE
-            known = np.asarray(value) if is_shape else None
-            type = TensorType(np.dtype(value.dtype), tuple(value.shape), known)
-            key = type.dtype, type.shape, None if known is None else known.tobytes()
+            shape_value = np.asarray(value) if is_shape else None
+            type = TensorType(np.dtype(value.dtype), tuple(value.shape), shape_value)
+            key = type.dtype, type.shape, None if shape_value is None else shape_value.tobytes()
             result = self.types[tensor] = value, type, key
         return result
 

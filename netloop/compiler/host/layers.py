@@ -28,8 +28,8 @@ def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
         return
     result: Any = frame.poisoned(layer.inputs)
     if result is not None and isinstance(layer, IShapeLayer):
-        known = _known_shape(layer, frame)
-        result = result if known is None else known
+        shape = _known_shape(layer, frame)
+        result = result if shape is None else shape
     if result is None:
         try:
             result = _value(layer, frame, scopes)
@@ -53,8 +53,8 @@ def _assert(layer: IAssertionLayer, frame: HostFrame) -> None:
 
 def _known_shape(layer: IShapeLayer, frame: HostFrame) -> Any:
     """The output of a shape layer if it is known without the tensor, which is poisoned, else None."""
-    known = frame.type_table().of(layer.outputs[0])
-    return known.value if isinstance(known, TensorType) else None
+    type_ = frame.type_table().of(layer.outputs[0])
+    return type_.value if isinstance(type_, TensorType) else None
 
 
 def _value(layer: ILayer, frame: HostFrame, scopes: Scopes) -> Any:

@@ -43,8 +43,8 @@ class NumpyLayers:
         self._layers = {step: layer for steps in blocks for step, layer in _chosen(steps, types)}
         self._checked: dict[Operation, dict[Any, bool]] = {}
         reads = (tensor for layer in self._layers.values() for tensor in layer.inputs if tensor is not None)
-        known = ((tensor, result.value) for tensor in reads if isinstance(result := types.of(tensor), TensorType))
-        self._known = {tensor: value for tensor, value in known if value is not None}
+        pairs = ((tensor, result.value) for tensor in reads if isinstance(result := types.of(tensor), TensorType))
+        self._known = {tensor: value for tensor, value in pairs if value is not None}
 
     def compute(self, step: Step, frame: HostFrame) -> bool:
         """Add the outputs of a step to the frame, if it is such a layer and nothing is wrong with it."""
@@ -92,12 +92,12 @@ class NumpyLayers:
                 array.tobytes() for at, array in enumerate(arrays) if array is not None and at in layer.SHAPE_INPUTS
             ]
             key = key, *values
-        known = self._checked.setdefault(layer, {})
-        flag = known.get(key)
+        flags = self._checked.setdefault(layer, {})
+        flag = flags.get(key)
         if flag is None:
-            if len(known) >= MOST_CHECKED:
-                known.clear()
-            flag = known[key] = _fits(layer, arrays)
+            if len(flags) >= MOST_CHECKED:
+                flags.clear()
+            flag = flags[key] = _fits(layer, arrays)
         return flag
 
 

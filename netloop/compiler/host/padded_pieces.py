@@ -101,7 +101,7 @@ class PaddedProgram(Program):
     """Steps lowered for padded tensors.
 
     Args:
-        given: the types of what the steps read, with padding.
+        types: the types of what the steps read, with padding.
         masks: the axes of the first operand of each layer along which garbage has to be zero.
 
     Attributes:
@@ -113,12 +113,12 @@ class PaddedProgram(Program):
         self,
         steps: Sequence[Step],
         outputs: Sequence[ITensor],
-        given: Mapping[ITensor, TensorType],
+        types: Mapping[ITensor, TensorType],
         scopes: Scopes,
         masks: Mapping[ILayer, Axes],
     ) -> None:
-        super().__init__(steps, outputs, TypeTable(given), scopes)
-        self.reads = given
+        super().__init__(steps, outputs, TypeTable(types), scopes)
+        self.reads = types
         self._masks = masks
         masked = ((layer.inputs[0], axis) for layer, axes in masks.items() for axis in sorted(axes))
         self.lengths = list(dict.fromkeys((tensor, axis) for tensor, axis in masked if tensor is not None))

@@ -28,8 +28,8 @@ def bucket(length: int) -> int:
 
 def is_known(types: TypeTable, tensor: ITensor) -> bool:
     """Whether types have the value of a tensor."""
-    known = types.of(tensor)
-    return isinstance(known, TensorType) and known.value is not None
+    type_ = types.of(tensor)
+    return isinstance(type_, TensorType) and type_.value is not None
 
 
 class Padding:

@@ -75,28 +75,28 @@ class HostProgram:
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers
 
-    def __call__(self, given: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
+    def __call__(self, arrays: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, in the order in which they were marked.
 
-        ``given`` has the values of the inputs, and those of the constants of ``constants_of``. The listener is called
+        ``arrays`` has the values of the inputs, and those of the constants of ``constants_of``. The listener is called
         with each element of the observed tensors; an error that it raises ends the run.
 
         Raises:
             ExecutionError: an output needs a value that failed, or an assertion does not hold.
         """
-        values = self.values(given, listener)
+        values = self.values(arrays, listener)
         poisoned = next((value for value in values if isinstance(value, Poisoned)), None)
         if poisoned is not None:
             raise ExecutionError(poisoned.finding)
         return [to_user(value, _on_device) for value in values]
 
-    def values(self, given: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
+    def values(self, arrays: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, with ``Poisoned`` for each that failed.
 
         Raises:
             ExecutionError: an assertion does not hold.
         """
-        frame = HostFrame(dict(given), valued=self._valued)
+        frame = HostFrame(dict(arrays), valued=self._valued)
         if listener is not None:
             frame.observer = TensorObserver(self._observed, self._validated.scopes, listener)
         frame.see(self._network.inputs)

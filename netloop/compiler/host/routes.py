@@ -8,7 +8,7 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import Block, Step, layers_of
 
-MOST_MET = 1024
+MOST_RUNS = 1024
 """The number of sets of types that are remembered for a run of steps."""
 
 
@@ -36,11 +36,11 @@ class Route:
     def __init__(self, steps: Sequence[Step], valued: frozenset[ITensor]) -> None:
         self.steps = steps
         self._valued = valued
-        self._met: dict[int, list[tuple[list[ITensor], dict[Hashable, Run]]]] = {}
+        self._runs: dict[int, list[tuple[list[ITensor], dict[Hashable, Run]]]] = {}
 
     def recall(self, position: int, frame: HostFrame) -> Run | None:
-        """The run at a position for the types of a frame, if it was met before."""
-        for reads, runs in self._met.get(position, ()):
+        """The run at a position for the types of a frame, if one was kept."""
+        for reads, runs in self._runs.get(position, ()):
             run = runs.get(self._key(reads, frame))
             if run is not None and run.lasts():
                 return run
@@ -52,12 +52,12 @@ class Route:
         reads = [tensor for tensor in reads_of(decided) if self._may_differ(tensor)]
         if any(tensor not in frame.values and not isinstance(tensor.producer, IConstantLayer) for tensor in reads):
             return  # its type follows from other tensors
-        known = self._met.setdefault(position, [])
-        runs = next((met for others, met in known if others == reads), None)
+        entries = self._runs.setdefault(position, [])
+        runs = next((runs for tensors, runs in entries if tensors == reads), None)
         if runs is None:
             runs = dict[Hashable, Run]()
-            known.append((reads, runs))
-        if len(runs) >= MOST_MET:
+            entries.append((reads, runs))
+        if len(runs) >= MOST_RUNS:
             runs.clear()
         runs[self._key(reads, frame)] = run
 

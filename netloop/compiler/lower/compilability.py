@@ -33,12 +33,12 @@ def fits_program(layer: ILayer, types: TypeTable) -> bool:
 
 def _has_strings(layer: ILayer, types: TypeTable) -> bool:
     tensor_types = (types.of(tensor) for tensor in (*layer.inputs, *layer.outputs) if tensor is not None)
-    return any(isinstance(known, TensorType) and known.is_string for known in tensor_types)
+    return any(isinstance(type_, TensorType) and type_.is_string for type_ in tensor_types)
 
 
 def _is_fixed(tensor: ITensor | None, types: TypeTable) -> bool:
-    known = None if tensor is None else types.of(tensor)
-    return known is None or (isinstance(known, TensorType) and known.is_fixed)
+    type_ = None if tensor is None else types.of(tensor)
+    return type_ is None or (isinstance(type_, TensorType) and type_.is_fixed)
 
 
 def require_program(network: INetworkDefinition, types: TypeTable) -> None:
@@ -54,7 +54,7 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
         raise NetworkError(*map(_on_host, on_host))
     impossible = {layer: finding for layer in live_layers(network) if (finding := types.finding(layer)) is not None}
     if impossible:
-        raise NetworkError(*(_impossible(layer, found) for layer, found in impossible.items()))
+        raise NetworkError(*(_impossible(layer, finding) for layer, finding in impossible.items()))
     unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
     first = [layer for layer in unfixed if all(_is_fixed(tensor, types) for tensor in layer.type_inputs())]
     if unfixed:
@@ -82,8 +82,8 @@ def _on_host(layer: ILayer) -> Finding:
     return layer.finding("NL503", what, reason("NL503"), f"write it as a netloop.JaxPlugin; {USE_COMPILE}")
 
 
-def _impossible(layer: ILayer, found: Finding) -> Finding:
-    what = f"a branch has {layer.name!r}, which is not possible for these shapes: {found.what}"
+def _impossible(layer: ILayer, finding: Finding) -> Finding:
+    what = f"a branch has {layer.name!r}, which is not possible for these shapes: {finding.what}"
     fix = "fix the input that chooses the branch to a value, as inputs= of load does for a model"
     return layer.finding("NL501", what, "a pure function has both branches", f"{fix}; {USE_COMPILE}")
 

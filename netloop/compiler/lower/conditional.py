@@ -18,9 +18,9 @@ from netloop.model.nest import IfStep
 
 def lower_conditional(lowering: Lowering, step: IfStep, frame: Frame) -> None:
     """Add the outputs of a conditional to the frame."""
-    condition, known = lowering.read(step.condition, frame), lowering.types[step.condition].value
-    if isinstance(condition, np.ndarray) or (known is not None and not _have_equal_types(lowering, step)):
-        _take(lowering, step, frame, 0 if known else 1)
+    condition, value = lowering.read(step.condition, frame), lowering.types[step.condition].value
+    if isinstance(condition, np.ndarray) or (value is not None and not _have_equal_types(lowering, step)):
+        _take(lowering, step, frame, 0 if value else 1)
         return
     tracks_errors = lowering.facts.can_fail([step], frame.ended) or frame.error_flag(step.reads) is not None
     branches = [_branch(lowering, step, branch, frame, tracks_errors) for branch in (0, 1)]

@@ -17,10 +17,10 @@ class CompileTimeConstants:
     program then serves refitted weights, and XLA cannot emit every such constant.
     """
 
-    def __init__(self, types: TypeTable, given: Iterable[ITensor]) -> None:
+    def __init__(self, types: TypeTable, tensors: Iterable[ITensor]) -> None:
         self._types = types
         # of the tensors that the program is given, only the type can say that they are constant
-        self._known = {tensor: types[tensor].is_known_integer for tensor in given}
+        self._known = {tensor: types[tensor].is_known_integer for tensor in tensors}
 
     def __contains__(self, tensor: ITensor) -> bool:
         if tensor not in self._known:

@@ -56,11 +56,11 @@ def _copies(block: Block, can_fail: bool) -> dict[Step, int]:
     """How often each step is lowered."""
     copies = dict.fromkeys(block.steps, 1)
     for step in walk(block):
-        for other in (other for inner in step.blocks for other in inner.steps):
-            copies[other] = copies[step] if isinstance(step, IfStep) else 0
+        for inner_step in (inner_step for block in step.blocks for inner_step in block.steps):
+            copies[inner_step] = copies[step] if isinstance(step, IfStep) else 0
         if isinstance(step, LoopStep):
-            for other in _lowered(step, can_fail):
-                copies[other] += copies[step]
+            for inner_step in _lowered(step, can_fail):
+                copies[inner_step] += copies[step]
     return copies
 
 

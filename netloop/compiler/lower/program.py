@@ -91,9 +91,9 @@ class Program(Lowering):
         require_program(network, types)
         return Program(validated.block.steps, network.outputs, types, validated.scopes, max_trips, passes, forms)
 
-    def __call__(self, given: Mapping[ITensor, Any]) -> Outcome:
+    def __call__(self, values: Mapping[ITensor, Any]) -> Outcome:
         """The outputs, given the inputs of the network and the constants of ``constants_of``."""
-        return self.run_in(Frame(dict(given)))
+        return self.run_in(Frame(dict(values)))
 
     def run_in(self, frame: Frame) -> Outcome:
         """The outputs, given the values and iterations of a frame."""
@@ -131,9 +131,9 @@ class Program(Lowering):
         late = {*read_by_others(self.block, self.weight_folding.steps), *self.outputs}
         return [tensor for tensor in tensors if tensor in late]
 
-    def load(self, given: Mapping[ITensor, Any]) -> list[Any]:
+    def load(self, values: Mapping[ITensor, Any]) -> list[Any]:
         """The tensors of ``weight_folding``, from the constants of ``constants_of`` and what is known of them."""
-        frame = Frame(dict(given))
+        frame = Frame(dict(values))
         # steps whose results are given do not run again
         self.run(self.weight_folding.steps, frame)
         return [self.array(tensor, frame) for tensor in self.weight_folding.tensors]

@@ -43,9 +43,9 @@ def _not_followed(network: INetworkDefinition) -> set[ITensor]:
     return tensors
 
 
-def _is_float(found: Known) -> bool:
-    return isinstance(found, TensorType) and found.is_float
+def _is_float(type_: Known) -> bool:
+    return isinstance(type_, TensorType) and type_.is_float
 
 
-def _is_large(found: Known) -> bool:
-    return isinstance(found, TensorType) and found.nbytes > LARGEST_KNOWN_VALUE
+def _is_large(type_: Known) -> bool:
+    return isinstance(type_, TensorType) and type_.nbytes > LARGEST_KNOWN_VALUE

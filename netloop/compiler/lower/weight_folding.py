@@ -44,9 +44,9 @@ class WeightOnlySteps(NamedTuple):
     tensors: list[ITensor]
     others: list[LayerStep]
 
-    def by_numpy(self, given: Mapping[ITensor, Any], types: TypeTable) -> dict[ITensor, Any]:
+    def by_numpy(self, weights: Mapping[ITensor, Any], types: TypeTable) -> dict[ITensor, Any]:
         """The tensors that numpy computes from the values of the given constants."""
-        values: dict[ITensor, Any] = {tensor: np.asarray(array) for tensor, array in given.items()}
+        values: dict[ITensor, Any] = {tensor: np.asarray(array) for tensor, array in weights.items()}
         others = set(self.others)
         for step in self.steps:
             if step not in others:
@@ -56,7 +56,7 @@ class WeightOnlySteps(NamedTuple):
                 compute = layer.zero_filled if isinstance(layer, IGatherLayer) else layer.evaluate
                 # numpy's results of rank 0 may be numbers instead of arrays
                 values[layer.outputs[0]] = np.asarray(compute(*arrays))
-        return {tensor: array for tensor, array in values.items() if tensor not in given}
+        return {tensor: array for tensor, array in values.items() if tensor not in weights}
 
 
 def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightOnlySteps:

@@ -97,11 +97,11 @@ class _Layout:
             self._last[tensor] = self.make.transpose(tensor, [0, *range(2, tensor.type.rank), 1])
         return self._last[tensor]
 
-    def _first(self, made: ITensor) -> ITensor:
+    def _first(self, tensor: ITensor) -> ITensor:
         """A tensor with its channels on axis 1 again."""
-        rank = made.type.rank
-        back = self.make.transpose(made, [0, rank - 1, *range(1, rank - 1)])
-        self._last[back] = made
+        rank = tensor.type.rank
+        back = self.make.transpose(tensor, [0, rank - 1, *range(1, rank - 1)])
+        self._last[back] = tensor
         return back
 
     # ------------------------------------------------------------------ convolutions

@@ -68,7 +68,7 @@ class GateFusion(Pass):
     alternatives = (OFF, APART)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        gates = [other for other in rewriter.layers(IActivationLayer) if _is_gate(rewriter, other)]
+        gates = [gate for gate in rewriter.layers(IActivationLayer) if _is_gate(rewriter, gate)]
         sections: dict[tuple[ITensor, int], list[_Section]] = defaultdict(list)
         for section in filter(None, map(_section_of, gates if rewriter.form != APART else ())):
             sections[section.source, section.axis].append(section)
@@ -77,12 +77,10 @@ class GateFusion(Pass):
             _fuse(rewriter, run)
             fused.update(section.gate for section in run)
         rest = [gate for gate in gates if gate not in fused and gate.type is SIGMOID]
-        single = [
-            other for other in rest if operand(other, 0).type.rank > 0
-        ]  # a scalar has no axis to have sections of
-        for other in single:
-            source = operand(other, 0)
-            _fuse(rewriter, [_Section(other, source, -1, 0, source.type.shape[-1])])
+        single = [gate for gate in rest if operand(gate, 0).type.rank > 0]  # a scalar has no axis to have sections of
+        for gate in single:
+            source = operand(gate, 0)
+            _fuse(rewriter, [_Section(gate, source, -1, 0, source.type.shape[-1])])
         if fused or single:
             rewriter.note(f"{len(fused) + len(single)} gates are computed through tanh")
         return bool(fused or single)

@@ -114,7 +114,7 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     buffer = step.loop.add_loop_output(appended, LoopOutput.CONCATENATE)
     least = rewriter.make.constant(np.array(LEAST_ROWS, np.int64))
     buffer.set_input(1, network.add(BufferRowsLayer(), [least, count.tensor(0)]).outputs[0])
-    rows, ends = buffer.outputs[0], [other for other, _ in state.outputs[0].uses if other in step.outputs]
+    rows, ends = buffer.outputs[0], [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]
     for end in ends:
         rewriter.take_over(end.outputs[0], _whole(network, state, rows, number))
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
@@ -145,19 +145,19 @@ def _appended(state: IRecurrenceLayer) -> ITensor | None:
 def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     """Whether only the layer that appends to a state reads it, and outputs with its last value."""
     now, grown = state.outputs[0], state.tensor(1)
-    others = [other for other, _ in now.uses if other is not grown.producer]
+    readers = [reader for reader, _ in now.uses if reader is not grown.producer]
     are_ends = all(
-        isinstance(other, ILoopOutputLayer) and other in step.outputs and not other.stacks for other in others
+        isinstance(reader, ILoopOutputLayer) and reader in step.outputs and not reader.stacks for reader in readers
     )
-    return are_ends and len(now.uses) == len(others) + 1 and len(grown.uses) == 1 and rewriter.may_replace(grown)
+    return are_ends and len(now.uses) == len(readers) + 1 and len(grown.uses) == 1 and rewriter.may_replace(grown)
 
 
 def _number_of_iterations(rewriter: Rewriter, step: LoopStep, count: ITensor) -> ITensor | None:
     """The trip count, or for a loop without a WHILE its COUNT, which may be negative; None if it may be far below."""
     if step.loop.limit(TripLimit.WHILE) is None:
         return count
-    known = count.type.ints()
-    if known is None or known[0] > MOST_ROWS:
+    trips = count.type.ints()
+    if trips is None or trips[0] > MOST_ROWS:
         return None
     zero, one = (rewriter.make.constant(np.array(number, np.int64)) for number in (0, 1))
     counter = step.loop.add_recurrence(zero)

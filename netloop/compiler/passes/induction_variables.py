@@ -39,14 +39,14 @@ class InductionVariables(Pass):
         is_changed = False
         for step in list(rewriter.loops()):
             count = step.loop.limit(TripLimit.COUNT)
-            known = None if count is None else count.tensor(0).type.ints()
-            if known is None or step.loop.limit(TripLimit.WHILE) is not None:
+            trips = None if count is None else count.tensor(0).type.ints()
+            if trips is None or step.loop.limit(TripLimit.WHILE) is not None:
                 continue
-            elements = max(0, known[0]) + _reads_once_more(rewriter, step)
-            layers = [other.layer for other in step.body.steps if isinstance(other, LayerStep)]
+            elements = max(0, trips[0]) + _reads_once_more(rewriter, step)
+            layers = [inner.layer for inner in step.body.steps if isinstance(inner, LayerStep)]
             gathers = [layer for layer in layers if isinstance(layer, IGatherLayer)]
             flags = [_add_iterator(rewriter, step, gather, elements) for gather in gathers]
-            flags += [_stack(rewriter, step, recurrence, known[0]) for recurrence in step.recurrences]
+            flags += [_stack(rewriter, step, recurrence, trips[0]) for recurrence in step.recurrences]
             is_changed |= any(flags)
         return is_changed
 

@@ -77,9 +77,9 @@ class IntegersAsFloats(Pass):
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         floats = _Floats(rewriter)
-        for other in rewriter.layers(Operation):
-            if _is_typed(rewriter, other):
-                floats.visit(other)
+        for operation in rewriter.layers(Operation):
+            if _is_typed(rewriter, operation):
+                floats.visit(operation)
         if floats.replaced:
             rewriter.note(f"{floats.replaced} layers read small integers as float32")
         return floats.replaced > 0

@@ -77,7 +77,7 @@ def _products(rewriter: Rewriter, step: LoopStep) -> list[IMatrixMultiplyLayer]:
     """Return the products with weights that the next iteration needs; fission batches the others over iterations."""
     condition = step.loop.limit(TripLimit.WHILE)
     following = step.next_states + ([] if condition is None else [condition.tensor(0)])
-    layers = [other.layer for other in step.body.needed(following) if isinstance(other, LayerStep)]
+    layers = [inner.layer for inner in step.body.needed(following) if isinstance(inner, LayerStep)]
     return [
         layer
         for layer in layers

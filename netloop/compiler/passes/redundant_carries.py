@@ -110,7 +110,7 @@ class _ValueNumbering:
 
     def _number_tensors(self) -> dict[ITensor, Hashable]:
         identities: dict[ITensor, Hashable] = {key.outputs[0]: ("state", group) for key, group in self.groups.items()}
-        known: dict[Hashable, int] = {}
+        numbers: dict[Hashable, int] = {}
         for step in self.step.body.steps:
             layer = step.layer if isinstance(step, LayerStep) else None
             # two layers that draw random numbers differ even if they read the same
@@ -119,7 +119,7 @@ class _ValueNumbering:
                     None if tensor is None else identities.get(tensor) or _identity(tensor) for tensor in layer.inputs
                 )
                 attributes = tuple(repr(getattr(layer, name)) for name in layer.ATTRIBUTES)
-                number = known.setdefault((type(layer), attributes, inputs), len(known))
+                number = numbers.setdefault((type(layer), attributes, inputs), len(numbers))
                 identities.update({tensor: ("layer", number, tensor.position) for tensor in layer.outputs})
         return identities
 

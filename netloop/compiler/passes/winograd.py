@@ -115,15 +115,18 @@ class Winograd(Pass):
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        layers = [other for other in rewriter.layers(ChannelsLastConvolutionLayer) if _gains(other)]
-        for other in layers:
-            x, _, *bias = other.inputs
-            transformed = rewriter.network.add(WinogradKernelLayer(), [operand(other, 1)]).outputs[0]
+        layers = [convolution for convolution in rewriter.layers(ChannelsLastConvolutionLayer) if _gains(convolution)]
+        for convolution in layers:
+            x, _, *bias = convolution.inputs
+            transformed = rewriter.network.add(WinogradKernelLayer(), [operand(convolution, 1)]).outputs[0]
             layer = WinogradConvolutionLayer(
-                stride_nd=other.stride_nd, dilation_nd=other.dilation_nd, before=other.before, after=other.after
+                stride_nd=convolution.stride_nd,
+                dilation_nd=convolution.dilation_nd,
+                before=convolution.before,
+                after=convolution.after,
             )
             result = rewriter.network.add(layer, [x, transformed, *bias])
-            rewriter.take_over(other.outputs[0], result.outputs[0])
+            rewriter.take_over(convolution.outputs[0], result.outputs[0])
         if layers:
             rewriter.note(f"{len(layers)} convolutions by Winograd's algorithm")
         return bool(layers)

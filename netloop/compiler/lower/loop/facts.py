@@ -13,8 +13,8 @@ from netloop.values.enums import TripLimit
 def known_count(loop: ILoop, types: TypeTable) -> int | None:
     """The COUNT limit of a loop by the known values of tensors; None if it has none or its value is not known."""
     limit = loop.limit(TripLimit.COUNT)
-    known = None if limit is None else types[limit.tensor(0)].ints()
-    return None if known is None else max(0, known[0])
+    counts = None if limit is None else types[limit.tensor(0)].ints()
+    return None if counts is None else max(0, counts[0])
 
 
 class LoopFacts:
@@ -52,9 +52,9 @@ class LoopFacts:
 
     def length(self, output: ILoopOutputLayer) -> int:
         """The length of a stacked output, which every program knows."""
-        known = output.known_length(self._types)
-        assert known is not None
-        return known
+        length = output.known_length(self._types)
+        assert length is not None
+        return length
 
     def has_room(self, output: ILoopOutputLayer) -> bool:
         """Whether a stacked output always has room for all iterations."""

@@ -80,8 +80,8 @@ def split_body(loop: LoopStep, types: TypeTable, trips: int, chunk_bytes: int | 
     return Parts(core, [tensor for tensor in kept if tensor not in late], chunk, prologue, prologue_values, epilogue)
 
 
-def _without(steps: Iterable[Step], others: Iterable[Step]) -> list[Step]:
-    left_out = set(others)
+def _without(steps: Iterable[Step], removed: Iterable[Step]) -> list[Step]:
+    left_out = set(removed)
     return [step for step in steps if step not in left_out]
 
 

@@ -61,57 +61,57 @@ class Scan:
         carry, rows = run(self._state.initial(), result)
         return carry._replace(trip=self._trips, buffers=rows)
 
-    def _chunks(self, carry: Carry, given: Any) -> tuple[Carry, list[Any]]:
+    def _chunks(self, carry: Carry, inputs: Any) -> tuple[Carry, list[Any]]:
         """All iterations: a scan over whole chunks, then the remainder."""
         size = self._parts.chunk
         whole = self._trips - self._trips % size
-        folded = jax.tree.map(lambda array: array[:whole].reshape(whole // size, size, *array.shape[1:]), given)
+        folded = jax.tree.map(lambda array: array[:whole].reshape(whole // size, size, *array.shape[1:]), inputs)
         carry, rows = scan(self._chunk, carry, folded)
         rows = [row.reshape(whole, *row.shape[2:]) for row in rows]
         if whole < self._trips:
-            carry, rest = self._chunk(carry, jax.tree.map(lambda value: value[whole:], given))
+            carry, rest = self._chunk(carry, jax.tree.map(lambda value: value[whole:], inputs))
             rows = [lower_joined(pair, 0) for pair in zip(rows, rest, strict=True)]
         return carry, rows
 
-    def _chunk(self, carry: Carry, given: Any) -> tuple[Carry, list[Any]]:
+    def _chunk(self, carry: Carry, inputs: Any) -> tuple[Carry, list[Any]]:
         """A chunk of iterations: the prologue for all of them, the bodies one by one, the epilogue for all."""
         parts = self._parts
-        ahead = jax.vmap(self._prologue)(given) if parts.prologue else []
-        carry, kept = scan(self._iterate, carry, (given, ahead), unroll=self._unroll())
-        known = dict(zip(parts.kept, kept, strict=True))
+        ahead = jax.vmap(self._prologue)(inputs) if parts.prologue else []
+        carry, kept = scan(self._iterate, carry, (inputs, ahead), unroll=self._unroll())
+        values = dict(zip(parts.kept, kept, strict=True))
         if parts.epilogue:
-            late = jax.vmap(self._epilogue)(given, ahead, kept)
-            known.update(zip(self._late_rows(), late, strict=True))
-        known.update(zip(parts.prologue_values, ahead, strict=True))
-        return carry, [known[row] for row in self._rows]
+            late = jax.vmap(self._epilogue)(inputs, ahead, kept)
+            values.update(zip(self._late_rows(), late, strict=True))
+        values.update(zip(parts.prologue_values, ahead, strict=True))
+        return carry, [values[row] for row in self._rows]
 
     def _late_rows(self) -> list[ITensor]:
         """The rows of stacked outputs that the epilogue computes."""
         late = {tensor for step in self._parts.epilogue for tensor in step.writes}
         return [row for row in dict.fromkeys(self._rows) if row in late]
 
-    def _prologue(self, given: Any) -> Arrays:
-        inside = self._inside(given)
+    def _prologue(self, inputs: Any) -> Arrays:
+        inside = self._inside(inputs)
         self._lowering.run(self._parts.prologue, inside)
         return [self._lowering.array(tensor, inside) for tensor in self._parts.prologue_values]
 
-    def _iterate(self, carry: Carry, given: Any) -> tuple[Carry, Arrays]:
-        (trip, slices), ahead = given
+    def _iterate(self, carry: Carry, inputs: Any) -> tuple[Carry, Arrays]:
+        (trip, slices), ahead = inputs
         inside = self._state.unpack(carry, trip)
         inside.values.update(zip([*self._slices, *self._parts.prologue_values], [*slices, *ahead], strict=True))
         self._lowering.run(self._parts.body, inside)
         rows = [self._lowering.array(tensor, inside) for tensor in self._parts.kept]
         return self._state.pack(carry, inside), rows
 
-    def _epilogue(self, given: Any, ahead: Arrays, kept: Arrays) -> Arrays:
-        inside = self._inside(given)
+    def _epilogue(self, inputs: Any, ahead: Arrays, kept: Arrays) -> Arrays:
+        inside = self._inside(inputs)
         inside.values.update(zip([*self._parts.prologue_values, *self._parts.kept], [*ahead, *kept], strict=True))
         self._lowering.run(self._parts.epilogue, inside)
         return [self._lowering.array(row, inside) for row in self._late_rows()]
 
-    def _inside(self, given: Any) -> Frame:
+    def _inside(self, inputs: Any) -> Frame:
         """The frame of an iteration, without the state."""
-        trip, slices = given
+        trip, slices = inputs
         inside = self._state.iteration(trip)
         inside.values.update(zip(self._slices, slices, strict=True))
         return inside
