@@ -18,7 +18,7 @@ from netloop.model.graph.tensor import ITensor
 
 
 @dataclass(frozen=True)
-class Call:
+class EquationCall:
     """An equation that is being imported.
 
     Attributes:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.patterns import without_last_axis
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
@@ -41,7 +41,7 @@ class Windows:
     written: bool = False
 
     @staticmethod
-    def of_gather(call: Call, numbers: Any, sizes: Sequence[Any]) -> Windows:
+    def of_gather(call: EquationCall, numbers: Any, sizes: Sequence[Any]) -> Windows:
         """The windows that a gather reads."""
         batches = dict(
             zip(_ints(numbers.operand_batching_dims), _ints(numbers.start_indices_batching_dims), strict=True)
@@ -50,7 +50,7 @@ class Windows:
         return Windows(call.operand(0).shape, tuple(sizes), _ints(numbers.start_index_map), batches, dropped)
 
     @staticmethod
-    def of_scatter(call: Call, numbers: Any, updates: ITensor) -> Windows:
+    def of_scatter(call: EquationCall, numbers: Any, updates: ITensor) -> Windows:
         """The windows that a scatter writes."""
         batches = dict(
             zip(_ints(numbers.operand_batching_dims), _ints(numbers.scatter_indices_batching_dims), strict=True)
@@ -95,7 +95,7 @@ class Indices:
         batch: the number of batch axes.
     """
 
-    def __init__(self, call: Call, windows: Windows, given: ITensor, checks: bool) -> None:
+    def __init__(self, call: EquationCall, windows: Windows, given: ITensor, checks: bool) -> None:
         self._call = call
         self._make = call.make
         self.windows = windows
@@ -189,7 +189,7 @@ class Indices:
         return make.stack(parts, parts[0].type.rank)
 
 
-def _difference(call: Call, a: Any, b: Any) -> Length:
+def _difference(call: EquationCall, a: Any, b: Any) -> Length:
     first, second = call.lengths([a, b])
     if isinstance(first, int) and isinstance(second, int):
         return first - second

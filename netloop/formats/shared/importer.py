@@ -31,7 +31,7 @@ Maybe = ITensor | None
 Outputs = ITensor | Sequence[Any]
 """The outputs of a node: one tensor, or a list of values with None for each one that the node does not use."""
 Operator = Callable[..., Outputs]
-"""The function of an operator: takes a ``Call`` and a tensor for each input, None for one left out."""
+"""The function of an operator: takes the call and a tensor for each input, None for one left out."""
 
 Translate = Callable[[], Sequence[Value]]
 """Adds the layers of a node and returns its outputs."""

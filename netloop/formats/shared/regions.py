@@ -97,11 +97,11 @@ def roi_aligned(
     require(max(grid.rows, grid.columns) <= LARGEST_CONSTANT, cells)
     dtype = x.type.dtype
     wide = np.dtype(np.float64) if dtype == np.float64 else np.dtype(np.float32)
-    values = _Samples(make, make.cast(x, wide), make.cast(rois, wide), items, grid).combined(combine, name)
+    values = _CellSamples(make, make.cast(x, wide), make.cast(rois, wide), items, grid).combined(combine, name)
     return make.cast(make.transpose(values, [0, 3, 1, 2]), dtype)
 
 
-class _Samples:
+class _CellSamples:
     """The samples of all cells, one after the other; the arguments are those of ``roi_aligned``."""
 
     def __init__(self, make: FormulaBuilder, x: ITensor, rois: ITensor, items: ITensor, grid: RoiGrid) -> None:

@@ -14,7 +14,7 @@ from netloop.model.graph.layer import layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers import matrix
-from netloop.model.layers.windows import Places, SlidingWindow, Window, places_written
+from netloop.model.layers.windows import SlidingWindow, Window, WindowPositions, places_written
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike, Weights, check_dims, weights_array
 from netloop.values.enums import LayerType
@@ -263,7 +263,7 @@ class IDeconvolutionLayer(WeightedWindow):
     def kernel_shape(self, channels: int) -> Shape:
         return (channels, self.num_output_maps // self.num_groups, *self.kernel_size_nd)
 
-    def places_along(self, length: int, window: Window) -> Places:
+    def places_along(self, length: int, window: Window) -> WindowPositions:
         return places_written(length, window, self.padding_mode)
 
     def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:

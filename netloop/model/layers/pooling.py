@@ -18,7 +18,7 @@ from netloop.model.layers.extreme_forms import extremes_of_blocks
 from netloop.model.layers.lax_forms import on_cpus
 from netloop.model.layers.matrix import reference_type
 from netloop.model.layers.reduce import lowest
-from netloop.model.layers.windows import Places, SlidingWindow
+from netloop.model.layers.windows import SlidingWindow, WindowPositions
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike, check_dims
 from netloop.values.enums import DataType, LayerType, PoolingType
@@ -99,7 +99,7 @@ class IPoolingLayer(SlidingWindow):
             array[:, :, *place] = self._pooled(wide, start, places)
         return array.astype(x.dtype)
 
-    def _pooled(self, x: Array, start: Sequence[int], places: Sequence[Places]) -> Any:
+    def _pooled(self, x: Array, start: Sequence[int], places: Sequence[WindowPositions]) -> Any:
         axes = list(enumerate(zip(start, x.shape[2:], places, strict=True)))
         inside = [
             range(self.taps_before(axis, first, 0), self.taps_before(axis, first, length))

@@ -62,21 +62,21 @@ def smallest_failure(
     Returns:
         The part; None if none differs, as when only the whole network with its own outputs does.
     """
-    parts = _Parts(kind, network, inputs, tensor, rtol, atol)
-    last, size, smaller = parts.position + 1, 1, 0
-    while (failure := parts.failure(size)) is None:
+    endings = _Endings(kind, network, inputs, tensor, rtol, atol)
+    last, size, smaller = endings.position + 1, 1, 0
+    while (failure := endings.failure(size)) is None:
         if size == last:
             return None
         smaller, size = size, min(2 * size, last)
     while size - smaller > 1:
         middle = (size + smaller) // 2
-        tried = parts.failure(middle)
+        tried = endings.failure(middle)
         failure, size, smaller = (tried, middle, smaller) if tried else (failure, size, middle)
     return failure
 
 
-class _Parts:
-    """The parts of a network that end with the step that computes a tensor.
+class _Endings:
+    """The endings of a network that end with the step that computes a tensor.
 
     Attributes:
         position: the number of this step.

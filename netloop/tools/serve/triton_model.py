@@ -42,7 +42,7 @@ class TritonModel:
         """
         options = json.loads(json.loads(args["model_config"])["parameters"][OPTIONS]["string_value"])
         engine = load(Path(args["model_repository"]) / args["model_version"] / PLAN)
-        self._model = _Sequences(engine, options) if options["states"] else _Rows(engine, options)
+        self._model = _SequenceModel(engine, options) if options["states"] else _RowModel(engine, options)
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer requests: a response for each, with its outputs or its error."""
@@ -65,7 +65,7 @@ class TritonModel:
         return self.utils.InferenceResponse(output_tensors=tensors)
 
 
-class _Rows:
+class _RowModel:
     """Requests of rows."""
 
     def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:
@@ -87,7 +87,7 @@ class _Rows:
         )
 
 
-class _Sequences:
+class _SequenceModel:
     """Requests that are steps of sequences."""
 
     def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 from jax.lax import GatherScatterMode
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import Indices, Windows
 from netloop.formats.from_jax.rule_table import complex_primitive, primitive
 from netloop.formats.from_jax.rules.reduce import neutral
@@ -18,7 +18,7 @@ from netloop.values.diagnostics import require
 from netloop.values.enums import ReduceOperation, SampleMode
 
 
-def _fill_value(call: Call) -> Any:
+def _fill_value(call: EquationCall) -> Any:
     """The value that a gather reads out of bounds."""
     result, dtype = call.params["fill_value"], call.dtype
     if result is not None:
@@ -29,7 +29,7 @@ def _fill_value(call: Call) -> Any:
 
 
 @primitive("gather")
-def gather(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+def gather(call: EquationCall, x: ITensor, indices: ITensor) -> ITensor:
     """The windows of the tensor at some positions; out of bounds clipped, or filled with NaN."""
     numbers, sizes = call.params["dimension_numbers"], call.params["slice_sizes"]
     windows = Windows.of_gather(call, numbers, sizes)
@@ -49,7 +49,7 @@ Axis = tuple[str, int]
 """An axis of a result: of the indices, ``batch``, or of the operand, ``window``."""
 
 
-def _gathered(call: Call, x: ITensor, found: Indices) -> tuple[ITensor, list[Axis]]:
+def _gathered(call: EquationCall, x: ITensor, found: Indices) -> tuple[ITensor, list[Axis]]:
     """The windows, and what their axes are."""
     make, windows = call.make, found.windows
     batch: list[Axis] = [("batch", axis) for axis in range(found.batch)]
@@ -82,7 +82,7 @@ def _result_axes(numbers: Any, windows: Windows, batch: int) -> list[Axis]:
 
 
 @primitive(*SCATTER_REDUCTIONS.jax.read)
-def scatter(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
+def scatter(call: EquationCall, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """Updates written into windows, or combined with them; those out of bounds clipped, or dropped."""
     name = call.name
     numbers, by = call.params["dimension_numbers"], SCATTER_REDUCTIONS.jax.read[name]
@@ -108,7 +108,7 @@ def _update_order(numbers: Any, windows: Windows, batch: int, rank: int) -> list
 
 
 def written(
-    call: Call, x: ITensor, found: Indices, updates: ITensor, by: ReduceOperation, drops: bool = False
+    call: EquationCall, x: ITensor, found: Indices, updates: ITensor, by: ReduceOperation, drops: bool = False
 ) -> ITensor:
     """``x`` with updates [batch.., indexed window axes.., whole axes..] written at indices, or combined by ``by``."""
     make, windows = call.make, found.windows
@@ -131,7 +131,7 @@ def written(
     return make.cast(tensor, np.bool_) if is_bool else tensor
 
 
-def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITensor:
+def _dropping(call: EquationCall, x: ITensor, found: Indices, updates: ITensor) -> ITensor:
     """Updates out of bounds go to a row more, which is cut off again."""
     make = call.make
     rows: list[Length] = [make.length(x, axis) for axis in range(x.type.rank)]
@@ -147,7 +147,7 @@ def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITens
 
 
 @complex_primitive("scatter", "scatter-add")
-def scatter_complex(call: Call, *operands: ITensor) -> list[ITensor]:
+def scatter_complex(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """An array with other elements, or with some added to its own, at places."""
     params = call.params
     write = lax.scatter if call.name == "scatter" else lax.scatter_add

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.from_jax.call import Call, ints
+from netloop.formats.from_jax.call import EquationCall, ints
 from netloop.formats.from_jax.rule_table import defined, primitive, refuse
 from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
@@ -18,14 +18,14 @@ from netloop.values.enums import PoolingType, ReduceOperation
 
 
 @primitive("reduce_window_sum", "reduce_window_max", "reduce_window_min")
-def reduce_window(call: Call, x: ITensor) -> ITensor:
+def reduce_window(call: EquationCall, x: ITensor) -> ITensor:
     """The reduction of that name of windows: a pooling, or one axis after the other."""
     name = call.name.replace("_window", "")
     return _windows(call, REDUCTIONS.jax.read[name], x)
 
 
 @primitive("reduce_window")
-def reduce_window_by(call: Call, *operands: ITensor) -> ITensor:
+def reduce_window_by(call: EquationCall, *operands: ITensor) -> ITensor:
     """A reduction of windows by addition, multiplication, an extreme, or a logical operation."""
     by = monoid(call.params.get("jaxpr"))
     require(by is not None and len(operands) == 2, "a reduction of windows by a function of its own")
@@ -33,7 +33,7 @@ def reduce_window_by(call: Call, *operands: ITensor) -> ITensor:
     return combined(call, by, _windows(call, by, operands[0]), operands[1])
 
 
-def _windows(call: Call, by: ReduceOperation, x: ITensor) -> ITensor:
+def _windows(call: EquationCall, by: ReduceOperation, x: ITensor) -> ITensor:
     params = call.params
     sizes, steps = call.ints("window_dimensions"), call.ints("window_strides")
     padding = [tuple(ints(param)) for param in params["padding"]]
@@ -57,7 +57,7 @@ def _windows(call: Call, by: ReduceOperation, x: ITensor) -> ITensor:
     return x
 
 
-def _along(call: Call, by: ReduceOperation, x: ITensor, axis: int, window: tuple[int, int, int]) -> ITensor:
+def _along(call: EquationCall, by: ReduceOperation, x: ITensor, axis: int, window: tuple[int, int, int]) -> ITensor:
     """The windows of one axis, gathered and reduced."""
     size, step, dilation = window
     length = x.type.shape[axis]
@@ -69,7 +69,7 @@ def _along(call: Call, by: ReduceOperation, x: ITensor, axis: int, window: tuple
 
 
 def _pooled(
-    call: Call, by: ReduceOperation, x: ITensor, sizes: Sequence[int], steps: Sequence[int],
+    call: EquationCall, by: ReduceOperation, x: ITensor, sizes: Sequence[int], steps: Sequence[int],
     padding: Sequence[tuple[int, ...]], dilations: Sequence[int],
 ) -> ITensor | None:  # fmt: skip
     """A pooling layer; None if a window may lie in the padding only."""

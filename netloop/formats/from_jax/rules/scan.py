@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.counters import step_of
 from netloop.formats.from_jax.rule_table import primitive
 from netloop.model.graph.tensor import ITensor
@@ -11,7 +11,7 @@ from netloop.values.enums import TripLimit
 
 
 @primitive("scan")
-def scan(call: Call, *operands: ITensor) -> list[ITensor]:
+def scan(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """A loop with a COUNT, iterators, recurrences, and stacked outputs."""
     params, make = call.params, call.make
     consts, count = _counts(params)
@@ -52,7 +52,7 @@ def _kept(given: Sequence[object], returned: Sequence[object]) -> list[bool]:
     return [before is after for before, after in zip(given, returned, strict=True)]
 
 
-def _enter_ranges(call: Call, inside: Sequence[ITensor], operands: Sequence[ITensor]) -> None:
+def _enter_ranges(call: EquationCall, inside: Sequence[ITensor], operands: Sequence[ITensor]) -> None:
     """Enter the ranges of counters, and of the elements that iterators read."""
     params, facts = call.params, call.facts
     body, length, (consts, count) = params["jaxpr"], params["length"], _counts(params)

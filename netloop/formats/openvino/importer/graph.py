@@ -9,7 +9,7 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, ClassVar
 
-from netloop.formats.openvino.importer.call import Call, Subgraph, Tensors
+from netloop.formats.openvino.importer.call import Body, LayerCall, Tensors
 from netloop.formats.openvino.importer.inputs import add_input, input_name
 from netloop.formats.openvino.importer.model import PortId, XmlBody, XmlGraph, XmlLayer
 from netloop.formats.openvino.importer.operators import TABLE, function_of
@@ -189,9 +189,8 @@ class OpenVinoImporter(ModelImporter):
         inputs = [tensor for tensor in read if not isinstance(tensor, Alternatives)]
         function = self._function_of(layer)
         assert function is not None
-        bodies = layer.bodies.items()
-        subgraphs = {name: Subgraph(body, partial(self._add_body, body, depth + 1)) for name, body in bodies}
-        call = Call(layer, self._make, self._weights, self._assumptions, subgraphs, depth)
+        bodies = {name: Body(xml, partial(self._add_body, xml, depth + 1)) for name, xml in layer.bodies.items()}
+        call = LayerCall(layer, self._make, self._weights, self._assumptions, bodies, depth)
         outputs = self._call(layer, len(layer.outputs), function, call, inputs)
         for number, tensor in enumerate(outputs):
             if isinstance(tensor, ITensor):
@@ -212,7 +211,7 @@ class OpenVinoImporter(ModelImporter):
         return self._errors.collect(layer.description, layer)
 
 
-def _call_own(function: OwnOperator, call: Call, *inputs: ITensor | None) -> Sequence[ITensor | None]:
+def _call_own(function: OwnOperator, call: LayerCall, *inputs: ITensor | None) -> Sequence[ITensor | None]:
     return outputs_of_own(function, call.layer.type, call.make.network, inputs, call.layer.data)
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.convolution import padding_of, sliding
 from netloop.formats.shared.windows import among_all, pooled
@@ -17,14 +17,14 @@ from netloop.values.enums import DataType, PoolingType, ReduceOperation, SampleM
 from netloop.values.types import HALVES, UNKNOWN
 
 
-def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
+def _pooled(call: NodeCall, x: ITensor, layer: SlidingWindow) -> ITensor:
     """The output of a window that moves as the attributes of the node say."""
     slides = sliding(call, len(layer.window))
     return pooled(call.make, x, layer, slides, call.flag("ceil_mode"))
 
 
 @operator("AveragePool", since=(1, 7, 10, 19))
-def average_pool(call: Call, x: ITensor) -> ITensor:
+def average_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Average of each window, with or without the padding."""
     layer = call.make.network.add_pooling_nd(x, PoolingType.AVERAGE, call.attribute("kernel_shape"))
     layer.average_count_excludes_padding = not call.attribute("count_include_pad", 0)
@@ -32,7 +32,7 @@ def average_pool(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("MaxPool", since=(1, 8, 10))
-def max_pool(call: Call, x: ITensor) -> list[Maybe]:
+def max_pool(call: NodeCall, x: ITensor) -> list[Maybe]:
     """Maximum of each window, and its flat index in the input."""
     network, window = call.make.network, call.attribute("kernel_shape")
     most = _pooled(call, x, network.add_pooling_nd(x, PoolingType.MAX, window)) if call.wants(0) else None
@@ -42,7 +42,7 @@ def max_pool(call: Call, x: ITensor) -> list[Maybe]:
     return [most, _among_all(call, x, indices)]
 
 
-def _among_all(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+def _among_all(call: NodeCall, x: ITensor, indices: ITensor) -> ITensor:
     """Indices in an image as flat indices in the whole input."""
     if call.attribute("storage_order", 0):
         indices = _by_columns(call.make, x, indices)
@@ -69,7 +69,7 @@ LARGEST_WINDOWS = 1 << 26
 
 
 @operator("LpPool", since=(1, 2, 18))
-def lp_pool(call: Call, x: ITensor) -> ITensor:
+def lp_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Lp norm of each window."""
     has_channels = x.type.rank > 1 and x.type.shape[1] != UNKNOWN
     require(has_channels, f"the input is {x.type}, and its number of channels must be known")
@@ -93,19 +93,19 @@ def _root(make: FormulaBuilder, x: ITensor, power: float) -> ITensor:
 
 
 @operator("GlobalAveragePool")
-def global_average_pool(call: Call, x: ITensor) -> ITensor:
+def global_average_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Mean over the spatial axes."""
     return call.make.mean(x, range(2, x.type.rank), keep=True)
 
 
 @operator("GlobalMaxPool")
-def global_max_pool(call: Call, x: ITensor) -> ITensor:
+def global_max_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Maximum over the spatial axes."""
     return call.make.reduce(ReduceOperation.MAX, x, range(2, x.type.rank), keep=True)
 
 
 @operator("GlobalLpPool")
-def global_lp_pool(call: Call, x: ITensor) -> ITensor:
+def global_lp_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Lp norm over the spatial axes."""
     power = float(call.attribute("p", 2.0))
     total = call.make.sum(_power_of(call.make, x, power), range(2, x.type.rank), keep=True)
@@ -113,7 +113,7 @@ def global_lp_pool(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("MaxUnpool", since=9)
-def max_unpool(call: Call, x: ITensor, indices: ITensor, output_shape: Maybe = None) -> ITensor:
+def max_unpool(call: NodeCall, x: ITensor, indices: ITensor, output_shape: Maybe = None) -> ITensor:
     """Elements at the indices that MaxPool found, zeros elsewhere."""
     make, window = call.make, call.attribute("kernel_shape")
     axes = len(window)
@@ -135,7 +135,7 @@ LARGEST_LRN = 15
 
 
 @operator("LRN")
-def lrn(call: Call, x: ITensor) -> ITensor:
+def lrn(call: NodeCall, x: ITensor) -> ITensor:
     """``x / (bias + alpha * mean) ** beta``, with the mean of the squares in neighbouring channels."""
     make, size = call.make, call.attribute("size")
     require(size > 0, f"size is {size}, but must be positive")

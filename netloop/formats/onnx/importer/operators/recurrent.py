@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.importer import choose
 from netloop.formats.shared.recurrent import DIRECTIONS, scan_cell
@@ -56,7 +56,7 @@ class RecurrentInputs:
 @operator("RNN", "GRU", "LSTM", since=(1, 7, 14))
 @operator("GRU", since=3)
 def recurrent_network(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     weights: ITensor,
     recurrent: ITensor,
@@ -72,7 +72,7 @@ def recurrent_network(
     return outputs_of_recurrent(call, kind, RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes))
 
 
-def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -> list[ITensor]:
+def outputs_of_recurrent(call: NodeCall, kind: type[Cell], given: RecurrentInputs) -> list[ITensor]:
     """The outputs of all directions."""
     make = call.make
     batch_first = call.flag("layout")
@@ -98,7 +98,7 @@ def _with_time_first(make: FormulaBuilder, given: RecurrentInputs) -> RecurrentI
     return replace(given, x=make.transpose(given.x, TIME_FIRST), initial=initial)
 
 
-def _check(call: Call, kind: type[Cell], given: RecurrentInputs, direction: str) -> None:
+def _check(call: NodeCall, kind: type[Cell], given: RecurrentInputs, direction: str) -> None:
     """Report inputs whose ranks, or sizes of weights, do not fit."""
     for name, tensor in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
         require(tensor.type.rank == 3, f"{name} is {tensor.type}, but must have 3 axes")
@@ -117,7 +117,7 @@ def _check(call: Call, kind: type[Cell], given: RecurrentInputs, direction: str)
     require(declared == hidden, f"hidden_size is {declared}, and the weights are of size {hidden}")
 
 
-def _activations(call: Call, standard: Sequence[str], directions: int) -> list[list[Function]]:
+def _activations(call: NodeCall, standard: Sequence[str], directions: int) -> list[list[Function]]:
     """The activation functions of each direction; those with an alpha or beta take the given ones in turn."""
     names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
     wanted = len(standard) * directions
@@ -128,7 +128,7 @@ def _activations(call: Call, standard: Sequence[str], directions: int) -> list[l
 
 
 def _run(
-    call: Call, kind: type[Cell], given: RecurrentInputs, functions: Sequence[Function], reverse: bool
+    call: NodeCall, kind: type[Cell], given: RecurrentInputs, functions: Sequence[Function], reverse: bool
 ) -> tuple[ITensor, list[ITensor]]:
     """The outputs of all steps, [time, batch, hidden], and the last states, of one direction."""
     make, size = call.make, kind.GATES * given.recurrent.type.shape[1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.search.loops import Selection
 from netloop.formats.onnx.importer.search.penalties import Penalties
 from netloop.formats.onnx.importer.search.texts import Texts
@@ -48,7 +48,7 @@ class BeamSearch:
         steps: the number of these steps; int64, 0-D.
     """
 
-    call: Call
+    call: NodeCall
     beams: Length
     penalties: Penalties
     length_penalty: ITensor

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from netloop.formats.onnx.importer.call import Call, Subgraph
+from netloop.formats.onnx.importer.call import NodeCall, Subgraph
 from netloop.formats.onnx.importer.search.texts import Texts, repeated
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.formulas import FormulaBuilder, Length
@@ -32,7 +32,7 @@ class Decoder(ABC):
 
     prompts: ITensor
 
-    def __init__(self, call: Call, beams: Length) -> None:
+    def __init__(self, call: NodeCall, beams: Length) -> None:
         self._call = call
         self._make = call.make
         self._beams = beams
@@ -63,7 +63,7 @@ class GptDecoder(Decoder):
     Its memory has the next positions, the mask, and the past keys and values of each layer.
     """
 
-    def __init__(self, call: Call, tokens: ITensor, mask: ITensor | None, beams: Length) -> None:
+    def __init__(self, call: NodeCall, tokens: ITensor, mask: ITensor | None, beams: Length) -> None:
         super().__init__(call, beams)
         make = call.make
         is_word = make.logical_not(make.equal(tokens, call.attribute("pad_token_id")))
@@ -103,7 +103,7 @@ class EncodedDecoder(Decoder):
     past keys and values of each layer.
     """
 
-    def __init__(self, call: Call, tokens: ITensor, mask: ITensor | None, beams: Length) -> None:
+    def __init__(self, call: NodeCall, tokens: ITensor, mask: ITensor | None, beams: Length) -> None:
         super().__init__(call, beams)
         make, start = call.make, call.attribute("decoder_start_token_id")
         require(start >= 0, "decoder_start_token_id is missing, with which the texts of an encoder-decoder start")

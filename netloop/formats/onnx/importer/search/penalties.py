@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.search.texts import Texts, repeated
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
@@ -33,7 +33,7 @@ class Penalties:
         present: 1 for tokens that the attribute ``presence_penalty`` is for, [texts, tokens].
     """
 
-    call: Call
+    call: NodeCall
     beams: Length = 1
     least: ITensor | None = None
     repetition: ITensor | None = None

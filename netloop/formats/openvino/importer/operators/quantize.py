@@ -1,6 +1,6 @@
 """Quantization."""
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import LayerCall
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
@@ -8,7 +8,7 @@ from netloop.values.enums import UnaryOperation
 
 
 @operator("FakeQuantize", "opset1")
-def fake_quantize(call: Call, x: ITensor, low: ITensor, high: ITensor, least: ITensor, most: ITensor) -> ITensor:
+def fake_quantize(call: LayerCall, x: ITensor, low: ITensor, high: ITensor, least: ITensor, most: ITensor) -> ITensor:
     """Numbers of a range rounded to ``levels`` equidistant values, mapped to another range."""
     make, steps = call.make, call.int("levels") - 1
     require(steps > 0, f"there are {steps + 1} levels, but must be two or more")

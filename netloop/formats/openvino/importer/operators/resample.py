@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
 from netloop.formats.shared.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
@@ -18,19 +18,19 @@ BY_SCALES = {"sizes": False, "scales": True}
 
 
 @operator("Interpolate", "opset4")
-def interpolate(call: Call, x: ITensor, sizes: ITensor, scales: ITensor, axes: Maybe = None) -> ITensor:
+def interpolate(call: LayerCall, x: ITensor, sizes: ITensor, scales: ITensor, axes: Maybe = None) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     by_scales = call.choice("shape_calculation_mode", BY_SCALES)
     return _resized(call, x, scales if by_scales else sizes, axes)
 
 
 @operator("Interpolate", "opset11")
-def interpolate_by_one(call: Call, x: ITensor, sizes: ITensor, axes: Maybe = None) -> ITensor:
+def interpolate_by_one(call: LayerCall, x: ITensor, sizes: ITensor, axes: Maybe = None) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     return _resized(call, x, sizes, axes)
 
 
-def _resized(call: Call, x: ITensor, given: ITensor, axes: Maybe) -> ITensor:
+def _resized(call: LayerCall, x: ITensor, given: ITensor, axes: Maybe) -> ITensor:
     make, rank = call.make, x.type.rank
     pads = [call.ints(name, []) for name in ("pads_begin", "pads_end")]
     if any(map(any, pads)):
@@ -60,14 +60,14 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: Maybe) -> ITensor:
     return make.made(layer)
 
 
-def _scales(call: Call, given: ITensor, along: Sequence[int], rank: int) -> tuple[float, ...]:
+def _scales(call: LayerCall, given: ITensor, along: Sequence[int], rank: int) -> tuple[float, ...]:
     why = "the shape of the output would be unknown"
     value = present(call.make.known(given), "the scales are not constant", why)
     factors = dict(zip(along, value.reshape(-1).tolist(), strict=True))
     return tuple(factors.get(axis, 1.0) for axis in range(rank))
 
 
-def _set_sizes(call: Call, layer: IResizeLayer, x: ITensor, given: ITensor, along: Sequence[int]) -> None:
+def _set_sizes(call: LayerCall, layer: IResizeLayer, x: ITensor, given: ITensor, along: Sequence[int]) -> None:
     make, sizes = call.make, call.make.list_tensor(given)
     places = {axis: number for number, axis in enumerate(along)}
     lengths = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count
@@ -14,7 +14,7 @@ from netloop.values.types import UNKNOWN, normal_axis
 
 
 @operator("Split", "opset1")
-def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
+def split(call: LayerCall, x: ITensor, axis: ITensor) -> list[ITensor]:
     """Equal parts along an axis."""
     make, along, count = call.make, call.known_axis(axis, x.type.rank), call.int("num_splits")
     _require_parts(call, count)
@@ -23,7 +23,7 @@ def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
 
 
 @operator("VariadicSplit", "opset1")
-def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> list[ITensor]:
+def variadic_split(call: LayerCall, x: ITensor, axis: ITensor, sizes: ITensor) -> list[ITensor]:
     """Parts of given lengths along an axis; a length of -1 takes the remainder."""
     make, along = call.make, call.known_axis(axis, x.type.rank)
     sizes = make.list_tensor(sizes)
@@ -37,20 +37,20 @@ def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> lis
     return make.split(x, along, sizes)
 
 
-def _require_parts(call: Call, count: int) -> None:
+def _require_parts(call: LayerCall, count: int) -> None:
     outputs = len(call.layer.outputs)
     require(count == outputs, f"the axis is split into {count} parts, and the layer has {outputs} outputs")
 
 
 @operator("Slice", "opset8")
-def slice_(call: Call, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None) -> ITensor:
+def slice_(call: LayerCall, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None) -> ITensor:
     """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
 @operator("SliceScatter", "opset15")
 def slice_scatter(
-    call: Call, x: ITensor, updates: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None
+    call: LayerCall, x: ITensor, updates: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None
 ) -> ITensor:
     """The input with a range of some axes replaced."""
     make = call.make
@@ -66,7 +66,7 @@ MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsi
 
 
 @operator("StridedSlice", "opset1")
-def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, strides: Maybe = None) -> ITensor:
+def strided_slice(call: LayerCall, x: ITensor, begins: ITensor, ends: ITensor, strides: Maybe = None) -> ITensor:
     """A range of axes as in Python's brackets; masks mark open ends, new axes, single indices and the ellipsis."""
     make = call.make
     begins, ends = make.list_tensor(begins), make.list_tensor(ends)
@@ -89,7 +89,7 @@ def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, stride
     return make.expand_dims(x, added) if added else x
 
 
-def _mask(call: Call, name: str, count: int) -> list[bool]:
+def _mask(call: LayerCall, name: str, count: int) -> list[bool]:
     """A mask with an element for each begin; missing ones are 0."""
     numbers = call.ints(name, [])
     return [bool(numbers[place]) if place < len(numbers) else False for place in range(count)]
@@ -116,7 +116,7 @@ def _axes(rank: int, new: Sequence[bool], dots: Sequence[bool]) -> tuple[dict[in
 
 
 def _open(
-    call: Call, lists: Sequence[ITensor], opened: Sequence[Sequence[bool]], single: Sequence[bool]
+    call: LayerCall, lists: Sequence[ITensor], opened: Sequence[Sequence[bool]], single: Sequence[bool]
 ) -> list[ITensor]:
     """Begins, ends and strides, with open ends beyond the axis and single indices as ranges of one."""
     make, (begins, ends, steps) = call.make, lists
@@ -133,7 +133,7 @@ def _open(
 
 
 @operator("Tile", "opset1")
-def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
+def tile(call: LayerCall, x: ITensor, times: ITensor) -> ITensor:
     """Repetition of each axis; the shorter of shape and repeats is extended with leading ones."""
     make, times = call.make, call.make.list_tensor(times)
     count, rank = axis_count(times.type), x.type.rank
@@ -145,7 +145,7 @@ REVERSALS = {"index": False, "mask": True}
 
 
 @operator("Reverse", "opset1")
-def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+def reverse(call: LayerCall, x: ITensor, axes: ITensor) -> ITensor:
     """Some axes reversed."""
     listed = call.known_ints(axes, "axes")
     if call.choice("mode", REVERSALS):
@@ -154,7 +154,7 @@ def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
 
 
 @operator("Roll", "opset7")
-def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
+def roll(call: LayerCall, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
     """Elements shifted along axes, with wrap-around."""
     make = call.make
     named = call.known_axes(axes, x.type.rank)
@@ -165,7 +165,7 @@ def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
     return x
 
 
-def _rolled(call: Call, x: ITensor, shift: ITensor, axis: int) -> ITensor:
+def _rolled(call: LayerCall, x: ITensor, shift: ITensor, axis: int) -> ITensor:
     make = call.make
     length = make.list_tensor([make.length(x, axis)])
     return make.slice(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import dynamically_quantized
 from netloop.formats.onnx.importer.operators.recurrent import RecurrentInputs, outputs_of_recurrent
@@ -38,7 +38,7 @@ def _rounded(make: FormulaBuilder, x: ITensor, each_row: bool) -> ITensor:
 
 @microsoft("DynamicQuantizeLSTM")
 def dynamic_quantize_lstm(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     weights: ITensor,
     recurrent: ITensor,
@@ -75,7 +75,7 @@ RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True
 
 @microsoft("LinearAttention")
 def linear_attention(
-    call: Call,
+    call: NodeCall,
     query: ITensor,
     key: ITensor,
     value: ITensor,
@@ -107,7 +107,9 @@ def _by_step(make: FormulaBuilder, x: ITensor, heads: int, parts: int) -> ITenso
     return make.transpose(make.reshape(x, [batch, steps, heads, parts, -1]), [1, 0, 2, 3, 4])
 
 
-def _attended(call: Call, rows: Sequence[ITensor], past: ITensor, decay: Maybe, beta: Maybe) -> tuple[ITensor, ITensor]:
+def _attended(
+    call: NodeCall, rows: Sequence[ITensor], past: ITensor, decay: Maybe, beta: Maybe
+) -> tuple[ITensor, ITensor]:
     """The loop over the steps: its outputs, [step, batch, head, part, element], and the last state."""
     make, loop = call.make, call.make.network.add_loop()
     loop.name = call.node.name

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.search.beams import BeamSearch
 from netloop.formats.onnx.importer.search.decoders import Decoder, EncodedDecoder, GptDecoder
@@ -20,14 +20,14 @@ MOST_BEAMS = 128
 """The most beams, which are those of onnxruntime."""
 
 
-def _decoder(call: Call, tokens: ITensor, mask: Maybe, beams: Length) -> Decoder:
+def _decoder(call: NodeCall, tokens: ITensor, mask: Maybe, beams: Length) -> Decoder:
     kind = call.attribute("model_type")
     require(kind in DECODERS, f"model_type is {kind}, and netloop supports 0, a decoder, and 1, an encoder-decoder")
     require(tokens.type.rank == 2, f"input_ids is {tokens.type}, but must have 2 axes: texts and tokens")
     return DECODERS[kind](call, tokens, mask, beams)
 
 
-def _count(call: Call, name: str, given: ITensor, most: int) -> Length:
+def _count(call: NodeCall, name: str, given: ITensor, most: int) -> Length:
     """A number from 1 up to ``most``: an int if it is known, else int64, 0-D."""
     make, known = call.make, call.make.ints(given)
     if known is not None and len(known) == 1:
@@ -39,11 +39,11 @@ def _count(call: Call, name: str, given: ITensor, most: int) -> Length:
     return number
 
 
-def _longest(call: Call, given: ITensor) -> ITensor:
+def _longest(call: NodeCall, given: ITensor) -> ITensor:
     return call.make.tensor(_count(call, "max_length", given, LONGEST))
 
 
-def _numbers(call: Call, beams: ITensor, returned: ITensor) -> tuple[Length, Length]:
+def _numbers(call: NodeCall, beams: ITensor, returned: ITensor) -> tuple[Length, Length]:
     """The numbers of beams and of texts to return, at most as many; ints if they are known."""
     make, count = call.make, _count(call, "num_beams", beams, MOST_BEAMS)
     kept = _count(call, "num_return_sequences", returned, MOST_BEAMS)
@@ -55,14 +55,14 @@ def _numbers(call: Call, beams: ITensor, returned: ITensor) -> tuple[Length, Len
     return count, kept
 
 
-def _single(call: Call, tokens: ITensor, mask: Maybe, search: SingleSearch, most: ITensor) -> ITensor:
+def _single(call: NodeCall, tokens: ITensor, mask: Maybe, search: SingleSearch, most: ITensor) -> ITensor:
     decoder = _decoder(call, tokens, mask, 1)
     return run_search(call, decoder, search, _longest(call, most))[0].tokens
 
 
 @microsoft("GreedySearch")
 def greedy_search(
-    call: Call,
+    call: NodeCall,
     tokens: ITensor,
     most: ITensor,
     least: Maybe = None,
@@ -78,7 +78,7 @@ def greedy_search(
 
 @microsoft("Sampling")
 def sampling(
-    call: Call,
+    call: NodeCall,
     tokens: ITensor,
     most: ITensor,
     least: Maybe = None,
@@ -96,7 +96,7 @@ def sampling(
 
 @microsoft("BeamSearch")
 def beam_search(
-    call: Call,
+    call: NodeCall,
     tokens: ITensor,
     most: ITensor,
     least: Maybe,

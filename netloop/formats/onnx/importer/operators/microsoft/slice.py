@@ -1,6 +1,6 @@
 """Slices of onnxruntime (com.microsoft)."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
@@ -8,7 +8,7 @@ from netloop.values.types import UNKNOWN
 
 
 @microsoft("UnfoldTensor")
-def unfold(call: Call, x: ITensor) -> ITensor:
+def unfold(call: NodeCall, x: ITensor) -> ITensor:
     """Windows along an axis, whose elements are along a new last axis."""
     make, size, step = call.make, call.attribute("size"), call.attribute("step")
     require(size > 0 and step > 0, f"size is {size} and step {step}, but both must be positive")

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import classical
 from netloop.formats.onnx.importer.operators.ml.forests import LARGEST_TABLE
 from netloop.formats.onnx.importer.operators.ml.scores import (
@@ -26,7 +26,7 @@ from netloop.values.types import Array
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
-def kernels(call: Call, x: ITensor, vectors: Array) -> ITensor:
+def kernels(call: NodeCall, x: ITensor, vectors: Array) -> ITensor:
     """The kernel function of each sample and each vector; [sample, vector].
 
     LINEAR is the product x v, POLY (gamma x v + coef0) ** degree, SIGMOID tanh(gamma x v + coef0), and RBF
@@ -47,7 +47,7 @@ def kernels(call: Call, x: ITensor, vectors: Array) -> ITensor:
     return make.activation(ActivationType.TANH, inner) if kind == "SIGMOID" else make.power(inner, degree)
 
 
-def _matrix(call: Call, name: str, rows: int, x: Maybe = None) -> Array:
+def _matrix(call: NodeCall, name: str, rows: int, x: Maybe = None) -> Array:
     """A list of numbers as a matrix; if samples are given, with their number of features."""
     values = np.array(call.attribute(name, []), F32)
     require(
@@ -60,14 +60,14 @@ def _matrix(call: Call, name: str, rows: int, x: Maybe = None) -> Array:
     return matrix
 
 
-def _numbers(call: Call, name: str, count: int) -> Array:
+def _numbers(call: NodeCall, name: str, count: int) -> Array:
     values = np.array(call.attribute(name, []), F32)
     require(len(values) >= count, f"{name} has {len(values)} numbers, but must have {count}")
     return values[:count]
 
 
 @classical("SVMRegressor")
-def svm_regressor(call: Call, x: ITensor) -> ITensor:
+def svm_regressor(call: NodeCall, x: ITensor) -> ITensor:
     """The weighted sum of the kernels of the support vectors, or the side of it for novelty detection; [sample, 1]."""
     make, count = call.make, call.attribute("n_supports")
     x = make.cast(rows_of(make, x), F32)
@@ -83,7 +83,7 @@ def svm_regressor(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("SVMClassifier")
-def svm_classifier(call: Call, x: ITensor) -> list[ITensor]:
+def svm_classifier(call: NodeCall, x: ITensor) -> list[ITensor]:
     """The class that wins the most comparisons of two classes, and the scores of these, or probabilities."""
     make, labels = call.make, labels_of(call, "classlabels_ints")
     x = make.cast(rows_of(make, x), F32)
@@ -114,7 +114,7 @@ def svm_classifier(call: Call, x: ITensor) -> list[ITensor]:
     return [chosen, scores_of_two(make, scores, kind, whole=kind != "NONE")]
 
 
-def _linear(call: Call, labels: Labels, x: ITensor) -> list[ITensor]:
+def _linear(call: NodeCall, labels: Labels, x: ITensor) -> list[ITensor]:
     """A linear classifier without support vectors."""
     make, weights = call.make, _matrix(call, "coefficients", labels.count, x)
     scores = make.add(make.matmul(x, make.constant(np.ascontiguousarray(weights.T))), _numbers(call, "rho", 1))
