@@ -43,8 +43,8 @@ def bounds(condition: ClosedJaxpr) -> list[tuple[Var, Any]]:
     return results
 
 
-def _maker(made: dict[Any, JaxprEqn], atom: Any) -> JaxprEqn | None:
-    return made.get(atom) if isinstance(atom, Var) else None
+def _maker(equations: dict[Any, JaxprEqn], atom: Any) -> JaxprEqn | None:
+    return equations.get(atom) if isinstance(atom, Var) else None
 
 
 def only_bound(condition: ClosedJaxpr) -> tuple[Var, Any] | None:

@@ -136,16 +136,16 @@ class Facts:
             return int(known.min()), int(known.max())
         return self.ranges.get(tensor)
 
-    def enter_range(self, equation: JaxprEqn, operands: Sequence[ITensor], made: ITensor) -> None:
+    def enter_range(self, equation: JaxprEqn, operands: Sequence[ITensor], output: ITensor) -> None:
         """Enter the range of the first result of an equation."""
         aval = equation.outvars[0].aval
-        if has_parts(aval) or made.type.dtype.kind not in "iu" or made in self.ranges:
+        if has_parts(aval) or output.type.dtype.kind not in "iu" or output in self.ranges:
             return
         avals = [variable.aval for variable in equation.invars]
         ranges = [self.range_of(tensor) for tensor in operands]
         range_ = range_of_result(equation.primitive.name, equation.params, ranges, avals, aval)
         if range_ is not None:
-            self.ranges[made] = range_
+            self.ranges[output] = range_
 
 
 OF_CONSTANTS = (

@@ -90,44 +90,44 @@ class Indices:
 
     Attributes:
         windows: the windows.
-        given: the starts of the windows, [batch.., coordinate], within bounds.
+        starts: the starts of the windows, [batch.., coordinate], within bounds.
         valid: whether each window was within bounds before, [batch..]; None if all are.
         batch: the number of batch axes.
     """
 
-    def __init__(self, call: EquationCall, windows: Windows, given: ITensor, checks: bool) -> None:
+    def __init__(self, call: EquationCall, windows: Windows, starts: ITensor, checks: bool) -> None:
         self._call = call
         self._make = call.make
         self.windows = windows
-        self.given = given if given.type.is_index else self._make.cast(given, np.int64)
-        self.batch = given.type.rank - 1
+        self.starts = starts if starts.type.is_index else self._make.cast(starts, np.int64)
+        self.batch = starts.type.rank - 1
         self.valid: ITensor | None = None
         if checks and windows.starts:
             self._clip()
 
     def _clip(self) -> None:
         make, windows = self._make, self.windows
-        known = self._call.facts.range_of(self.given)
+        known = self._call.facts.range_of(self.starts)
         spans = [_difference(self._call, windows.shape[axis], windows.sizes[axis]) for axis in windows.starts]
         if known is not None and known[0] >= 0 and all(isinstance(span, int) and known[1] <= span for span in spans):
             return
-        last = make.cast(make.list_tensor(spans), self.given.type.dtype)
-        clipped = make.minimum(make.maximum(self.given, 0), last)
-        moved, value = make.known(clipped), make.known(self.given)
+        last = make.cast(make.list_tensor(spans), self.starts.type.dtype)
+        clipped = make.minimum(make.maximum(self.starts, 0), last)
+        moved, value = make.known(clipped), make.known(self.starts)
         if moved is not None and value is not None and np.array_equal(moved, value):
             return
-        same = make.equal(clipped, self.given)
+        same = make.equal(clipped, self.starts)
         self.valid = (
             make.squeeze(same, [self.batch])
             if len(spans) == 1
             else make.reduce(ReduceOperation.MIN, same, [self.batch])
         )
-        self.given = clipped
+        self.starts = clipped
 
     @property
     def is_single(self) -> bool:
         """Whether there is one window."""
-        return all(length == 1 for length in self.given.type.shape[:-1])
+        return all(length == 1 for length in self.starts.type.shape[:-1])
 
     def along(self, axis: int) -> ITensor:
         """The coordinates of an indexed axis, [batch.., partial window axes..].
@@ -139,26 +139,26 @@ class Indices:
         result: ITensor | None = None
         if axis in windows.starts and not _same(windows.sizes[axis], windows.shape[axis]):
             number = windows.starts.index(axis)
-            one = self.given if len(windows.starts) == 1 else make.slice(self.given, [number], [1], axes=[self.batch])
+            one = self.starts if len(windows.starts) == 1 else make.slice(self.starts, [number], [1], axes=[self.batch])
             result = without_last_axis(make, one)
             result = make.expand_dims(result, range(self.batch, self.batch + len(partial)))
         if axis in windows.batches:
-            result = self._count(windows.batches[axis], make.length(self.given, windows.batches[axis]))
+            result = self._count(windows.batches[axis], make.length(self.starts, windows.batches[axis]))
         if axis in partial and windows.sizes[axis] != 1:
             inside = self._count(self.batch + partial.index(axis), self._call.lengths([windows.sizes[axis]])[0])
             result = inside if result is None else make.add(result, inside)
         if result is None:
-            result = make.constant(np.zeros((1,) * (self.batch + len(partial)), self.given.type.dtype))
+            result = make.constant(np.zeros((1,) * (self.batch + len(partial)), self.starts.type.dtype))
         return self._broadcast(result) if len(windows.indexed) == 1 or self.element_axis() == axis else result
 
     def _count(self, axis: int, length: Length) -> ITensor:
         """The numbers from 0 along an axis."""
-        numbers = self._make.cast(self._make.arange(length), self.given.type.dtype)
+        numbers = self._make.cast(self._make.arange(length), self.starts.type.dtype)
         rank = self.batch + len(self.windows.partial)
         return self._make.expand_dims(numbers, [index for index in range(rank) if index != axis])
 
     def _lengths(self) -> list[Length]:
-        batch = [self._make.length(self.given, axis) for axis in range(self.batch)]
+        batch = [self._make.length(self.starts, axis) for axis in range(self.batch)]
         return [*batch, *self._call.lengths([self.windows.sizes[axis] for axis in self.windows.partial])]
 
     def _broadcast(self, x: ITensor) -> ITensor:
@@ -182,7 +182,7 @@ class Indices:
     def _positions(self) -> ITensor:
         make, windows = self._make, self.windows
         if list(windows.starts) == windows.indexed and all(windows.sizes[axis] == 1 for axis in windows.indexed):
-            return make.expand_dims(self.given, range(self.batch, self.batch + len(windows.partial)))
+            return make.expand_dims(self.starts, range(self.batch, self.batch + len(windows.partial)))
         if not windows.indexed:
             return make.constant(np.zeros((1,) * self.batch + (0,), np.int64))
         parts = [self._broadcast(self.along(axis)) for axis in windows.indexed]

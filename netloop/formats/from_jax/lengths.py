@@ -26,16 +26,16 @@ class Lengths:
             if not isinstance(length, int) and str(length).isidentifier():
                 self._named.setdefault(str(length), (tensor, axis))
 
-    def length(self, given: Any) -> Length:
+    def length(self, dim: Any) -> Length:
         """A length of JAX, a number or an expression of names, as a number or a tensor.
 
         Raises:
             LayerError: a name is the length of no input.
         """
         try:
-            return operator.index(given)
+            return operator.index(dim)
         except Exception:  # symbolic: JAX raises its own InconclusiveDimensionOperation
-            text = str(given)
+            text = str(dim)
             if text not in self._made:
                 self._made[text] = self._value(ast.parse(text, mode="eval").body)
             return self._made[text]

@@ -77,7 +77,7 @@ def kept_reduction(make: FormulaBuilder, x: ITensor, axes: Sequence[int]) -> ITe
     source = layer.inputs[0]
     if source is None or source.type.rank != rank or axes_of(layer.axes, rank) != tuple(axes):
         return None
-    return make.made(make.network.add_reduce(source, layer.op, layer.axes, True))
+    return make.output(make.network.add_reduce(source, layer.op, layer.axes, True))
 
 
 def without_last_axis(make: FormulaBuilder, x: ITensor) -> ITensor:

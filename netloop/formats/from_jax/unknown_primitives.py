@@ -15,14 +15,14 @@ from netloop.values.diagnostics import Finding, ModelError, reason
 OWN_RULE = "pass a rule of your own, rules={%r: function}, with function(network, operands, params)"
 
 
-def check_primitives(jaxpr: ClosedJaxpr, given: Collection[str]) -> None:
+def check_primitives(jaxpr: ClosedJaxpr, custom: Collection[str]) -> None:
     """Check that netloop, or the caller, has a rule for every primitive and an element type for every value.
 
     Raises:
         ModelError: something is missing; it has a finding for each primitive and each element type.
     """
     findings: dict[tuple[str, str], tuple[Finding, int]] = {}
-    for key, result in _all_of(jaxpr, given):
+    for key, result in _all_of(jaxpr, custom):
         first, count = findings.get(key, (result, 0))
         findings[key] = first, count + 1
     if findings:
@@ -30,22 +30,22 @@ def check_primitives(jaxpr: ClosedJaxpr, given: Collection[str]) -> None:
 
 
 def _all_of(
-    jaxpr: ClosedJaxpr, given: Collection[str], around: Collection[Primitive] = ()
+    jaxpr: ClosedJaxpr, custom: Collection[str], around: Collection[Primitive] = ()
 ) -> Iterator[tuple[tuple[str, str], Finding]]:
     """The findings; ``around`` are the primitives whose implementation this is, which may not use them again."""
     for equation, place in every_equation(jaxpr):
         name, primitive = equation.primitive.name, equation.primitive
-        is_known = name in given or TABLE.find(name) is not None or primitive in around
+        is_known = name in custom or TABLE.find(name) is not None or primitive in around
         inner = None if is_known else implementation_of(equation)
         if inner is None:
-            yield from _of(equation, str(place), given)
+            yield from _of(equation, str(place), custom)
         else:
-            yield from _all_of(inner, given, (*around, primitive))
+            yield from _all_of(inner, custom, (*around, primitive))
 
 
-def _of(equation: JaxprEqn, where: str, given: Collection[str]) -> list[tuple[tuple[str, str], Finding]]:
+def _of(equation: JaxprEqn, where: str, custom: Collection[str]) -> list[tuple[tuple[str, str], Finding]]:
     name = equation.primitive.name
-    if name in given:
+    if name in custom:
         return []
     atoms = (*equation.invars, *equation.outvars)
     numbers = [atom.aval for atom in atoms if is_complex(atom.aval)]
@@ -78,7 +78,7 @@ def _other_types(aval: Any) -> str:
     return "convert to a type that netloop has"
 
 
-def _counted(found: Finding, count: int) -> Finding:
+def _counted(finding: Finding, count: int) -> Finding:
     if count == 1:
-        return found
-    return Finding(found.code, f"{found.what}, in {count} equations", found.where, found.why, found.fix)
+        return finding
+    return Finding(finding.code, f"{finding.what}, in {count} equations", finding.where, finding.why, finding.fix)

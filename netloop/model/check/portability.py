@@ -419,9 +419,9 @@ NEAREST = {
 """The nearest type that TensorRT has, for each that it lacks."""
 
 
-def _instead(verb: str, found: TensorType) -> str:
+def _instead(verb: str, type_: TensorType) -> str:
     """The fix for a type that TensorRT lacks; ``verb`` is "declare it as" or "make it"."""
-    return "convert text outside of the network" if found.is_string else f"{verb} {NEAREST[data_type(found.dtype)]}"
+    return "convert text outside of the network" if type_.is_string else f"{verb} {NEAREST[data_type(type_.dtype)]}"
 
 
 def _own(subject: Subject, tensor: ITensor | None) -> TensorType | None:

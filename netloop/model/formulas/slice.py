@@ -109,4 +109,4 @@ class Slicing(Arithmetic, Indexing):
     def cumulative_sum(self, x: ITensor, axis: int = 0, exclusive: bool = False) -> ITensor:
         """The running sums along an axis; ``exclusive`` ones leave out the element itself."""
         layer = self.network.add_cumulative(x, self.constant(axis), CumulativeOperation.SUM, exclusive, False)
-        return self.made(layer)
+        return self.output(layer)

@@ -70,4 +70,4 @@ class Filling(Reducing):
             layer.set_input(0, listed)
         for index, end in enumerate(ends, 1):
             layer.set_input(index, end)
-        return self.made(layer)
+        return self.output(layer)

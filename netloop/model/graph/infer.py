@@ -52,7 +52,7 @@ class TypeTable:
 
     The types of a layer's outputs follow from those of its inputs (``ILayer.infer``); where the values of all inputs
     are known, the value of the output is too, by the layer's ``evaluate``. The walk keeps its own stack, so that a
-    network may have any depth. The types that are ``given``, those of the inputs of a call, are known; a branch that is
+    network may have any depth. ``inputs``, the types of the inputs of a call, are known; a branch that is
     not possible for them is an error only if it is taken.
 
     Attributes:
@@ -60,9 +60,9 @@ class TypeTable:
         is_of_call: whether the types are those of a call.
     """
 
-    def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
-        self.is_of_call = given is not None
-        self._known: dict[ITensor, Known] = dict(given or {})
+    def __init__(self, inputs: Mapping[ITensor, TensorType] | None = None) -> None:
+        self.is_of_call = inputs is not None
+        self._known: dict[ITensor, Known] = dict(inputs or {})
         self._widened: dict[ITensor, TensorType] = {}
         self._unchecked: list[ILayer] = []
         self.owner = Owner()
@@ -173,8 +173,8 @@ class TypeTable:
             "carry the value through ILoop.add_recurrence",
         )
 
-    def _learn(self, layer: ILayer, found: Types | Finding) -> None:
-        types = found if isinstance(found, tuple) else (found,) * len(layer.outputs)
+    def _learn(self, layer: ILayer, result: Types | Finding) -> None:
+        types = result if isinstance(result, tuple) else (result,) * len(layer.outputs)
         for tensor, type in zip(layer.outputs, types, strict=True):
             wide = self._widened.get(tensor)
             if isinstance(type, TensorType) and wide is not None:
@@ -209,15 +209,15 @@ def _is_required(layer: ILayer, position: int) -> bool:
     return position < layer.REQUIRED_INPUTS or layer.MAX_INPUTS <= position < len(layer.inputs)
 
 
-def _no_tensor(position: int, found: TensorType) -> LayerError:
-    if isinstance(found, UnrankedType):
-        what = f"input {position} is {found}, as the branches of a conditional have different ranks"
+def _no_tensor(position: int, type_: TensorType) -> LayerError:
+    if isinstance(type_, UnrankedType):
+        what = f"input {position} is {type_}, as the branches of a conditional have different ranks"
         return LayerError(what, "only an output of the network may have the rank of the branch taken", "reshape one")
-    return LayerError(f"input {position} takes a tensor, not {_a(found)}", TENSORS_ONLY)
+    return LayerError(f"input {position} takes a tensor, not {_a(type_)}", TENSORS_ONLY)
 
 
-def _a(found: TensorType) -> str:
-    return f"an {found}" if isinstance(found, OptionalType) else f"a {found}"
+def _a(type_: TensorType) -> str:
+    return f"an {type_}" if isinstance(type_, OptionalType) else f"a {type_}"
 
 
 def _possible(types: Types) -> Types:

@@ -63,13 +63,13 @@ def _none_on_error(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_call(
-    error: TypeError, method: Callable[..., Any], owner: LayerAdder, given: tuple[Any, ...], named: dict[str, Any]
+    error: TypeError, method: Callable[..., Any], owner: LayerAdder, positional: tuple[Any, ...], named: dict[str, Any]
 ) -> TypeError:
     """The error itself; if the arguments do not fit the method, or are swapped, one that says how to call it."""
     form = signature(method)
     call = f"{method.__name__}({', '.join(list(form.parameters)[1:])})"
     try:
-        arguments = form.bind(owner, *given, **named).arguments
+        arguments = form.bind(owner, *positional, **named).arguments
     except TypeError as misfit:
         return TypeError(f"{method.__name__}: {misfit}; call {call}")
     if any(

@@ -43,9 +43,9 @@ class WeightedWindow(SlidingWindow):
             return shape
         return (UNKNOWN if UNKNOWN in shape[:channels] else math.prod(shape[:channels]), *shape[channels:])
 
-    def _split(self, shape: Shape, made: Shape) -> Shape:
+    def _split(self, shape: Shape, parts: Shape) -> Shape:
         """The shape of the output for an input of ``shape``, given the output of the merged input."""
-        return (*shape[: len(shape) - len(made) + 1], *made[1:])
+        return (*shape[: len(shape) - len(parts) + 1], *parts[1:])
 
     KERNEL_AXES: ClassVar[tuple[str, str]]
     """The meaning of the first two axes of the kernel, as messages give it."""
@@ -300,21 +300,21 @@ def is_given(weights: Array | None) -> bool:
 
 
 def _check_weights(
-    name: str, own: Array | None, given: TensorType | None, wanted: TensorType, axes: Sequence[str]
+    name: str, own: Array | None, operand: TensorType | None, wanted: TensorType, axes: Sequence[str]
 ) -> None:
     """Raise LayerError unless the weights, or the tensor in their place, have the type ``wanted``, of these axes."""
     shape = f"the shape of a {name} is ({', '.join(axes)})"
-    if given is not None:
+    if operand is not None:
         require(
             not is_given(own),
             f"the {name} is set both as weights and as a tensor",
             fix=f"set {name} to Weights()",
             why="one of them would be ignored",
         )
-        fits = given.dtype == wanted.dtype and agree(given.shape, wanted.shape)
+        fits = operand.dtype == wanted.dtype and agree(operand.shape, wanted.shape)
         require(
             fits,
-            f"the {name} is {given}, but must be {wanted}",
+            f"the {name} is {operand}, but must be {wanted}",
             why=shape,
         )
     elif own is not None and is_given(own):

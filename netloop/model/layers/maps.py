@@ -20,9 +20,9 @@ class MapOperation(HostOperation):
     BEYOND = "is a netloop extension for maps"
 
 
-def _require_keys(found: TensorType) -> None:
-    fits = found.is_tensor and found.dtype in MAP_KEYS
-    require(fits, f"the keys are {found}, but must be int64 or strings", fix="convert them with add_cast")
+def _require_keys(type_: TensorType) -> None:
+    fits = type_.is_tensor and type_.dtype in MAP_KEYS
+    require(fits, f"the keys are {type_}, but must be int64 or strings", fix="convert them with add_cast")
 
 
 @layer(LayerType.MAP, "Map")

@@ -226,13 +226,13 @@ class IQuantizeLayer(Operation):
     def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
         _check_zeros(zero)
         inputs = wide(x)
-        each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
-        return quantized(inputs / each.astype(inputs.dtype), self.to_type)
+        scales = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
+        return quantized(inputs / scales.astype(inputs.dtype), self.to_type)
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         inputs = wide(jnp.asarray(x))
-        inputs, each = _with_scale(inputs, _with_axes(jnp.asarray(scale), inputs.ndim, self.axis), 2)
-        return lower_quantized(quotient(jnp, inputs, each), self.to_type)
+        inputs, scales = _with_scale(inputs, _with_axes(jnp.asarray(scale), inputs.ndim, self.axis), 2)
+        return lower_quantized(quotient(jnp, inputs, scales), self.to_type)
 
 
 @layer(LayerType.DEQUANTIZE, "Dequantize")
@@ -283,14 +283,14 @@ class IDequantizeLayer(Operation):
 
     def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
         _check_zeros(zero)
-        each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
-        array = np.asarray(x.astype(self._width) * each.astype(self._width))
+        scales = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
+        array = np.asarray(x.astype(self._width) * scales.astype(self._width))
         return array.astype(numpy_type(self.to_type))
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         array = jnp.asarray(x).astype(self._width)
-        array, each = _with_scale(array, _with_axes(jnp.asarray(scale), x.ndim, self.axis), 0.5)
-        return (array * each).astype(numpy_type(self.to_type))
+        array, scales = _with_scale(array, _with_axes(jnp.asarray(scale), x.ndim, self.axis), 0.5)
+        return (array * scales).astype(numpy_type(self.to_type))
 
 
 @layer(LayerType.DYNAMIC_QUANTIZE, "DynamicQuantize")
@@ -409,9 +409,9 @@ class IDynamicQuantizeLayer(Operation):
         blocks = [block for _, block in pairs]
         largest = extremes_of_blocks(jnp.abs(inputs), blocks, blocks, is_max=True)
         scales = self._lower_scales(lax.stop_gradient(largest.astype(inputs.dtype)), again)
-        inputs, each = _with_scale(inputs, scales, 2)
-        is_normal = each * again >= jnp.finfo(inputs.dtype).tiny
-        return lower_quantized(jnp.where(is_normal, quotient(jnp, inputs, each * again), 0), self.to_type), scales
+        inputs, factors = _with_scale(inputs, scales, 2)
+        is_normal = factors * again >= jnp.finfo(inputs.dtype).tiny
+        return lower_quantized(jnp.where(is_normal, quotient(jnp, inputs, factors * again), 0), self.to_type), scales
 
     def _lower_scales(self, largest: Any, again: Any) -> Any:
         if self.scale_type is DataType.E8M0:

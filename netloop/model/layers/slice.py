@@ -292,13 +292,13 @@ def _known(x: Array) -> TensorType:
     return TensorType(x.dtype, x.shape, x)
 
 
-def _numbers(name: str, own: Sequence[int], given: TensorType | None, count: int) -> Sequence[int] | None:
+def _numbers(name: str, own: Sequence[int], operand: TensorType | None, count: int) -> Sequence[int] | None:
     """Start, shape or stride for each axis; None if unknown."""
-    shape = (len(own),) if given is None else given.shape
-    if given is not None:
+    shape = (len(own),) if operand is None else operand.shape
+    if operand is not None:
         require(
-            given.rank == 1 and given.is_index,
-            f"{name} is 1-D, int32 or int64, not {given}",
+            operand.rank == 1 and operand.is_index,
+            f"{name} is 1-D, int32 or int64, not {operand}",
             why="there is one number for each axis that is sliced",
         )
     require(
@@ -307,7 +307,7 @@ def _numbers(name: str, own: Sequence[int], given: TensorType | None, count: int
         why="there is one number for each axis that is sliced",
         fix="give a number for each axis: 0, the length and 1 for those that stay whole",
     )
-    return own if given is None else given.ints()
+    return own if operand is None else operand.ints()
 
 
 def _replaced(numbers: Iterable[Any], along: Iterable[int], by: Iterable[Any]) -> tuple[Any, ...]:

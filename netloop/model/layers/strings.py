@@ -413,15 +413,15 @@ class StringMethods(NetworkBase):
         return self.add(result, input=input)
 
 
-def _strings(given: Any, name: str) -> Array:
+def _strings(strings: Any, name: str) -> Array:
     """A list of strings as an array.
 
     Raises:
         TypeError: it has other elements.
     """
-    if not isinstance(given, list | tuple | np.ndarray):
-        raise TypeError(f"{name} must be a list of strings, not {type(given).__name__}")
+    if not isinstance(strings, list | tuple | np.ndarray):
+        raise TypeError(f"{name} must be a list of strings, not {type(strings).__name__}")
     try:
-        return string_array(given)
+        return string_array(strings)
     except ValueError as error:
         raise TypeError(f"{name} must be a list of strings: {error}") from None

@@ -89,36 +89,36 @@ class ScriptWriter:
         result = getattr(self._made, method)(*arguments)
         self._assign(tensor, result, f"network.{method}({', '.join(map(expression, arguments))})", "input")
 
-    def _assign(self, tensor: ITensor, made: ITensor, text: str, otherwise: str) -> None:
+    def _assign(self, tensor: ITensor, copy: ITensor, text: str, otherwise: str) -> None:
         """Write the assignment of a tensor to a variable, and its settings."""
-        self._parts[tensor] = made
+        self._parts[tensor] = copy
         name = self._texts[tensor] = self._names.of(tensor.name, otherwise)
         known = tensor.types.of(tensor)
         comment = f"  # {known}" if isinstance(known, TensorType) else ""
-        self._lines.append(f"{name} = {self._named(tensor, made, text)}{comment}")
-        self._set(tensor, made, TENSOR_EXTRAS)
+        self._lines.append(f"{name} = {self._named(tensor, copy, text)}{comment}")
+        self._set(tensor, copy, TENSOR_EXTRAS)
         for axis, label in tensor.dimension_names.items():
             self._lines.append(f"{name}.set_dimension_name({axis}, {label!r})")
-            made.set_dimension_name(axis, label)
+            copy.set_dimension_name(axis, label)
 
-    def _named(self, part: Any, made: Any, text: str) -> str:
+    def _named(self, part: Any, copy: Any, text: str) -> str:
         """The expression of a layer, tensor, loop or conditional with the name and metadata that it has to have."""
         metadata = getattr(part, "metadata", "")
-        if part.name == made.name and not metadata:
+        if part.name == copy.name and not metadata:
             return text
-        made.name = part.name
+        copy.name = part.name
         if metadata:
-            made.metadata = metadata
+            copy.metadata = metadata
         return f"named({text}, {part.name!r}{f', {metadata!r}' if metadata else ''})"
 
-    def _set(self, part: Any, made: Any, attributes: Iterable[str], variable: str = "") -> None:
+    def _set(self, part: Any, copy: Any, attributes: Iterable[str], variable: str = "") -> None:
         """Write assignments of the attributes in which a part of the network differs from the one made so far."""
         variable = variable or self._texts[part]
         for name in attributes:
             value = getattr(part, name)
-            if not same(value, getattr(made, name)):
+            if not same(value, getattr(copy, name)):
                 self._lines.append(f"{variable}.{name} = {self._expression(value, f'{variable}_{name}')}")
-                setattr(made, name, value)
+                setattr(copy, name, value)
 
     def _expression(self, value: Any, name: str) -> str:
         if isinstance(value, ITensor | ILoop | IIfConditional):
@@ -212,9 +212,9 @@ class ScriptWriter:
             return [self._made_part(element) for element in value]
         return self._parts[value] if isinstance(value, ITensor) else value
 
-    def _differences(self, layer: ILayer, made: ILayer) -> int:
+    def _differences(self, layer: ILayer, copy: ILayer) -> int:
         differ = [
-            attribute for attribute in layer.ATTRIBUTES if not same(getattr(layer, attribute), getattr(made, attribute))
+            attribute for attribute in layer.ATTRIBUTES if not same(getattr(layer, attribute), getattr(copy, attribute))
         ]
         return len(differ) + len(layer.ATTRIBUTES) * len(layer.READ_ONLY & {*differ} - {"loop", "conditional"})
 

@@ -120,8 +120,8 @@ class NetloopRuntime(MLSERVER.MLModel):
         """
         async for payload in payloads:
             try:
-                async for each in self._responses(payload):
-                    yield each
+                async for response in self._responses(payload):
+                    yield response
             except MLSERVER.errors.MLServerError as error:
                 if not _is_http(payload):
                     raise
@@ -168,9 +168,9 @@ class NetloopRuntime(MLSERVER.MLModel):
         start, end = (require_boolean(name, getattr(named, name, False)) for name in ("sequence_start", "sequence_end"))
         return service.submit(_key(named), inputs, start=start, end=end)
 
-    def _response(self, payload: Any, made: Outputs, **parameters: Any) -> Any:
-        wanted = {tensor.name for tensor in payload.outputs or ()} or made.keys()
-        outputs = [_encoded(name, np.atleast_1d(array)) for name, array in made.items() if name in wanted]
+    def _response(self, payload: Any, arrays: Outputs, **parameters: Any) -> Any:
+        wanted = {tensor.name for tensor in payload.outputs or ()} or arrays.keys()
+        outputs = [_encoded(name, np.atleast_1d(array)) for name, array in arrays.items() if name in wanted]
         named = TYPES.Parameters(**parameters) if parameters else None
         return TYPES.InferenceResponse(id=payload.id, model_name=self.name, outputs=outputs, parameters=named)
 

@@ -258,17 +258,17 @@ class Service(Unpicklable, ABC, Generic[R]):
         errors: Errors[R] = []
         joins, now = self._admission(), self._clock()
         while self._queue and len(batch) < self._most():
-            each = self._queue.popleft()
-            self._taken.append(each)
-            if each.deadline < now:
+            request = self._queue.popleft()
+            self._taken.append(request)
+            if request.deadline < now:
                 error = timed_out("a request waited in the queue until its time was over")
-                errors += [(each, error), *self._drop(each, "timed_out")]
-            elif not joins(each):
-                skipped.append(each)
-            elif self._starts(each):
-                batch.append(each)
+                errors += [(request, error), *self._drop(request, "timed_out")]
+            elif not joins(request):
+                skipped.append(request)
+            elif self._starts(request):
+                batch.append(request)
             else:
-                errors += self._drop(each, "cancelled")
+                errors += self._drop(request, "cancelled")
         self._queue.extendleft(reversed(skipped))
         self._taken = [*batch, *(request for request, _ in errors)]
         return batch, errors
@@ -338,16 +338,16 @@ def answer_all(errors: Iterable[tuple[Request, Exception]]) -> None:
     for request, error in errors:
         try:
             request.future.fail(error)
-        except BaseException as found:  # the others have callers that wait
-            raised = found
+        except BaseException as failure:  # the others have callers that wait
+            raised = failure
     if raised is not None:
         raise raised
 
 
-def limit(name: str, given: float | None) -> float | None:
+def limit(name: str, value: float | None) -> float | None:
     """Return a number of seconds, or None for no limit, which infinity is too.
 
     Raises:
         TypeError, ValueError: it is none of them.
     """
-    return None if given is None or seconds(endless=True)(name, given) == math.inf else given
+    return None if value is None or seconds(endless=True)(name, value) == math.inf else value

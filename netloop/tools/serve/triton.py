@@ -184,8 +184,8 @@ def _type(name: str, of: TensorType) -> str:
     return known
 
 
-def _microseconds(given: float) -> int:
-    return round(given * 1e6)
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1e6)
 
 
 def _quoted(text: str) -> str:

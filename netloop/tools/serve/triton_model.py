@@ -57,11 +57,11 @@ class TritonModel:
         tensors = {name: self.utils.get_input_tensor_by_name(request, name) for name in self._model.names}
         return {name: tensor.as_numpy() for name, tensor in tensors.items() if tensor is not None}
 
-    def _response(self, request: Any, found: Outputs | Exception) -> Any:
-        if isinstance(found, Exception):
-            return self.utils.InferenceResponse(output_tensors=[], error=self.utils.TritonError(str(found)))
+    def _response(self, request: Any, result: Outputs | Exception) -> Any:
+        if isinstance(result, Exception):
+            return self.utils.InferenceResponse(output_tensors=[], error=self.utils.TritonError(str(result)))
         wanted = set(request.requested_output_names())
-        tensors = [self.utils.Tensor(name, _with_axis(array)) for name, array in found.items() if name in wanted]
+        tensors = [self.utils.Tensor(name, _with_axis(array)) for name, array in result.items() if name in wanted]
         return self.utils.InferenceResponse(output_tensors=tensors)
 
 

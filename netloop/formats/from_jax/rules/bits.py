@@ -22,7 +22,9 @@ def bit_cast(call: EquationCall, x: ITensor) -> ITensor:
         return call.define(lambda array: _regrouped(array, call.dtype), x)[0]
     if value is not None and x.type.rank == 0:
         return call.make.constant(value.view(call.dtype))
-    return x if x.type.dtype == call.dtype else call.make.made(call.make.network.add_bit_cast(x, as_dtype(call.dtype)))
+    return (
+        x if x.type.dtype == call.dtype else call.make.output(call.make.network.add_bit_cast(x, as_dtype(call.dtype)))
+    )
 
 
 def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
@@ -61,7 +63,7 @@ def _read_as(call: EquationCall, x: ITensor, name: str) -> ITensor:
     value = call.facts.scalar_of(x)
     if value is not None:
         return call.make.constant(value.view(dtype))
-    return call.make.made(call.make.network.add_bit_cast(x, as_dtype(dtype)))
+    return call.make.output(call.make.network.add_bit_cast(x, as_dtype(dtype)))
 
 
 def _unsigned(x: Any) -> Any:

@@ -68,7 +68,7 @@ def _convolved(call: EquationCall, x: ITensor, kernel: ITensor, padding: Sequenc
         layer.dilation_nd = Dims(call.ints("rhs_dilation"))
         layer.pre_padding = Dims([max(before, 0) for before, _ in padding])
         layer.post_padding = Dims([max(after, 0) for _, after in padding])
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 def _groups_of_channels(call: EquationCall, x: ITensor, groups: int) -> ITensor:

@@ -30,4 +30,4 @@ def _transformed(
     layer = call.make.network.add_dft(x, axis, inverse, onesided)
     if length is not None:
         layer.set_input(1, call.make.scalar(call.make.tensor(length)))
-    return call.make.made(layer)
+    return call.make.output(layer)

@@ -56,7 +56,7 @@ def _multiplied(call: EquationCall, a: ITensor, op_a: MatrixOperation, b: ITenso
         (tensor, op) if before is None or op is MatrixOperation.VECTOR else (before, _turned(op))
         for tensor, op, before in turned
     )
-    return call.make.made(call.make.network.add_matrix_multiply(a, op_a, b, op_b))
+    return call.make.output(call.make.network.add_matrix_multiply(a, op_a, b, op_b))
 
 
 def _cast(call: EquationCall, x: ITensor) -> ITensor:

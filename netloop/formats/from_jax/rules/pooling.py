@@ -84,7 +84,7 @@ def _pooled(
     layer.pre_padding = Dims([before for before, _ in padding[2:]])
     layer.post_padding = Dims([after for _, after in padding[2:]])
     layer.average_count_excludes_padding = False
-    tensor = make.made(layer)
+    tensor = make.output(layer)
     if by is ReduceOperation.SUM:
         return make.mul(tensor, float(np.prod(sizes)))
     return make.sub(0, tensor) if negative else tensor

@@ -26,8 +26,8 @@ def threefry(first: Any, second: Any, a: Any, b: Any) -> list[Any]:
     added = [jnp.take(keys, (places + number) % 3, 0) for number in (0, 1)]
     counts = jnp.expand_dims(places.astype(np.uint32), range(1, 1 + first.ndim))
 
-    def rounds(state: tuple[Any, Any], given: Any) -> tuple[tuple[Any, Any], None]:
-        (a, b), (turns, c, d) = state, given
+    def rounds(state: tuple[Any, Any], turn: Any) -> tuple[tuple[Any, Any], None]:
+        (a, b), (turns, c, d) = state, turn
         for number in range(4):
             a = a + b
             b = a ^ ((b << turns[number]) | (b >> (32 - turns[number])))

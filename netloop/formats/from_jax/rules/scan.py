@@ -47,9 +47,9 @@ def _counts(params: Mapping[str, Any]) -> tuple[int, int]:
     return len(consts), len(carried)
 
 
-def _kept(given: Sequence[object], returned: Sequence[object]) -> list[bool]:
+def _kept(inputs: Sequence[object], returned: Sequence[object]) -> list[bool]:
     """Whether each carried value stays as it is."""
-    return [before is after for before, after in zip(given, returned, strict=True)]
+    return [before is after for before, after in zip(inputs, returned, strict=True)]
 
 
 def _enter_ranges(call: EquationCall, inside: Sequence[ITensor], operands: Sequence[ITensor]) -> None:

@@ -314,7 +314,7 @@ class OnnxImporter(ModelImporter):
         tensors = [*inputs, *[None] * (len(body.input) - len(inputs))]
         inner = NameScope(
             {**scope.opsets, **opsets_of(body.opset_import)},
-            bindings={**default_attributes(body), **node.given},
+            bindings={**default_attributes(body), **node.attributes},
             functions=(*scope.functions, node.op),
             depth=scope.depth + 1,
             values=dict(zip(body.input, tensors, strict=True)),
@@ -360,7 +360,7 @@ def _key_of(name: str) -> tuple[str, str]:
 
 
 def _call_own(function: OwnOperator, call: NodeCall, *inputs: ITensor | None) -> Sequence[ITensor | None]:
-    attributes = {name: call.attribute(name) for name in call.node.given}
+    attributes = {name: call.attribute(name) for name in call.node.attributes}
     return outputs_of_own(function, call.node.op, call.make.network, inputs, attributes)
 
 

@@ -74,9 +74,9 @@ def free_names(node: onnx.NodeProto) -> Iterator[str]:
     """The names that a node and the graphs inside it read, and that no graph inside it defines."""
     stack = [(node, frozenset[str]())]
     while stack:
-        each, inner = stack.pop()
-        yield from (name for name in each.input if name and name not in inner)
-        for attribute in each.attribute:
+        node, inner = stack.pop()
+        yield from (name for name in node.input if name and name not in inner)
+        for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
                 own = inner.union(_defined(attribute.g))
                 yield from (output.name for output in attribute.g.output if output.name not in own)

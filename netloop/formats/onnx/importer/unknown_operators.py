@@ -19,14 +19,14 @@ FIXES = {"com.microsoft.nchwc": LAYOUTS, "com.ms.internal.nhwc": LAYOUTS, MICROS
 """Fixes for the operators of a domain that netloop does not import."""
 
 
-def unknown_operators(model: Model, given: Collection[tuple[str, str]] = ()) -> dict[str, list[ImportedNode]]:
+def unknown_operators(model: Model, custom: Collection[tuple[str, str]] = ()) -> dict[str, list[ImportedNode]]:
     """The nodes of each operator that netloop cannot import, those inside nodes and in functions too.
 
-    ``given`` are the domains and names of operators that the caller imports.
+    ``custom`` are the domains and names of operators that the caller imports.
     """
     nodes: dict[str, list[ImportedNode]] = {}
     for node in _nodes(model):
-        if node.key not in model.functions and node.key[:2] not in given and not _is_known(node):
+        if node.key not in model.functions and node.key[:2] not in custom and not _is_known(node):
             nodes.setdefault(node.operator, []).append(node)
     return nodes
 

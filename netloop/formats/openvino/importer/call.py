@@ -39,9 +39,9 @@ class Body:
     xml: XmlBody
     values: Callable[[Tensors], Mapping[int, Value]]
 
-    def __call__(self, given: Tensors) -> Tensors:
+    def __call__(self, parameters: Tensors) -> Tensors:
         """Add the layers of the graph to the network, given its Parameters; return its Results as tensors."""
-        values = {id: merged(value) for id, value in self.values(given).items()}
+        values = {id: merged(value) for id, value in self.values(parameters).items()}
         return {id: value for id, value in values.items() if isinstance(value, ITensor)}
 
 

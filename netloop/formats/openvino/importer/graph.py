@@ -121,7 +121,7 @@ class OpenVinoImporter(ModelImporter):
 
     # ------------------------------------------------------------------ graphs
 
-    def _add_body(self, body: XmlBody, depth: int, given: Tensors) -> dict[int, Value]:
+    def _add_body(self, body: XmlBody, depth: int, parameters: Tensors) -> dict[int, Value]:
         """Add the layers of a body to the network, given its Parameters; return its Results.
 
         Raises:
@@ -132,9 +132,9 @@ class OpenVinoImporter(ModelImporter):
         live = _live(body.graph)
         values: Values = {}
         for layer in body.graph.of_type("parameter"):
-            require(layer.id in given or layer.id not in live, f"{quoted(layer.name)} of the body has no value")
-            if layer.id in given:
-                values[_only_output(layer)] = given[layer.id]
+            require(layer.id in parameters or layer.id not in live, f"{quoted(layer.name)} of the body has no value")
+            if layer.id in parameters:
+                values[_only_output(layer)] = parameters[layer.id]
         result = self._add_graph(body.graph, values, depth)
         return dict(zip(result, all_imported(list(result.values())), strict=True))
 

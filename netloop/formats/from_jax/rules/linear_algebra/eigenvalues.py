@@ -53,12 +53,12 @@ def rotated(x: Any, cosine: Any, sine: Any) -> Any:
 def until_small(sweep: Callable[[Any], tuple[Any, Any]], state: Any, limit: Any) -> Any:
     """The state after sweeps, until what a sweep leaves is not above a limit."""
 
-    def body(given: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        state, left = sweep(given[0])
-        return state, left, given[2] + 1
+    def body(carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        state, left = sweep(carry[0])
+        return state, left, carry[2] + 1
 
-    def goes_on(given: tuple[Any, Any, Any]) -> Any:
-        return (given[1] > limit) & (given[2] < MOST_SWEEPS)
+    def goes_on(carry: tuple[Any, Any, Any]) -> Any:
+        return (carry[1] > limit) & (carry[2] < MOST_SWEEPS)
 
     return lax.while_loop(goes_on, body, (state, jnp.full_like(limit, np.inf), np.int32(0)))[0]
 

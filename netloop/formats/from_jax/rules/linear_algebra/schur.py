@@ -143,13 +143,13 @@ def _vectors(t: Any) -> Any:
     least = jnp.finfo(t.dtype).eps * size_of(t)
     least = jnp.where(least == 0, 1, least)
 
-    def row(turn: Any, made: Any) -> Any:
+    def row(turn: Any, vectors: Any) -> Any:
         number = size - 1 - turn
         own = jnp.where(places > number, lax.dynamic_index_in_dim(t, number, 0, keepdims=False), 0)
         apart = element(values, number) - values
         apart = jnp.where(abs(apart) < least, least, apart)
-        made_row = jnp.where(places > number, -(own @ made) / apart, jnp.where(places == number, 1, 0).astype(t.dtype))
-        return lax.dynamic_update_index_in_dim(made, made_row, number, 0)
+        vector = jnp.where(places > number, -(own @ vectors) / apart, jnp.where(places == number, 1, 0).astype(t.dtype))
+        return lax.dynamic_update_index_in_dim(vectors, vector, number, 0)
 
     return lax.fori_loop(0, size, row, jnp.zeros_like(t))
 

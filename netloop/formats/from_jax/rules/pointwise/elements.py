@@ -36,7 +36,7 @@ def aligned(call: EquationCall, *tensors: ITensor) -> list[ITensor]:
 def binary(call: EquationCall, op: ElementWiseOperation, a: ITensor, b: ITensor) -> ITensor:
     """The result of an element-wise operation."""
     first, second = aligned(call, a, b)
-    return call.make.made(call.make.network.add_elementwise(first, second, op))
+    return call.make.output(call.make.network.add_elementwise(first, second, op))
 
 
 def comparable(call: EquationCall, *tensors: ITensor) -> list[ITensor]:
@@ -192,7 +192,7 @@ def _all_bits(call: EquationCall, like: ITensor) -> ITensor:
 def select(call: EquationCall, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
     """``a`` where the condition is true, ``b`` elsewhere."""
     which, first, second = aligned(call, condition, a, b)
-    return call.make.made(call.make.network.add_select(which, first, second))
+    return call.make.output(call.make.network.add_select(which, first, second))
 
 
 @primitive("select_n", broadcasts=True)

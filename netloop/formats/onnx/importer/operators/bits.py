@@ -17,5 +17,5 @@ def bit_cast(call: NodeCall, x: ITensor) -> ITensor:
     if x.type.is_bool and dtype.kind == "b":
         return x
     bits = make.cast(x, byte) if x.type.is_bool else x
-    read = make.made(make.network.add_bit_cast(bits, as_dtype(byte if dtype.kind == "b" else dtype)))
+    read = make.output(make.network.add_bit_cast(bits, as_dtype(byte if dtype.kind == "b" else dtype)))
     return make.cast(read, dtype)

@@ -29,7 +29,7 @@ def _transformed(call: NodeCall, x: ITensor, length: Maybe, axis: ITensor) -> IT
         layer.set_input(2, axis)
     else:
         (layer.axis,) = known
-    return make.made(layer)
+    return make.output(layer)
 
 
 @operator("STFT", since=17)

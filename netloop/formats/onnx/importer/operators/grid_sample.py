@@ -48,4 +48,4 @@ def grid_sample(call: NodeCall, x: ITensor, grid: ITensor) -> ITensor:
     layer.interpolation_mode = call.choice("mode", GRID_SAMPLE_MODES.onnx.read, "linear")
     layer.sample_mode = call.choice("padding_mode", GRID_SAMPLE_PADDINGS.onnx.read, "zeros")
     layer.align_corners = call.flag("align_corners")
-    return make.cast(make.made(layer), dtype)
+    return make.cast(make.output(layer), dtype)

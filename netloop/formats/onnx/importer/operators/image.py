@@ -10,4 +10,4 @@ from netloop.model.graph.tensor import ITensor
 def image_decoder(call: NodeCall, data: ITensor) -> ITensor:
     """The pixels of an image file."""
     form = call.choice("pixel_format", PIXEL_FORMATS.onnx.read)
-    return call.make.made(call.make.network.add_image_decoder(data, form))
+    return call.make.output(call.make.network.add_image_decoder(data, form))

@@ -28,7 +28,7 @@ def gemm(call: NodeCall, a: ITensor, b: ITensor, c: Maybe = None) -> ITensor:
     """``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
-    product = make.made(make.network.add_matrix_multiply(a, ops[0], b, ops[1]))
+    product = make.output(make.network.add_matrix_multiply(a, ops[0], b, ops[1]))
     product = scaled(call, product, "alpha")
     return product if c is None else make.add(product, scaled(call, c, "beta"))
 
@@ -49,7 +49,7 @@ def einsum(call: NodeCall, *operands: ITensor) -> ITensor:
 @operator("Det", since=11)
 def determinant(call: NodeCall, x: ITensor) -> ITensor:
     """Determinant of each square matrix."""
-    return call.make.made(call.make.network.add_determinant(x))
+    return call.make.output(call.make.network.add_determinant(x))
 
 
 @operator("Trilu", since=14)

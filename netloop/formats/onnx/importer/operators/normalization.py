@@ -54,7 +54,7 @@ def _normalized(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor, mean:
 @operator("InstanceNormalization", since=(1, 6))
 def instance_normalization(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
     """Normalization over the spatial axes, with a scale and bias for each channel."""
-    return call.make.made(_normalization(call, x, scale, bias))
+    return call.make.output(_normalization(call, x, scale, bias))
 
 
 @operator("GroupNormalization", since=18)
@@ -79,7 +79,7 @@ def group_normalized(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor, 
     """``x`` with groups of channels, axis 1, normalized."""
     layer = _normalization(call, x, scale, bias)
     layer.num_groups = groups
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 def _normalization(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor) -> INormalizationLayer:
@@ -113,7 +113,7 @@ def layer_normalized(
     scale, bias = (make.expand_dims(tensor, range(rank - tensor.type.rank)) for tensor in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, bitmask(*axes))
     layer.epsilon = epsilon
-    return make.made(layer)
+    return make.output(layer)
 
 
 @operator("RMSNormalization", since=23)

@@ -15,7 +15,7 @@ def reverse_sequence(call: NodeCall, x: ITensor, lengths: ITensor) -> ITensor:
     """The leading elements of each sequence in reverse order."""
     layer = call.make.network.add_reverse_sequence(x, lengths)
     layer.batch_axis, layer.sequence_axis = call.attribute("batch_axis"), call.attribute("time_axis")
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 @operator("Pad", since=(1, 2))

@@ -227,7 +227,7 @@ def _converted(call: NodeCall, x: ITensor, dtype: np.dtype[Any]) -> ITensor:
 
 def _power_of_two(make: FormulaBuilder, x: ITensor, rounding_bits: int, saturates: bool) -> ITensor:
     """float32 as E8M0: the rounded exponent, saturating or NaN where it is out of range."""
-    bits = make.made(make.network.add_bit_cast(x, DataType.INT32))
+    bits = make.output(make.network.add_bit_cast(x, DataType.INT32))
     shifted = make.elementwise(ElementWiseOperation.SHIFT_RIGHT, bits, FRACTION_BITS)
     power = make.elementwise(ElementWiseOperation.AND, shifted, 0xFF)
     counted = make.elementwise(ElementWiseOperation.AND, bits, rounding_bits)
@@ -240,4 +240,4 @@ def _power_of_two(make: FormulaBuilder, x: ITensor, rounding_bits: int, saturate
     fraction = make.elementwise(ElementWiseOperation.AND, bits, FRACTION)
     is_nan = make.logical_and(make.equal(power, NAN), make.greater(fraction, 0))
     code = make.cast(make.where(is_nan, NAN, rounded), np.uint8)
-    return make.made(make.network.add_bit_cast(code, DataType.E8M0))
+    return make.output(make.network.add_bit_cast(code, DataType.E8M0))

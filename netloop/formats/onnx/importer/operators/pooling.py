@@ -141,11 +141,11 @@ def lrn(call: NodeCall, x: ITensor) -> ITensor:
     require(size > 0, f"size is {size}, but must be positive")
     alpha, beta, k = (call.attribute(name) for name in ("alpha", "beta", "bias"))
     if size % 2 and size <= LARGEST_LRN and x.type.rank > 2:
-        return make.made(make.network.add_lrn(x, size, alpha, beta, k))
+        return make.output(make.network.add_lrn(x, size, alpha, beta, k))
     wide = make.cast(x, np.float32) if x.type.dtype in HALVES else x
     rows = make.expand_dims(make.merge_axes(wide, 2), [1])
     sums = make.network.add_pooling_nd(make.mul(rows, rows), PoolingType.AVERAGE, [size, 1])
     sums.pre_padding, sums.post_padding = [(size - 1) // 2, 0], [size // 2, 0]
     sums.average_count_excludes_padding = False
-    mean = make.reshape(make.made(sums), make.shape(x))
+    mean = make.reshape(make.output(sums), make.shape(x))
     return make.cast(make.div(wide, make.power(make.add(make.mul(mean, alpha), k), beta)), x.type.dtype)

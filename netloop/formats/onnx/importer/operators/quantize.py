@@ -73,7 +73,7 @@ def _by_layer(call: NodeCall, layer: Any, x: ITensor) -> ITensor:
     layer.axis = axis % rank if layer.get_input(1).type.rank == 1 else -1
     if block:
         layer.block_shape = [block if index == axis % rank else 1 for index in range(rank)]
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 def to_type(make: FormulaBuilder, x: ITensor, zero: Maybe, dtype: np.dtype[Any], saturates: bool) -> ITensor:

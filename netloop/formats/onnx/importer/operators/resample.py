@@ -51,16 +51,16 @@ def resize(call: NodeCall, x: ITensor, roi: Maybe = None, scales: Maybe = None, 
     return make.cast(resized, x.type.dtype)
 
 
-def _of_all_axes(make: FormulaBuilder, default: ITensor, given: ITensor, axes: Sequence[int]) -> ITensor:
+def _of_all_axes(make: FormulaBuilder, default: ITensor, numbers: ITensor, axes: Sequence[int]) -> ITensor:
     """A number for each axis: the given one, or else the default."""
     rank = default.type.shape[0]
     require(
-        agree(given.type.shape, (len(axes),)),
-        f"the numbers of the axes are {given.type}, but must be {len(axes)}",
+        agree(numbers.type.shape, (len(axes),)),
+        f"the numbers of the axes are {numbers.type}, but must be {len(axes)}",
         "each resized axis needs one number",
     )
     places = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
-    return make.gather(make.concat([default, make.cast(given, default.type.dtype)], 0), make.constant(places))
+    return make.gather(make.concat([default, make.cast(numbers, default.type.dtype)], 0), make.constant(places))
 
 
 def _by_policy(call: NodeCall, x: ITensor, axes: Sequence[int], sizes: ITensor) -> ITensor:
@@ -145,7 +145,7 @@ def _to_lengths(make: FormulaBuilder, layer: IResizeLayer, lengths: ITensor) -> 
         layer.scales = tuple(known.tolist())
     else:
         layer.shape = tuple(known.tolist())
-    return make.made(layer)
+    return make.output(layer)
 
 
 @operator("Upsample")

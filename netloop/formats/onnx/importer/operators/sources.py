@@ -28,7 +28,7 @@ CONSTANTS = {
 @operator("Constant", since=(1, 11, 12))
 def constant(call: NodeCall) -> ITensor:
     """A constant, from the attribute that is set."""
-    texts = [name for name in CONSTANTS if name in call.node.given]
+    texts = [name for name in CONSTANTS if name in call.node.attributes]
     require(len(texts) == 1, f"the attributes are {texts}, but must be one of {', '.join(CONSTANTS)}")
     array: Array = np.asarray(CONSTANTS[texts[0]](call.attribute(texts[0])))
     return call.make.constant(array)

@@ -70,5 +70,5 @@ def _grouped(build: LayerBuilder, kernel: IrPort, groups: int) -> IrPort:
     lengths = build.shape(kernel)
     first = build.op("Slice", 8, lengths, *(build.int64s(number) for number in (0, 1, 1, 0)), shape=(1,))
     rest = build.op("Slice", 8, lengths, *(build.int64s(number) for number in (1, 1 << 31, 1, 0)), shape=(UNKNOWN,))
-    each = build.pointwise("Divide", first, build.int64s(groups), m_pythondiv=True)
-    return build.reshape(kernel, build.concat([build.int64s(groups), each, rest], 0))
+    size = build.pointwise("Divide", first, build.int64s(groups), m_pythondiv=True)
+    return build.reshape(kernel, build.concat([build.int64s(groups), size, rest], 0))

@@ -124,4 +124,4 @@ def _transformed(call: LayerCall, x: ITensor, place: Place, inverse: bool, onesi
     layer = call.make.network.add_dft(x, axis, inverse, onesided)
     if length is not None:
         layer.set_input(1, length)
-    return call.make.made(layer)
+    return call.make.output(layer)

@@ -26,7 +26,7 @@ def gather(call: LayerCall, x: ITensor, indices: ITensor, axis: ITensor) -> ITen
     require(0 <= batch <= min(along, indices.type.rank), f"batch_dims is {batch}, and the axis {along}")
     layer = make.network.add_gather_v2(x, _signed(call, indices), GatherMode.DEFAULT)
     layer.axis, layer.num_elementwise_dims = along, batch
-    return make.made(layer)
+    return make.output(layer)
 
 
 @operator("GatherElements", "opset6")
@@ -184,7 +184,7 @@ def search_sorted(call: LayerCall, bounds: ITensor, x: ITensor) -> ITensor:
 def _bounds_below(call: LayerCall, x: ITensor, bounds: ITensor, below: bool) -> ITensor:
     """The number of bounds along the last axis that are below each element, or up to it."""
     make = call.make
-    each = make.expand_dims(x, [x.type.rank])
-    passed = make.less(bounds, each) if below else make.less_equal(bounds, each)
+    column = make.expand_dims(x, [x.type.rank])
+    passed = make.less(bounds, column) if below else make.less_equal(bounds, column)
     count = make.sum(make.cast(passed, np.int64), [passed.type.rank - 1])
     return make.cast(count, call.element_type("output_type", "i64"))

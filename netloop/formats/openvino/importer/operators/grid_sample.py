@@ -13,4 +13,4 @@ def grid_sample(call: LayerCall, x: ITensor, grid: ITensor) -> ITensor:
     layer.interpolation_mode = call.choice("mode", GRID_SAMPLE_MODES.openvino.read, "bilinear")
     layer.sample_mode = call.choice("padding_mode", GRID_SAMPLE_PADDINGS.openvino.read, "zeros")
     layer.align_corners = call.flag("align_corners", False)
-    return call.make.made(layer)
+    return call.make.output(layer)

@@ -60,7 +60,7 @@ def group_normalization(call: LayerCall, x: ITensor, scale: ITensor, bias: ITens
     scale, bias = (make.expand_dims(tensor, [0, *range(2, rank)]) for tensor in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, bitmask(*range(2, rank)))
     layer.epsilon, layer.num_groups = call.number("epsilon"), call.int("num_groups")
-    return make.made(layer)
+    return make.output(layer)
 
 
 BOUNDS = {"add": FormulaBuilder.add, "max": FormulaBuilder.maximum}

@@ -14,7 +14,7 @@ def reverse_sequence(call: LayerCall, x: ITensor, lengths: ITensor) -> ITensor:
     layer = call.make.network.add_reverse_sequence(x, call.make.cast(lengths, np.int64))
     layer.batch_axis = call.axis(x, "batch_axis", 0)
     layer.sequence_axis = call.axis(x, "seq_axis", 1)
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 PADDINGS = {**PAD_MODES.openvino.read, "symmetric": None}

@@ -134,4 +134,4 @@ def _window_means(make: FormulaBuilder, x: ITensor, count: int, size: int) -> IT
     layer.pre_padding = [(size - 1) // 2] * count + [0] * (2 - count)
     layer.post_padding = [size // 2] * count + [0] * (2 - count)
     layer.average_count_excludes_padding = False
-    return make.reshape(make.made(layer), make.shape(x))
+    return make.reshape(make.output(layer), make.shape(x))

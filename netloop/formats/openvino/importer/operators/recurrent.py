@@ -182,8 +182,8 @@ def _functions(call: LayerCall, kind: type[Cell]) -> list[Function]:
     alphas, betas = (call.numbers(name, []) for name in ("activations_alpha", "activations_beta"))
     clip = call.number("clip", 0.0)
     clips = [clip or None] * 2 + [None]
-    each = enumerate(zip(names, clips, strict=False))
-    return [activation_function(call.make, name, iter(alphas[n:]), iter(betas[n:]), cut) for n, (name, cut) in each]
+    numbered = enumerate(zip(names, clips, strict=False))
+    return [activation_function(call.make, name, iter(alphas[n:]), iter(betas[n:]), cut) for n, (name, cut) in numbered]
 
 
 def _parted(call: LayerCall, joined: ITensor, h: ITensor) -> tuple[ITensor, ITensor]:

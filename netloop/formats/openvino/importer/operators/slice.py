@@ -149,7 +149,7 @@ def reverse(call: LayerCall, x: ITensor, axes: ITensor) -> ITensor:
     """Some axes reversed."""
     listed = call.known_ints(axes, "axes")
     if call.choice("mode", REVERSALS):
-        listed = [axis for axis, given in enumerate(listed) if given]
+        listed = [axis for axis, flag in enumerate(listed) if flag]
     return call.make.backwards(x, [normal_axis(axis, x.type.rank) for axis in listed])
 
 

@@ -96,7 +96,7 @@ def _gated(call: NodeCall, x: ITensor, scores: ITensor, chosen: ITensor, experts
         layer.swiglu_param_beta = call.attribute("activation_beta")
         layer.swiglu_param_limit = call.attribute("swiglu_limit", float("inf"))
         require(not call.attribute("swiglu_limit_after_activation", 0), "swiglu_limit_after_activation is 1")
-    return make.squeeze(make.made(layer), [0])
+    return make.squeeze(make.output(layer), [0])
 
 
 def _zeros(make: FormulaBuilder, weights: ITensor) -> ITensor:

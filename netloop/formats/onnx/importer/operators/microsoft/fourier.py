@@ -18,7 +18,7 @@ def _axes(call: NodeCall, x: ITensor, behind: int) -> tuple[list[int], int]:
 def _transformed(call: NodeCall, x: ITensor, axis: int, inverse: bool, onesided: bool) -> ITensor:
     layer = call.make.network.add_dft(x, inverse=inverse, onesided=onesided)
     layer.axis = axis
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 @microsoft("Rfft")

@@ -232,7 +232,7 @@ def quantized_gemm(
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
     factors = centred(make, a, zero_of_a), centred(make, b, zero_of_b, 0 if call.attribute("transB") else 1)
-    product = make.made(make.network.add_matrix_multiply(factors[0], ops[0], factors[1], ops[1]))
+    product = make.output(make.network.add_matrix_multiply(factors[0], ops[0], factors[1], ops[1]))
     product = make.cast(product if c is None else make.add(product, c), np.float32)
     factor = make.mul(make.mul(scale_of_a, scale_of_b), call.attribute("alpha"))
     if scale is None:

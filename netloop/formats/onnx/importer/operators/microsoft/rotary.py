@@ -29,7 +29,7 @@ def rotated(
     layer = make.network.add_rotary_embedding(x, cos, sin, interleaved, elements)
     if positions is not None:
         layer.set_input(3, positions)
-    return make.made(layer)
+    return make.output(layer)
 
 
 @microsoft("RotaryEmbedding")

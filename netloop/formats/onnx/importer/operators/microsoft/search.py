@@ -27,20 +27,20 @@ def _decoder(call: NodeCall, tokens: ITensor, mask: Maybe, beams: Length) -> Dec
     return DECODERS[kind](call, tokens, mask, beams)
 
 
-def _count(call: NodeCall, name: str, given: ITensor, most: int) -> Length:
+def _count(call: NodeCall, name: str, count: ITensor, most: int) -> Length:
     """A number from 1 up to ``most``: an int if it is known, else int64, 0-D."""
-    make, known = call.make, call.make.ints(given)
-    if known is not None and len(known) == 1:
-        require(1 <= known[0] <= most, f"{name} is {known[0]}, but must be from 1 to {most}")
-        return known[0]
-    number = make.cast(make.scalar(given), np.int64)
+    make, numbers = call.make, call.make.ints(count)
+    if numbers is not None and len(numbers) == 1:
+        require(1 <= numbers[0] <= most, f"{name} is {numbers[0]}, but must be from 1 to {most}")
+        return numbers[0]
+    number = make.cast(make.scalar(count), np.int64)
     holds = make.logical_and(make.greater(number, 0), make.less_equal(number, most))
     make.network.add_assertion(holds, f"{name} is from 1 to {most}")
     return number
 
 
-def _longest(call: NodeCall, given: ITensor) -> ITensor:
-    return call.make.tensor(_count(call, "max_length", given, LONGEST))
+def _longest(call: NodeCall, length: ITensor) -> ITensor:
+    return call.make.tensor(_count(call, "max_length", length, LONGEST))
 
 
 def _numbers(call: NodeCall, beams: ITensor, returned: ITensor) -> tuple[Length, Length]:
