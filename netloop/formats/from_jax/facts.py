@@ -109,10 +109,10 @@ class Facts:
         if tensor.type.rank == len(shape) and not any(map(_is_narrow, tensor.type.shape, shape)):
             return tensor
         lengths = [self.lengths.length(length) for length in shape]
-        known = [length for length in lengths if isinstance(length, int)]
+        fixed = [length for length in lengths if isinstance(length, int)]
         value = self.scalar_of(tensor)
-        if value is not None and len(known) == len(lengths) and np.prod(known) * value.itemsize <= SMALL:
-            return self.make.constant(np.full(known, value))
+        if value is not None and len(fixed) == len(lengths) and np.prod(fixed) * value.itemsize <= SMALL:
+            return self.make.constant(np.full(fixed, value))
         if value is not None:
             tensor = self.make.constant(value.reshape((1,) * len(shape)))
         return self.broadcast(tensor, lengths)
@@ -131,9 +131,9 @@ class Facts:
 
     def range_of(self, tensor: ITensor) -> Range | None:
         """The range of integers; None if it is not known."""
-        known = tensor.type.value if tensor.type.is_known_integer else None
-        if known is not None and known.size and known.dtype.kind in "iu":
-            return int(known.min()), int(known.max())
+        value = tensor.type.value if tensor.type.is_known_integer else None
+        if value is not None and value.size and value.dtype.kind in "iu":
+            return int(value.min()), int(value.max())
         return self.ranges.get(tensor)
 
     def enter_range(self, equation: JaxprEqn, operands: Sequence[ITensor], output: ITensor) -> None:

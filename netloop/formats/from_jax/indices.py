@@ -107,9 +107,9 @@ class Indices:
 
     def _clip(self) -> None:
         make, windows = self._make, self.windows
-        known = self._call.facts.range_of(self.starts)
+        range_ = self._call.facts.range_of(self.starts)
         spans = [_difference(self._call, windows.shape[axis], windows.sizes[axis]) for axis in windows.starts]
-        if known is not None and known[0] >= 0 and all(isinstance(span, int) and known[1] <= span for span in spans):
+        if range_ is not None and range_[0] >= 0 and all(isinstance(span, int) and range_[1] <= span for span in spans):
             return
         last = make.cast(make.list_tensor(spans), self.starts.type.dtype)
         clipped = make.minimum(make.maximum(self.starts, 0), last)

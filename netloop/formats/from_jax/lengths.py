@@ -70,9 +70,9 @@ class Lengths:
 
     def _combined(self, op: Any, *lengths: Length) -> Length:
         numbers, formula = self._operations()[op]
-        known = [length for length in lengths if isinstance(length, int)]
-        if len(known) == len(lengths):
-            return numbers(*known)
+        fixed = [length for length in lengths if isinstance(length, int)]
+        if len(fixed) == len(lengths):
+            return numbers(*fixed)
         tensor = formula(
             *(length if isinstance(length, ITensor) else self._make.constant(length) for length in lengths)
         )

@@ -121,8 +121,8 @@ def softplus(make: FormulaBuilder, body: Any, x: ITensor, zero: Any) -> ITensor 
         for variable in getattr(body, "jaxpr", body).invars
     ]
     for equation, _ in every_equation(jax.make_jaxpr(jnp.logaddexp)(*avals)):
-        known = equation.params.get("call_jaxpr")
-        if known is not None and str(known) == str(body):
+        inner = equation.params.get("call_jaxpr")
+        if inner is not None and str(inner) == str(body):
             return make.activation(ActivationType.SOFTPLUS, x, 1.0, 1.0)
     return None
 

@@ -49,8 +49,8 @@ def _of(equation: JaxprEqn, where: str, custom: Collection[str]) -> list[tuple[t
         return []
     atoms = (*equation.invars, *equation.outvars)
     numbers = [atom.aval for atom in atoms if is_complex(atom.aval)]
-    known = TABLE.find(name) is not None and (not numbers or name in MOVED)
-    if not known and not (numbers and COMPLEX.find(name) is not None):
+    has_rule = TABLE.find(name) is not None and (not numbers or name in MOVED)
+    if not has_rule and not (numbers and COMPLEX.find(name) is not None):
         if numbers and name not in REFUSED:
             what, fix = f"{name!r} takes or returns {_text(numbers[0])}", _other_types(numbers[0])
             return [((name, "complex"), Finding("NL746", what, where, reason("NL746"), fix))]

@@ -36,9 +36,9 @@ class Arranging(FormulaBase):
     def length(self, x: ITensor, axis: int) -> Length:
         """The length of an axis."""
         axis = normal_axis(axis, x.type.rank)
-        known = x.type.shape[axis]
-        if known != UNKNOWN:
-            return known
+        length = x.type.shape[axis]
+        if length != UNKNOWN:
+            return length
         return self.output(self.network.add_gather(self.shape(x), self.constant(np.int64(axis)), 0))
 
     def size(self, x: ITensor) -> ITensor:
@@ -56,8 +56,8 @@ class Arranging(FormulaBase):
 
     def product(self, lengths: Sequence[Length]) -> Length:
         """The product of lengths."""
-        known = math.prod(length for length in lengths if not isinstance(length, ITensor))
-        product: Length = known
+        volume = math.prod(length for length in lengths if not isinstance(length, ITensor))
+        product: Length = volume
         for length in lengths:
             if isinstance(length, ITensor):
                 operands = self.tensor(np.int64(product)) if isinstance(product, int) else product, length
@@ -77,8 +77,8 @@ class Arranging(FormulaBase):
         """Integers if they are known, which need no constant; else one 1-D int64 tensor."""
         if isinstance(numbers, ITensor) or any(isinstance(length, ITensor) for length in numbers):
             listed = self.list_tensor(numbers)
-            known = self.ints(listed)
-            return listed if known is None else known
+            values = self.ints(listed)
+            return listed if values is None else values
         return np.array(numbers, np.int64).reshape(-1).tolist()
 
     def flat(self, x: ITensor) -> ITensor:
@@ -100,11 +100,11 @@ class Arranging(FormulaBase):
         layer = self.network.add_shuffle(x)
         layer.zero_is_placeholder = zero_copies
         listed = shape if isinstance(shape, ITensor) else self.list_tensor(shape)
-        known = self.ints(listed)
-        if known is None:
+        values = self.ints(listed)
+        if values is None:
             layer.set_input(1, listed)
         else:
-            layer.reshape_dims = Dims(known)
+            layer.reshape_dims = Dims(values)
         return self.output(layer)
 
     def transpose(self, x: ITensor, order: Sequence[int]) -> ITensor:
@@ -153,9 +153,9 @@ class Arranging(FormulaBase):
         sizes = self.output(self.network.add_select(is_one, wanted, own))
         # a slice with steps of 0 reads the same element again and again
         steps = self.output(self.network.add_select(is_one, zeros, ones))
-        known = self.ints(sizes)
-        if known is not None:
-            return x if tuple(known) == x.type.shape else self.slice(x, [0] * rank, known, steps)
+        values = self.ints(sizes)
+        if values is not None:
+            return x if tuple(values) == x.type.shape else self.slice(x, [0] * rank, values, steps)
         # the others keep their lengths, which so stay known
         axes = [axis for axis, length in enumerate(x.type.shape) if length in (1, UNKNOWN)]
         sizes, steps = (

@@ -33,12 +33,12 @@ class Reducing(Arithmetic):
     def reduce(self, op: ReduceOperation, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
         """A reduction over axes; without any axis, the tensor itself."""
         listed = self.list_tensor(axes)
-        known = self.ints(listed)
-        if known is None:
+        values = self.ints(listed)
+        if values is None:
             layer = self.network.add_reduce(x, op, 0, keep)
             layer.set_input(1, listed)
             return self.output(layer)
-        chosen = {normal_axis(axis, x.type.rank) for axis in known}
+        chosen = {normal_axis(axis, x.type.rank) for axis in values}
         return self.output(self.network.add_reduce(x, op, bitmask(*chosen), keep)) if chosen else x
 
     def sum(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
@@ -62,8 +62,8 @@ class Reducing(Arithmetic):
     ) -> tuple[ITensor, ITensor]:
         """The largest or smallest elements along an axis, in order, and their int64 indices."""
         mask = bitmask(normal_axis(axis, x.type.rank))
-        known = None if isinstance(count, ITensor) else count
-        layer = self.network.add_topk(x, op, 0 if known is None else known, mask, DataType.INT64)
+        number = None if isinstance(count, ITensor) else count
+        layer = self.network.add_topk(x, op, 0 if number is None else number, mask, DataType.INT64)
         layer.total_order = total_order
         if isinstance(count, ITensor):
             layer.set_input(1, count)

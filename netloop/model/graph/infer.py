@@ -69,9 +69,9 @@ class TypeTable:
 
     def __getitem__(self, tensor: ITensor) -> TensorType:
         """The type of a tensor, which must have one."""
-        known = self.of(tensor)
-        assert isinstance(known, TensorType), f"no type for {tensor.name!r}: {known}"
-        return known
+        type_ = self.of(tensor)
+        assert isinstance(type_, TensorType), f"no type for {tensor.name!r}: {type_}"
+        return type_
 
     def of(self, tensor: ITensor) -> Known:
         """The type of a tensor, or the finding why it has none."""
@@ -88,9 +88,9 @@ class TypeTable:
         """
         self.is_of_call |= other.is_of_call
         for tensor, copy in pairs:
-            known = other._known.get(tensor)
-            if isinstance(known, TensorType) and (with_values or known.value is None):
-                self._known.setdefault(copy, known)
+            type_ = other._known.get(tensor)
+            if isinstance(type_, TensorType) and (with_values or type_.value is None):
+                self._known.setdefault(copy, type_)
             if tensor in other._widened:
                 self._widened[copy] = other._widened[tensor]
 
@@ -99,8 +99,8 @@ class TypeTable:
         for tensor in layer.type_inputs():
             if tensor is not None:
                 self.of(tensor)
-        known = self.of(layer.outputs[0]) if layer.outputs else self._infer(layer)
-        return known if isinstance(known, Finding) and known.at is layer else None
+        type_ = self.of(layer.outputs[0]) if layer.outputs else self._infer(layer)
+        return type_ if isinstance(type_, Finding) and type_.at is layer else None
 
     def forget(self, tensors: Iterable[ITensor]) -> None:
         """Forget the types of tensors, and of all that depend on them."""
@@ -185,8 +185,8 @@ class TypeTable:
 
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []
-        known = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
-        for position, result in enumerate(layer.possible_types(known) if self.is_of_call else known):
+        inputs = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
+        for position, result in enumerate(layer.possible_types(inputs) if self.is_of_call else inputs):
             if isinstance(result, Finding):
                 return result
             if result is None and _is_required(layer, position):
@@ -265,8 +265,8 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
     except LayerError:
         return outputs
     values: tuple[Array, ...] = result if isinstance(result, tuple) else (result,)
-    known = tuple(replace(type_, value=value, shape=value.shape) for type_, value in zip(types, values, strict=True))
-    return known if isinstance(outputs, tuple) else known[0]
+    valued = tuple(replace(type_, value=value, shape=value.shape) for type_, value in zip(types, values, strict=True))
+    return valued if isinstance(outputs, tuple) else valued[0]
 
 
 def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[TensorType, ...]) -> bool:

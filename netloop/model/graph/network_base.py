@@ -171,9 +171,9 @@ def _stays_invalid(layer: ILayer) -> bool:
     # depend on any of these is certain: so infer runs on a stand-in that raises as soon as it reads one of them.
     tensors = [*layer.type_inputs()]
     tensors += [None] * (layer.MAX_INPUTS - len(tensors))
-    known = (_OpenInput() if tensor is None else layer.types.of(tensor) for tensor in tensors)
+    types = (_OpenInput() if tensor is None else layer.types.of(tensor) for tensor in tensors)
     try:
-        type(layer).infer(_AsAdded(layer), *known)  # pyright: ignore[reportArgumentType]
+        type(layer).infer(_AsAdded(layer), *types)  # pyright: ignore[reportArgumentType]
     except LayerError:
         return True
     except _OpenError:
@@ -198,5 +198,5 @@ def check_tensors(inputs: Iterable[ITensor], name: str = "inputs") -> list[ITens
 
 def third_from_end(tensor: ITensor) -> int:
     """The axis that TensorRT uses by default."""
-    known = check_tensor(tensor, "input").types.of(tensor)
-    return max(0, known.rank - 3) if isinstance(known, TensorType) else 0
+    type_ = check_tensor(tensor, "input").types.of(tensor)
+    return max(0, type_.rank - 3) if isinstance(type_, TensorType) else 0

@@ -323,8 +323,8 @@ def _check_weights(
             f"the {name} is {own.dtype}, but must be {wanted.dtype} like the input",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
         )
-        known = math.prod(length for length in wanted.shape if length != UNKNOWN)
-        fits = own.size == known if wanted.is_fixed else own.size % known == 0
+        volume = math.prod(length for length in wanted.shape if length != UNKNOWN)
+        fits = own.size == volume if wanted.is_fixed else own.size % volume == 0
         what = f"the {name} has {own.size} elements, but must have those of {wanted}"
         require(fits, what, why=shape, fix=f"change the shape of the {name}, or the numbers that it follows from")
 

@@ -293,13 +293,13 @@ def _match_axes(lengths: dict[str, int], name: str, type: TensorType) -> None:
         why="the weights of all experts are one tensor",
     )
     for axis, length in zip(axes, type.shape, strict=True):
-        known = lengths.get(axis, UNKNOWN)
+        common = lengths.get(axis, UNKNOWN)
         require(
-            UNKNOWN in (known, length) or known == length,
-            f"{name} is {type} with the axes [{shown}], but {axis} is {known} elsewhere",
+            UNKNOWN in (common, length) or common == length,
+            f"{name} is {type} with the axes [{shown}], but {axis} is {common} elsewhere",
             why="axes of the same name have the same length",
         )
-        lengths[axis] = length if known == UNKNOWN else known
+        lengths[axis] = length if common == UNKNOWN else common
 
 
 def _product(rows: Any, weights: Any, bias: Any) -> Any:

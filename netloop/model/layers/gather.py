@@ -335,10 +335,10 @@ class IScatterLayer(Operation):
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one of them with add_cast",
         )
-        known = ", ".join(operation.name for operation in COMBINED)
+        operations = ", ".join(operation.name for operation in COMBINED)
         require(
             self.reduction in COMBINED,
-            f"the reduction is {self.reduction.name}, but must be one of {known}",
+            f"the reduction is {self.reduction.name}, but must be one of {operations}",
             why="values that meet at one position are combined in any order",
         )
         require(

@@ -41,8 +41,8 @@ class IMapLayer(MapOperation):
             keys.rank == 1, f"the keys are {keys}, but must be 1-D", why="a map is a list of keys and of their values"
         )
         fits = values.is_tensor and values.dtype in MAP_VALUES
-        known = "float32, float64, int64 or strings"
-        require(fits, f"the values are {values}, but must be {known}", fix="convert them with add_cast")
+        types = "float32, float64, int64 or strings"
+        require(fits, f"the values are {values}, but must be {types}", fix="convert them with add_cast")
         fits = values.rank in (1, 2) and agree(values.shape[-1:], keys.shape)
         require(
             fits,

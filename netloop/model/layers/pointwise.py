@@ -206,8 +206,8 @@ def _divide(xp: Any, a: Any, b: Any) -> Any:
 
 def _exponent(b: Any) -> Any:
     """The base-2 logarithm of compile-time constant integers, if they are powers of 2."""
-    known = isinstance(b, np.ndarray) and b.size > 0 and bool(np.all((b > 0) & (b & (b - 1) == 0)))
-    return np.asarray(np.log2(b.astype(np.float64))).astype(b.dtype) if known else None
+    is_power = isinstance(b, np.ndarray) and b.size > 0 and bool(np.all((b > 0) & (b & (b - 1) == 0)))
+    return np.asarray(np.log2(b.astype(np.float64))).astype(b.dtype) if is_power else None
 
 
 def _equal(xp: Any, a: Any, b: Any) -> Any:

@@ -63,9 +63,9 @@ def _check_scale(x: TensorType, scale: TensorType, axis: int, block: Sequence[in
             f"the scale has {scale.shape[0]} elements, and axis {axis} of the input has {wanted}",
             why="each slice along the axis has a scale of its own",
         )
-    known = scale.value
+    factors = scale.value
     require(
-        known is None or bool((known.astype(np.float64) > 0).all()),
+        factors is None or bool((factors.astype(np.float64) > 0).all()),
         "the scale has an element that is not positive",
         "values are divided by it",
     )
@@ -210,10 +210,10 @@ class IQuantizeLayer(Operation):
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         what = f"the input is {x}, but must have at least one axis"
         require(x.rank > 0, what, "blocks lie along an axis", "add one with add_unsqueeze")
-        known = ", ".join(format_.name for format_ in FORMATS)
+        formats = ", ".join(format_.name for format_ in FORMATS)
         require(
             self.to_type in FORMATS,
-            f"to_type is {self.to_type.name}, but must be one of {known}",
+            f"to_type is {self.to_type.name}, but must be one of {formats}",
             why="blocks are quantized to these types",
         )
         _check_scale(x, scale, self.axis, self.block_shape)
@@ -257,10 +257,10 @@ class IDequantizeLayer(Operation):
     to_type: DataType
 
     def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
-        known = ", ".join(format_.name for format_ in FORMATS)
+        formats = ", ".join(format_.name for format_ in FORMATS)
         require(
             x.dtype in QUANTISED,
-            f"the input is {x}, but must be one of {known}",
+            f"the input is {x}, but must be one of {formats}",
             fix="quantize it first, with add_quantize",
             why="only these types are codes that need a scale",
         )
@@ -349,8 +349,8 @@ class IDynamicQuantizeLayer(Operation):
 
     def _check_types(self, double: TensorType | None) -> None:
         pair = self.to_type, self.scale_type
-        known = ", ".join(f"{to.name} with {scale.name}" for to, scale in DYNAMIC)
-        require(pair in DYNAMIC, f"to_type is {pair[0].name} with scale_type {pair[1].name}", f"there are {known}")
+        formats = ", ".join(f"{to.name} with {scale.name}" for to, scale in DYNAMIC)
+        require(pair in DYNAMIC, f"to_type is {pair[0].name} with scale_type {pair[1].name}", f"there are {formats}")
         require(
             (double is not None) == DYNAMIC[pair],
             f"to_type is {self.to_type.name}, and there is {'no' if double is None else 'a'} scale of the scales",

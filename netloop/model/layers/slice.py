@@ -137,10 +137,10 @@ class ISliceLayer(Operation):
         )
         if self.mode is SampleMode.STRICT_BOUNDS:
             first, last = _at_best(places)
-            known = None not in places
+            is_exact = None not in places
             require(
                 min(first, last) >= 0 and (length == UNKNOWN or max(first, last) < length),
-                f"axis {axis} is read from {first} to {last}{'' if known else ' at best'}, "
+                f"axis {axis} is read from {first} to {last}{'' if is_exact else ' at best'}, "
                 f"and has {'an unknown number of' if length == UNKNOWN else length} elements",
                 why="STRICT_BOUNDS does not allow positions outside of the input",
                 fix="set mode to CLAMP, FILL, REFLECT or WRAP, or read less",

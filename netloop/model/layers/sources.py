@@ -176,10 +176,10 @@ class IFillLayer(Operation):
                 why="it has one number for each axis",
             )
             require(shape.is_fixed, f"the shape {shape} has an unknown number of dims", why="the rank is fixed")
-            known = shape.ints()
-            if known is None:
+            dims = shape.ints()
+            if dims is None:
                 return (UNKNOWN,) * shape.volume
-            lengths = known
+            lengths = dims
         require(
             min(lengths, default=0) >= 0, f"the shape {tuple(lengths)} has a negative dim", why="a length is 0 or more"
         )

@@ -176,8 +176,8 @@ class HostKernel(Kernel):
             alias = self._build.get_aliased_input(number) if isinstance(self._build, IPluginV3OneBuildV2) else NO_ALIAS
         if alias == NO_ALIAS:
             return np.zeros(output.reserved, output.type.dtype)
-        known = type(alias) is int and 0 <= alias < len(inputs)
-        ensure(known, f"get_aliased_input of {self._name} returned {alias!r}, which is none of {len(inputs)} inputs")
+        fits = type(alias) is int and 0 <= alias < len(inputs)
+        ensure(fits, f"get_aliased_input of {self._name} returned {alias!r}, which is none of {len(inputs)} inputs")
         result = inputs[alias]
         what = f"output {number} of {self._name} is {output.type}, and shares the memory of {TensorType.of(result)}"
         ensure((result.shape, result.dtype) == (output.reserved, output.type.dtype), what, "their types must be equal")
@@ -244,8 +244,8 @@ def _expression(length: int) -> IDimensionExpr:
 def _values(type: TensorType) -> list[int]:
     """The elements of a shape input, -1 for unknown ones."""
     ensure(type.is_fixed, f"a shape input is {type}, and its number of elements must be known")
-    known = type.ints()
-    return [UNKNOWN] * type.volume if known is None else known
+    dims = type.ints()
+    return [UNKNOWN] * type.volume if dims is None else dims
 
 
 def _description(type: TensorType) -> PluginTensorDesc:

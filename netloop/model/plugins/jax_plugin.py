@@ -185,9 +185,9 @@ class JaxKernel(Kernel):
             LayerError: the function does not accept these inputs, fails, or contradicts ``output_types``.
         """
         values = [tensor_type.value for tensor_type in shape_inputs]
-        known = all(tensor_type.is_fixed for tensor_type in inputs) and all(array is not None for array in values)
+        is_fixed = all(tensor_type.is_fixed for tensor_type in inputs) and all(array is not None for array in values)
         promised = None if self._promise is None else self._promised(self._promise, [*inputs, *shape_inputs])
-        if known:
+        if is_fixed:
             traced = self._trace([tensor_type.shape for tensor_type in inputs], inputs, values)
             return traced if promised is None else self._kept(promised, traced)
         return self._partial_types(inputs, shape_inputs) if promised is None else promised

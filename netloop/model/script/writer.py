@@ -93,8 +93,8 @@ class ScriptWriter:
         """Write the assignment of a tensor to a variable, and its settings."""
         self._parts[tensor] = copy
         name = self._texts[tensor] = self._names.of(tensor.name, otherwise)
-        known = tensor.types.of(tensor)
-        comment = f"  # {known}" if isinstance(known, TensorType) else ""
+        type_ = tensor.types.of(tensor)
+        comment = f"  # {type_}" if isinstance(type_, TensorType) else ""
         self._lines.append(f"{name} = {self._named(tensor, copy, text)}{comment}")
         self._set(tensor, copy, TENSOR_EXTRAS)
         for axis, label in tensor.dimension_names.items():

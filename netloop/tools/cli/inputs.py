@@ -60,8 +60,8 @@ def _input(named: Mapping[str, trt.ITensor], name: str, argument: str) -> trt.IT
     """The input of a name that an argument has."""
     if name not in named:
         hint = did_you_mean(name, named)
-        known = f"the model has {', '.join(map(repr, named)) or 'none'}"
-        raise Misuse(f"{argument} has {name!r}, which is no input; {known}" + (hint and f"; {hint}"))
+        has = f"the model has {', '.join(map(repr, named)) or 'none'}"
+        raise Misuse(f"{argument} has {name!r}, which is no input; {has}" + (hint and f"; {hint}"))
     return named[name]
 
 
@@ -125,8 +125,8 @@ def _of_file(named: Mapping[str, trt.ITensor], text: str) -> dict[str, Any]:
     """The array of ``NAME:FILE`` by its name, or of ``FILE`` for the only input."""
     name, colon, file = text.rpartition(":")
     if not colon and len(named) != 1:
-        known = ", ".join(map(repr, named))
-        raise Misuse(f"{text!r} is for the only input, and the model has {known}; write NAME:{text}")
+        names = ", ".join(map(repr, named))
+        raise Misuse(f"{text!r} is for the only input, and the model has {names}; write NAME:{text}")
     return {name or next(iter(named)): _read(Path(file))}
 
 

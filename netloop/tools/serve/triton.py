@@ -176,12 +176,12 @@ def _dims(of: TensorType) -> str:
 
 
 def _type(name: str, of: TensorType) -> str:
-    known = TYPES.get("" if of.is_string else np.dtype(of.dtype).name)
-    if known is None:
+    word = TYPES.get("" if of.is_string else np.dtype(of.dtype).name)
+    if word is None:
         what = f"{name!r} is {of}, an element type that Triton's python backend has not as a numpy array"
         fix = f"cast it to one of {', '.join(TYPES)}"
         raise NetworkError(Finding("NL647", what, "", reason("NL647"), fix))
-    return known
+    return word
 
 
 def _microseconds(seconds: float) -> int:

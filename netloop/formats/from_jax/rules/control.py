@@ -152,9 +152,9 @@ def platform_index(call: EquationCall) -> ITensor:
 def conditional(call: EquationCall, which: ITensor, *operands: ITensor) -> list[ITensor]:
     """A conditional; one inside the other for more than two branches."""
     make, branches = call.make, call.params["branches"]
-    known = make.known(which)
-    if known is not None:
-        chosen = branches[min(max(int(known), 0), len(branches) - 1)]
+    index = make.known(which)
+    if index is not None:
+        chosen = branches[min(max(int(index), 0), len(branches) - 1)]
         return call.inline(chosen, operands)
     results = [_branch(call, branch, operands) for branch in branches]
     tensors = results[-1] if len(branches) != 2 else None

@@ -27,9 +27,9 @@ def dot_general(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     contracted = ints(left), ints(right)
     batch = ints(left_batch), ints(right_batch)
     sides = Sum(batch[0], contracted[0]), Sum(batch[1], contracted[1])
-    known = _attention(call, a, b, sides)
-    if known is not None:
-        return known
+    attention = _attention(call, a, b, sides)
+    if attention is not None:
+        return attention
     ops = [
         _operand(tensor.type.rank, *axes)
         for tensor, axes in zip((a, b), zip(contracted, batch, strict=True), strict=True)

@@ -46,9 +46,9 @@ def _moved(call: EquationCall, start: ITensor, length: Any, size: Any) -> Length
     make = call.make
     whole, part = call.lengths([length, size])
     last = whole - part if isinstance(whole, int) and isinstance(part, int) else make.sub(whole, part)
-    known = make.ints(start)
-    if known is not None and isinstance(last, int):
-        return min(max(known[0], 0), last)
+    numbers = make.ints(start)
+    if numbers is not None and isinstance(last, int):
+        return min(max(numbers[0], 0), last)
     wide = start if start.type.is_index else make.cast(start, np.int64)
     reach = call.facts.range_of(start)
     if reach is not None and reach[0] >= 0 and isinstance(last, int) and reach[1] <= last:

@@ -294,8 +294,8 @@ class OnnxImporter(ModelImporter):
             inner = NameScope(scope.opsets, None, scope.bindings, scope.functions, scope.depth + 1, graphs=scope.graphs)
             for name, tensor in inputs.items():
                 result = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
-                known = self._make.known(tensor)
-                inner.values[name] = result if known is None else self._make.constant(known)
+                constant = self._make.known(tensor)
+                inner.values[name] = result if constant is None else self._make.constant(constant)
             self._add_graph(graph, inner)
             value = merged(self._read(output, inner, "the gradient"))
             if not isinstance(value, ITensor):

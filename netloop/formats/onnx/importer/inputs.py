@@ -148,8 +148,8 @@ class DeclaredType:
 
         Models declare tensors of a sequence to have no axes when their rank is unknown.
         """
-        known = bool(self.tensor.shape.dim) if self.sequence else self.tensor.HasField("shape")
-        if not known:
+        has_shape = bool(self.tensor.shape.dim) if self.sequence else self.tensor.HasField("shape")
+        if not has_shape:
             return None
         return dims_of(self.tensor)
 

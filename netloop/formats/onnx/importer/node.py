@@ -23,8 +23,8 @@ Bindings = Mapping[str, AttributeProto]
 
 def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
     """The schema of an operator in a version of its domain; None if neither the standard nor onnxruntime has it."""
-    known = abs(version) < LARGEST_VERSION and defs.has(op, version, domain)
-    return defs.get_schema(op, version, domain) if known else microsoft_schema(domain, op)
+    is_known = abs(version) < LARGEST_VERSION and defs.has(op, version, domain)
+    return defs.get_schema(op, version, domain) if is_known else microsoft_schema(domain, op)
 
 
 def needs_version(domain: str, op: str) -> bool:
@@ -158,8 +158,8 @@ class ImportedNode:
     def _check_attributes(self, schema: defs.OpSchema) -> None:
         for name, attribute in self.attributes.items():
             fix = did_you_mean(name, schema.attributes) or self._later(name)
-            known = present(schema.attributes.get(name), f"{self.operator} has no attribute {quoted(name)}", fix=fix)
-            wanted: int = cast(Any, known.type).value
+            standard = present(schema.attributes.get(name), f"{self.operator} has no attribute {quoted(name)}", fix=fix)
+            wanted: int = cast(Any, standard.type).value
             require(
                 attribute.type in (AttributeProto.UNDEFINED, wanted),
                 f"attribute {quoted(name)} is {_kind(attribute.type)}, but must be {_kind(wanted)}",

@@ -97,8 +97,8 @@ def _numbers(make: NodeBuilder, own: Sequence[int], tensor: Value | None, positi
 def _axes(layer: ISliceLayer, make: NodeBuilder) -> list[int] | None:
     rank = make.type(0).rank
     if len(make.layer.inputs if make.layer else ()) > AXES and layer.inputs[AXES] is not None:
-        known = make.type(AXES).ints()
-        return None if known is None else [axis % rank for axis in known]
+        axes = make.type(AXES).ints()
+        return None if axes is None else [axis % rank for axis in axes]
     return list(range(rank)) if layer.axes is None else [axis % rank for axis in layer.axes]
 
 

@@ -217,9 +217,9 @@ def _call_own(function: OwnOperator, call: LayerCall, *inputs: ITensor | None) -
 
 def _way_out(layer: XmlLayer) -> str:
     """The fix for a layer whose operator is unknown, as its model's owner can apply it."""
-    known = listed([f"opset{version}" for version in sorted(TABLE.versions(layer.type.lower()))])
-    if known:
-        return f"netloop has it in {known}: convert the model for one of these"
+    versions = listed([f"opset{version}" for version in sorted(TABLE.versions(layer.type.lower()))])
+    if versions:
+        return f"netloop has it in {versions}: convert the model for one of these"
     own = f"pass operators={{{layer.type!r}: function}}, a function that adds its layers"
     return f"{own}; if the model was converted from ONNX, netloop.onnx.load reads the original"
 

@@ -57,9 +57,9 @@ def constant_like(call: EquationCall, value: Any, x: ITensor) -> ITensor:
 @primitive(*FUNCTIONS, broadcasts=True)
 def unary(call: EquationCall, x: ITensor) -> ITensor:
     """The function of the same name of every element; `not` inverts the bits of integers."""
-    known = folded(call.facts, call.name, x)
-    if known is not None:
-        return known
+    constant = folded(call.facts, call.name, x)
+    if constant is not None:
+        return constant
     tensor = call.make.unary(FUNCTIONS[call.name], wide_enough(call, x))
     return call.make.cast(tensor, call.dtype)
 
@@ -75,9 +75,9 @@ def arithmetic(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     if decided is not None:
         return call.make.constant(np.asarray(decided))
     op = OPERATIONS[name]
-    known = recognized(call, name, a, b) if a.type.is_float else None
-    if known is not None:
-        return known
+    pattern = recognized(call, name, a, b) if a.type.is_float else None
+    if pattern is not None:
+        return pattern
     if a.type.is_bool and op in (ElementWiseOperation.MIN, ElementWiseOperation.PROD):
         op = ElementWiseOperation.AND
     if a.type.is_bool and op in (ElementWiseOperation.LESS, ElementWiseOperation.GREATER):
@@ -159,9 +159,9 @@ def divide(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
         return kept
     a, b = wide_enough(call, a), wide_enough(call, b)
     if a.type.is_float:
-        known = softmax(call.make, a, b) or normalized_by_quotient(call.facts, a, b)
-        if known is not None:
-            return known
+        pattern = softmax(call.make, a, b) or normalized_by_quotient(call.facts, a, b)
+        if pattern is not None:
+            return pattern
         return call.make.cast(binary(call, ElementWiseOperation.DIV, a, b), call.dtype)
     quotient, is_zero = _by_nonzero(call, ElementWiseOperation.DIV, a, b)
     return quotient if is_zero is None else select(call, is_zero, _all_bits(call, b), quotient)
@@ -178,8 +178,8 @@ def remainder(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
 
 def _by_nonzero(call: EquationCall, op: ElementWiseOperation, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor | None]:
     """An operation on integers with 1 for each divisor of 0, and where these are; None if there is none."""
-    known = call.make.known(b)
-    if known is not None and bool((known != 0).all()):
+    divisor = call.make.known(b)
+    if divisor is not None and bool((divisor != 0).all()):
         return binary(call, op, a, b), None
     is_zero = binary(call, ElementWiseOperation.EQUAL, b, constant_like(call, 0, b))
     return binary(call, op, a, select(call, is_zero, constant_like(call, 1, b), b)), is_zero
@@ -198,9 +198,9 @@ def select(call: EquationCall, condition: ITensor, a: ITensor, b: ITensor) -> IT
 @primitive("select_n", broadcasts=True)
 def select_n(call: EquationCall, which: ITensor, *cases: ITensor) -> ITensor:
     """The case of the number that ``which`` has: its bool, or an integer."""
-    known = call.facts.scalar_of(which)
-    if known is not None or len(cases) == 1:
-        return cases[0 if known is None else min(max(int(known), 0), len(cases) - 1)]
+    index = call.facts.scalar_of(which)
+    if index is not None or len(cases) == 1:
+        return cases[0 if index is None else min(max(int(index), 0), len(cases) - 1)]
     if which.type.is_bool:
         return bent_line(call.facts, which, *cases) or select(call, which, cases[1], cases[0])
     result = cases[-1]

@@ -21,9 +21,9 @@ def conditional(call: NodeCall, condition: ITensor) -> list[Value]:
     """One of two graphs; a constant condition imports only that one."""
     make = call.make
     condition = make.scalar(condition)
-    known = make.known(condition)
-    if known is not None:
-        return call.subgraph("then_branch" if known else "else_branch").values([])
+    value = make.known(condition)
+    if value is not None:
+        return call.subgraph("then_branch" if value else "else_branch").values([])
     with call.assumptions.assume(condition, True):
         then = call.subgraph("then_branch").values([])
     with call.assumptions.assume(condition, False):

@@ -21,14 +21,14 @@ def dft(call: NodeCall, x: ITensor, length: Maybe = None, axis: Maybe = None) ->
 
 def _transformed(call: NodeCall, x: ITensor, length: Maybe, axis: ITensor) -> ITensor:
     make, axis = call.make, call.make.scalar(axis)
-    known = make.ints(axis)
+    axes = make.ints(axis)
     layer = make.network.add_dft(x, inverse=call.flag("inverse"), onesided=call.flag("onesided"))
     if length is not None:
         layer.set_input(1, make.scalar(length))
-    if known is None:
+    if axes is None:
         layer.set_input(2, axis)
     else:
-        (layer.axis,) = known
+        (layer.axis,) = axes
     return make.output(layer)
 
 

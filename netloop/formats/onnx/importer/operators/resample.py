@@ -115,11 +115,11 @@ def _resized(call: NodeCall, x: ITensor, mode: InterpolationMode, regions: Maybe
     _set_positions(call, layer)
     if regions is not None:
         layer.coordinate_transformation = ResizeCoordinateTransformation.CROP
-        known = make.known(regions)
-        if known is None:
+        region = make.known(regions)
+        if region is None:
             layer.set_input(2, regions)
         else:
-            layer.roi = tuple(known.tolist())
+            layer.roi = tuple(region.tolist())
     return _to_lengths(make, layer, lengths)
 
 
@@ -138,13 +138,13 @@ def _set_positions(call: NodeCall, layer: IResizeLayer) -> None:
 
 def _to_lengths(make: FormulaBuilder, layer: IResizeLayer, lengths: ITensor) -> ITensor:
     """The output of a layer, given scales or sizes."""
-    known = make.known(lengths)
-    if known is None:
+    numbers = make.known(lengths)
+    if numbers is None:
         layer.set_input(1, lengths)
     elif lengths.type.is_float:
-        layer.scales = tuple(known.tolist())
+        layer.scales = tuple(numbers.tolist())
     else:
-        layer.shape = tuple(known.tolist())
+        layer.shape = tuple(numbers.tolist())
     return make.output(layer)
 
 

@@ -76,9 +76,9 @@ def _common_length(call: NodeCall, slices: _ScannedInputs) -> ITensor:
     """The length of the scanned axes, which must be equal: an iteration reads past the end of one that is shorter."""
     make = call.make
     lengths = [make.length(tensor, axis) for tensor, axis in zip(slices.tensors, slices.axes, strict=True)]
-    known = sorted({length for length in lengths if isinstance(length, int)})
-    require(len(known) <= 1, f"the scanned inputs have {known} elements, but must have equally many")
-    longest = make.tensor(np.int64(known[0]) if known else lengths[0])
+    fixed = sorted({length for length in lengths if isinstance(length, int)})
+    require(len(fixed) <= 1, f"the scanned inputs have {fixed} elements, but must have equally many")
+    longest = make.tensor(np.int64(fixed[0]) if fixed else lengths[0])
     for length in lengths:
         if isinstance(length, ITensor) and length is not longest:
             longest = make.maximum(longest, length)

@@ -36,9 +36,9 @@ def slice_(
     if x.shape is not None and places is not None:
         cut = {axis % len(x.shape) for axis in places}
         shape = tuple(UNKNOWN if axis in cut else length for axis, length in enumerate(x.shape))
-    known = build.ints(ends)
-    if known is not None and min(known, default=0) < FAR:
-        ends = build.int64s(*(LEAST if end < FAR else end for end in known))
+    numbers = build.ints(ends)
+    if numbers is not None and min(numbers, default=0) < FAR:
+        ends = build.int64s(*(LEAST if end < FAR else end for end in numbers))
     return build.op("Slice", 8, x, starts, ends, step, over, shape=shape)
 
 

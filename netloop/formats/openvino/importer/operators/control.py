@@ -24,9 +24,9 @@ def conditional(call: LayerCall, condition: ITensor, *inputs: ITensor) -> list[V
     """One of two graphs; a constant condition imports only that one."""
     make = call.make
     condition = make.scalar(make.cast(condition, np.bool_))
-    known = make.known(condition)
-    if known is not None:
-        return _branch(call, "then_body" if known else "else_body", inputs)
+    value = make.known(condition)
+    if value is not None:
+        return _branch(call, "then_body" if value else "else_body", inputs)
     branches: list[list[Value]] = []
     for name, is_true in (("then_body", True), ("else_body", False)):
         with call.assumptions.assume(condition, is_true):
@@ -106,10 +106,10 @@ class _ImportedLoop:
         """The number of slices of all sliced inputs; 1 if there are none."""
         make, name = self._make, self._call.layer.name
         counts = [slice_.count for slice_ in self._slices.values()]
-        known = sorted({count for count in counts if isinstance(count, int)})
-        require(len(known) <= 1, f"the sliced inputs have {known} slices, but must have equally many")
+        fixed = sorted({count for count in counts if isinstance(count, int)})
+        require(len(fixed) <= 1, f"the sliced inputs have {fixed} slices, but must have equally many")
         require(bool(counts) or self._call.layer.type.lower() != "loop", "the loop has neither a count nor a condition")
-        common = make.tensor(np.int64(known[0] if known else 1) if known or not counts else counts[0])
+        common = make.tensor(np.int64(fixed[0] if fixed else 1) if fixed or not counts else counts[0])
         for count in counts:
             if isinstance(count, ITensor) and count is not common:
                 make.network.add_assertion(

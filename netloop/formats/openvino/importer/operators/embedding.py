@@ -49,8 +49,8 @@ def bags_by_segments(
     """Sum of bags of embeddings, given the bag of each index."""
     make = call.make
     rows = _weighted(make, make.gather(table, indices), weights)
-    known = make.ints(count)
-    total = make.scalar(make.cast(count, np.int64)) if known is None else known[0]
+    counts = make.ints(count)
+    total = make.scalar(make.cast(count, np.int64)) if counts is None else counts[0]
     return _bags(call, table, rows, numbers, total, default)
 
 

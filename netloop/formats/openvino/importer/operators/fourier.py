@@ -108,8 +108,8 @@ def _places(call: LayerCall, axes: ITensor, sizes: Maybe, rank: int) -> list[Pla
     along = call.known_axes(axes, rank)
     if sizes is None:
         return [(axis, None) for axis in along]
-    known = call.known_ints(sizes, "lengths")
-    lengths = [None if number == -1 else call.make.constant(number) for number in known]
+    numbers = call.known_ints(sizes, "lengths")
+    lengths = [None if number == -1 else call.make.constant(number) for number in numbers]
     return list(zip(along, lengths, strict=True))
 
 

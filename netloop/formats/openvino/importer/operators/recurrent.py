@@ -96,8 +96,8 @@ def _sequence(
         require(weight.type.rank == 3, f"{name} is {weight.type}, but must have 3 axes")
     count = weights[1].type.shape[0]
     require(count == len(backwards), f"R is {weights[1].type}, and there are {len(backwards)} directions")
-    known, time = make.ints(lengths), make.length(x, 1)
-    ends = None if known is not None and isinstance(time, int) and min(known, default=time) >= time else lengths
+    numbers, time = make.ints(lengths), make.length(x, 1)
+    ends = None if numbers is not None and isinstance(time, int) and min(numbers, default=time) >= time else lengths
     by_time = make.transpose(x, (1, 0, 2))
     rows: list[ITensor] = []
     states: list[list[ITensor]] = []

@@ -57,8 +57,8 @@ BY_INDEX = {"none": False, "value": False, "index": True}
 def top(call: LayerCall, x: ITensor, k: ITensor) -> list[ITensor]:
     """The largest or smallest elements along an axis, in order of value or of index, and their indices."""
     make, axis = call.make, call.axis(x)
-    known = make.ints(k)
-    count = make.scalar(make.cast(k, np.int64)) if known is None else known[0]
+    numbers = make.ints(k)
+    count = make.scalar(make.cast(k, np.int64)) if numbers is None else numbers[0]
     values, places = make.best(call.choice("mode", TOP_K.openvino.read), x, count, axis)
     if call.choice("sort", BY_INDEX, "value"):
         places = make.best(TopKOperation.MIN, places, count, axis)[0]

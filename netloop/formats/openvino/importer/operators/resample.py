@@ -75,8 +75,8 @@ def _set_sizes(call: LayerCall, layer: IResizeLayer, x: ITensor, numbers: ITenso
         for axis in range(x.type.rank)
     ]
     whole = make.list_tensor(lengths)
-    known = make.ints(whole)
-    if known is None:
+    dims = make.ints(whole)
+    if dims is None:
         layer.set_input(1, whole)
     else:
-        layer.shape = known
+        layer.shape = dims

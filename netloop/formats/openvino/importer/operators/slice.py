@@ -29,8 +29,8 @@ def variadic_split(call: LayerCall, x: ITensor, axis: ITensor, sizes: ITensor) -
     sizes = make.list_tensor(sizes)
     require(sizes.type.is_fixed, f"the lengths are {sizes.type}, and their number must be known")
     _require_parts(call, sizes.type.volume)
-    known = make.ints(sizes)
-    if known is None or UNKNOWN in known:
+    numbers = make.ints(sizes)
+    if numbers is None or UNKNOWN in numbers:
         others = make.sum(make.maximum(sizes, 0), [0])
         rest = make.sub(make.tensor(make.length(x, along)), others)
         sizes = make.where(make.less(sizes, 0), rest, sizes)

@@ -58,11 +58,11 @@ def conv_transpose_with_pads(
 ) -> ITensor:
     """Transposed convolution, of which an input says how many elements to trim off."""
     make, axes = call.make, len(window_of(call, kernel))
-    known = [0] * 2 * axes if pads is None else make.ints(pads)
-    require(known is not None, "the pads are not known when the model is loaded", fix="make them an initializer")
-    assert known is not None
-    require(len(known) == 2 * axes, f"there are {len(known)} pads, and the window has {axes} axes")
+    padding = [0] * 2 * axes if pads is None else make.ints(pads)
+    require(padding is not None, "the pads are not known when the model is loaded", fix="make them an initializer")
+    assert padding is not None
+    require(len(padding) == 2 * axes, f"there are {len(padding)} pads, and the window has {axes} axes")
     more = call.attribute("output_padding", [0] * axes)
-    slides = replace(sliding(call, axes), before=known[:axes], after=known[axes:])
+    slides = replace(sliding(call, axes), before=padding[:axes], after=padding[axes:])
     output = deconvolved(make, x, kernel, call.attribute("group"), slides, more, None)
     return output if bias is None else make.add(output, make.along(bias, output.type.rank, 1))

@@ -122,8 +122,8 @@ def one_hot(call: NodeCall, x: ITensor) -> ITensor:
     encoded = make.cast(hit, F32)
     if not call.attribute("zeros"):
         hits = make.flat(make.sum(encoded, [x.type.rank]))
-        known = make.greater(make.reduce(ReduceOperation.MIN, hits, [0]), 0.0)
-        make.network.add_assertion(known, f"every element is one of the categories of {call.node.name}")
+        has_category = make.greater(make.reduce(ReduceOperation.MIN, hits, [0]), 0.0)
+        make.network.add_assertion(has_category, f"every element is one of the categories of {call.node.name}")
     return encoded
 
 

@@ -257,8 +257,8 @@ class _NodeIndex:
             return np.full(len(trees), -1)
         tree = np.searchsorted(self.trees, trees).clip(max=len(self.trees) - 1)
         node = np.searchsorted(self.nodes, nodes).clip(max=len(self.nodes) - 1)
-        known = (self.trees[tree] == trees) & (self.nodes[node] == nodes)
-        return np.where(known, tree * len(self.nodes) + node, -1)
+        exists = (self.trees[tree] == trees) & (self.nodes[node] == nodes)
+        return np.where(exists, tree * len(self.nodes) + node, -1)
 
     def find(self, trees: Array, nodes: Array, role: str) -> Array:
         """The places of nodes.
@@ -268,8 +268,8 @@ class _NodeIndex:
         """
         keys = self._keys(trees, nodes)
         array = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
-        known = self.keys[array] == keys if len(self.keys) else np.zeros(len(keys), bool)
-        wrong = [f"node {nodes[number]} of tree {trees[number]}" for number in np.flatnonzero(~known)[:1].tolist()]
+        exists = self.keys[array] == keys if len(self.keys) else np.zeros(len(keys), bool)
+        wrong = [f"node {nodes[number]} of tree {trees[number]}" for number in np.flatnonzero(~exists)[:1].tolist()]
         require(not wrong, f"{wrong and wrong[0]} {role}, and there is no such node")
         return self.order[array]
 

@@ -55,8 +55,10 @@ def _matrix(call: NodeCall, name: str, rows: int, x: Maybe = None) -> Array:
     )
     matrix = values.reshape(rows, -1)
     if x is not None:
-        known = x.type.shape[1]
-        require(known in (-1, matrix.shape[1]), f"{name} has {matrix.shape[1]} features, and samples have {known}")
+        features = x.type.shape[1]
+        require(
+            features in (-1, matrix.shape[1]), f"{name} has {matrix.shape[1]} features, and samples have {features}"
+        )
     return matrix
 
 
