@@ -1,7 +1,6 @@
 """Symbolic lengths of JAX's shapes, as lengths of tensors."""
 
 import ast
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -95,8 +94,3 @@ class Lengths:
 def declared_shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape with -1 for each symbolic length."""
     return tuple(length if isinstance(length, int) else UNKNOWN for length in shape)
-
-
-def known_size(shape: tuple[Any, ...]) -> int:
-    """The number of elements of a shape; -1 if a length is symbolic."""
-    return math.prod(shape) if all(isinstance(length, int) for length in shape) else UNKNOWN

@@ -12,7 +12,7 @@ from jax import lax
 from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.lax_forms import maximum, minimum, quotient
+from netloop.model.layers.lax_forms import maximum, minimum, quotient, sigmoid
 from netloop.model.layers.low_bit import lower_quantized, quantized
 from netloop.values.diagnostics import require
 from netloop.values.dims import Dims, DimsLike
@@ -229,7 +229,7 @@ class IMoELayer(Operation):
             return u * g
         limit = self.swiglu_param_limit
         g, u = minimum(xp, g, limit), maximum(xp, -limit, minimum(xp, limit, u))
-        return (u + self.swiglu_param_beta) * g * _sigmoid(xp, self.swiglu_param_alpha * g)
+        return (u + self.swiglu_param_beta) * g * sigmoid(xp, self.swiglu_param_alpha * g)
 
     def evaluate(self, hidden: Array, experts: Array, scores: Array, *rest: Array | None) -> Array:
         parts = _ExpertWeights(*rest)
@@ -277,10 +277,6 @@ class IMoELayer(Operation):
             scale = part.scale.astype(h.dtype)
             h = lower_quantized(quotient(jnp, h, scale), DataType.FP8).astype(h.dtype) * scale
         return _product(h.astype(rows.dtype), part.down, part.down_bias)
-
-
-def _sigmoid(xp: Any, x: Any) -> Any:
-    return jax.nn.sigmoid(x) if xp is jnp else 1 / (1 + np.exp(-x))
 
 
 def _match_axes(lengths: dict[str, int], name: str, type: TensorType) -> None:

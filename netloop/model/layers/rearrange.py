@@ -162,13 +162,14 @@ class ISqueezeLayer(Operation):
     NUMPY_IS_FAST = True
 
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
-        if axes is not None and axes.value is None:
+        if axes is not None:
             require(
                 axes.rank == 1,
                 f"the axes are 1-D, not {axes}",
                 why="there is one number for each axis that is removed",
                 fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
             )
+        if axes is not None and axes.value is None:
             count = axis_count(axes)
             require(
                 count <= x.rank,
@@ -189,12 +190,6 @@ class ISqueezeLayer(Operation):
                 fix="list the axes: set_input(1, axes)",
             )
             return tuple(axis for axis, length in enumerate(x.shape) if length == 1)
-        require(
-            axes.rank == 1,
-            f"the axes are 1-D, not {axes}",
-            why="there is one number for each axis that is removed",
-            fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
-        )
         dropped = distinct_axes(axes, x.rank)
         for axis in dropped:
             require(

@@ -107,11 +107,13 @@ def _window_places(shape: Sequence[int], sizes: Sequence[int], steps: Sequence[i
     return np.ravel_multi_index(tuple(np.moveaxis(clipped, -1, 0)), tuple(shape)), valid, counts
 
 
-def _chosen(x: Any, places: Any, valid: Any, largest: bool) -> Any:
-    """The number of the element that each window selects."""
+def _extreme_places(x: Any, largest: bool, *window: Sequence[Any]) -> tuple[Any, Any]:
+    """The flat place of the element that each window selects, and the numbers of windows along the axes."""
+    places, valid, counts = _window_places(x.shape, *window)
     worst = np.asarray(-np.inf if largest else np.inf, x.dtype)
     rows = jnp.where(valid, jnp.take(x.reshape(-1), places, mode="clip"), worst)
-    return jnp.argmax(rows, 1) if largest else jnp.argmin(rows, 1)
+    chosen = jnp.argmax(rows, 1) if largest else jnp.argmin(rows, 1)
+    return jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0], counts
 
 
 @defined("select_and_scatter_add")
@@ -119,9 +121,7 @@ def select_and_scatter_add(
     source: Any, x: Any, *, select_prim: Any, window_dimensions: Any, window_strides: Any, padding: Any
 ) -> Any:
     """The gradient of a maximum pooling: each number is added where the extreme of its window is."""
-    places, valid, _ = _window_places(x.shape, window_dimensions, window_strides, padding)
-    chosen = _chosen(x, places, valid, select_prim.name == "ge")
-    at = jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0]
+    at, _ = _extreme_places(x, select_prim.name == "ge", window_dimensions, window_strides, padding)
     flat = jnp.zeros(x.size, x.dtype).at[at].add(source.reshape(-1), mode="promise_in_bounds")
     return flat.reshape(x.shape)
 
@@ -131,9 +131,7 @@ def select_and_gather_add(
     tangents: Any, x: Any, *, select_prim: Any, window_dimensions: Any, window_strides: Any, padding: Any, **_: Any
 ) -> Any:
     """The tangent of a maximum pooling: of each window, the number where its extreme is."""
-    places, valid, counts = _window_places(x.shape, window_dimensions, window_strides, padding)
-    chosen = _chosen(x, places, valid, select_prim.name == "ge")
-    at = jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0]
+    at, counts = _extreme_places(x, select_prim.name == "ge", window_dimensions, window_strides, padding)
     return jnp.take(tangents.reshape(-1), at, mode="clip").reshape(counts)
 
 
