@@ -1,4 +1,4 @@
-"""Networks as functions of TensorFlow, of which SavedModels and models of LiteRT are made."""
+"""Networks as functions of TensorFlow, for SavedModels and models of LiteRT."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Attention: products of queries and keys, their softmax along the keys, and the products of that with the values.
+"""Attention: products of queries and keys, their softmax along the keys, and its products with the values.
 
 The products may be scaled by a number, and masked by constants. Axes may have any order, and some of length 1 between
 them, as ``jax.vmap`` and ``jax.nn.dot_product_attention`` leave them.
@@ -26,7 +26,7 @@ class Axis:
     """An axis of scores.
 
     Attributes:
-        of: the axis of the first operand and that of the second one; None if that has none of its own.
+        of: the axis of the first operand and the axis of the second one; None for an operand without such an axis.
         length: its length; -1 if it is unknown.
     """
 
@@ -70,8 +70,8 @@ def attention(facts: Facts, shares: ITensor, sides: tuple[Sum, Sum], values: ITe
     """The attention whose last step is a sum of products of shares and values; None for any other sum.
 
     Args:
-        facts: what is known about the tensors.
-        shares: what may be a softmax.
+        facts: the facts about the tensors.
+        shares: the operand that may be a softmax.
         sides: the axes of the shares, and those of the values.
         values: the values.
         is_first: whether the shares are the first operand, whose axes the result has first.

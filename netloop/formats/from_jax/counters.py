@@ -20,7 +20,7 @@ def step_of(body: ClosedJaxpr, before: Var, after: Any) -> int | None:
 
 
 def bounds(condition: ClosedJaxpr) -> list[tuple[Var, Any]]:
-    """The pairs of values of which the first is less than the second while a condition is true."""
+    """Pairs of values: the first is less than the second while a condition is true."""
     values = {variable: equation for equation in condition.jaxpr.eqns for variable in equation.outvars}
     waiting: list[Any] = [condition.jaxpr.outvars[0]]
     results: list[tuple[Var, Any]] = []

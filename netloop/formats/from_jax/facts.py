@@ -152,7 +152,7 @@ OF_CONSTANTS = (
     IConstantLayer, IFillLayer, IElementWiseLayer, IUnaryLayer, ISelectLayer, ICastLayer, IUnsqueezeLayer,
     IShuffleLayer, ISliceLayer,
 )  # fmt: skip
-"""The kinds of layers of which masks are made."""
+"""The kinds of layers that compute masks from constants."""
 MOST_WAITING = 100
 
 SMALL = 64

@@ -1,4 +1,4 @@
-"""Positions of windows: what gathers, scatters and dynamic slices have in common.
+"""Positions of windows, which gathers, scatters and dynamic slices share.
 
 An axis of the operand is *indexed* where a window covers only a part of it, *whole* elsewhere. An indexed axis is
 *partial* if it stays an axis of the window. A position has a coordinate for each indexed axis.

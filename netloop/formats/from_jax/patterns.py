@@ -1,4 +1,4 @@
-"""Layers for what functions of JAX write as several equations: softmax, softplus, and operations without effect."""
+"""Layers for functions of JAX that are several equations: softmax, softplus, and operations without effect."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -91,7 +91,7 @@ def without_last_axis(make: FormulaBuilder, x: ITensor) -> ITensor:
 
 
 def untransposed(x: ITensor) -> ITensor | None:
-    """The tensor of which ``x`` has the last two axes swapped; None for any other tensor."""
+    """The tensor before its last two axes were swapped to give ``x``; None if ``x`` is no such transpose."""
     (before, order), rank = _before_transpose(x), x.type.rank
     return before if rank > 1 and order == [*range(rank - 2), rank - 1, rank - 2] else None
 
@@ -113,7 +113,7 @@ def transposed_again(make: FormulaBuilder, x: ITensor, order: Sequence[int]) -> 
 
 
 def softplus(make: FormulaBuilder, body: Any, x: ITensor, zero: Any) -> ITensor | None:
-    """The softplus that ``logaddexp(x, 0)`` is, if the body of a call is that of logaddexp; else None."""
+    """Softplus for ``logaddexp(x, 0)``; None if the body of the call is not that of ``logaddexp``."""
     if zero is None or zero != 0 or not x.type.is_float or len(getattr(body, "jaxpr", body).eqns) < FEWEST:
         return None
     avals = [

@@ -38,7 +38,7 @@ class InputNotImported(Exception):
 class ImportErrors:
     """The findings of a model, called ``model`` in messages; errors without a code of their own get the default one.
 
-    ``advice`` is what the owner of a model can do about a finding, by its code.
+    ``advice`` has the fix that the owner of a model can apply, by the code of the finding.
     """
 
     def __init__(self, model: str, default_code: str, advice: Mapping[str, str]) -> None:

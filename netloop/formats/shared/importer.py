@@ -1,4 +1,4 @@
-"""The importer skeleton: what the importers of all formats do with a model and its nodes."""
+"""The importer skeleton: the work on a model and its nodes that all formats share."""
 
 from abc import ABC, abstractmethod
 from collections import Counter

@@ -40,9 +40,9 @@ class RoiGrid:
         rows: the number of its cells along the height.
         columns: the number along the width.
         ratio: the number of samples along each axis of a cell; with 0, one for each pixel of the cell, rounded up.
-        scale: what the coordinates of regions are multiplied by.
-        before: what is added to the coordinates before.
-        after: what is subtracted from them after it.
+        scale: the factor of the coordinates of regions.
+        before: the number added to the coordinates before they are scaled.
+        after: the number subtracted from them afterwards.
         is_wide: whether a region is at least one pixel wide and high.
     """
 

@@ -200,7 +200,7 @@ class Arranging(FormulaBase):
             sizes: the number of elements along each axis.
             strides: the distance of positions; by default 1.
             axes: the axes of these three; by default all.
-            outside: what to read at positions outside of ``x``.
+            outside: the rule for positions outside of ``x``.
             fill: the value for FILL, 0-D; by default 0.
         """
         along = None if axes is None else self._numbers(axes)

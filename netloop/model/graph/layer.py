@@ -210,7 +210,7 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
         return None
 
     def possible_types(self, types: list[Known | None]) -> list[Known | None]:
-        """The types of ``type_inputs`` in a call: that of another input for one that need not be computed."""
+        """The types of ``type_inputs`` in a call; an input that need not be computed takes the type of another one."""
         return types
 
     @abstractmethod

@@ -28,7 +28,7 @@ at once."""
 
 
 def extremes(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool = False) -> jax.Array:
-    """The maxima or minima over axes, of which none is empty. NaN wins."""
+    """The maxima or minima over axes, none of them empty. NaN wins."""
     axes = sorted(axis % x.ndim for axis in axes)
     plain: Callable[[jax.Array], jax.Array] = partial(jnp.max if is_max else jnp.min, axis=axes, keepdims=keepdims)
     if x.dtype.name not in FOLDED:

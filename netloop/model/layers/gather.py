@@ -280,7 +280,7 @@ def _lower_elements(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array
 
 
 def _reached(data: Any, indices: Any, axis: int) -> Any:
-    """The data without what no index can have the position of, on the other axes than that of the indices."""
+    """The data cut to the positions that an index can have, on all axes but the indexed one."""
     return data[tuple(slice(None if other == axis else reach) for other, reach in enumerate(indices.shape))]
 
 

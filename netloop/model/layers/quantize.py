@@ -139,7 +139,7 @@ def _with_axes(scale: Any, rank: int, axis: int) -> Any:
 
 
 def _spread(scale: Array, shape: Shape) -> Array:
-    """The scale of each element of a tensor, that of its block; or an array that broadcasts to it."""
+    """The scale of each element of a tensor, taken from its block; or an array that broadcasts to it."""
     for axis, (few, many) in enumerate(zip(scale.shape, shape, strict=True)):
         if few not in (1, many):
             scale = scale.take(np.arange(many) * few // many, axis)

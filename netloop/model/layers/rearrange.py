@@ -250,7 +250,7 @@ def axis_count(axes: TensorType) -> int:
     """The number of axes that a tensor lists, or has a number for.
 
     Raises:
-        LayerError: it is not a list of axes, or its length is unknown, or longer than that of any list of axes.
+        LayerError: it is not a list of axes, or its length is unknown, or larger than a list of axes can have.
     """
     require(
         axes.is_index and axes.rank <= 1,

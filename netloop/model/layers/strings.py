@@ -202,7 +202,7 @@ class IStringMatchLayer(StringOperation):
 class IStringTokenizationLayer(StringOperation):
     """Split each string into tokens, along a new last axis that is as long as the most tokens.
 
-    Input [n] or [b, n]. Tokens are what matches ``token``, or what is left between matches of the separators, one of
+    Input [n] or [b, n]. Tokens are the matches of ``token``, or the parts between matches of the separators, one of
     which is applied after the other. Matches are as long as possible. Source: onnxruntime's Tokenizer.
 
     Attributes:
@@ -398,7 +398,7 @@ class StringMethods(NetworkBase):
     def add_string_tokenization(
         self, input: ITensor, separators: Sequence[str] | Array | None = None, token: str | None = None
     ) -> IStringTokenizationLayer:
-        """Add the tokens of strings: what is between separators, or what matches ``token``; a netloop extension."""
+        """Add the tokens of strings: parts between separators, or matches of ``token``; a netloop extension."""
         listed = None if separators is None else _strings(separators, "separators")
         return self.add(IStringTokenizationLayer(separators=listed, token=token), input=input)
 

@@ -47,7 +47,7 @@ class Method(NamedTuple):
     """A method that adds layers of a kind.
 
     Attributes:
-        owner: the class that has it: that of networks, of loops or of conditionals.
+        owner: the class that has it: the class of networks, loops or conditionals.
         name: its name.
         parameters: its parameters.
     """

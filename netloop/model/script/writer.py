@@ -244,7 +244,7 @@ class ScriptWriter:
         made.set_input(index, self._parts[tensor])
 
     def _assign_outputs(self, layer: ILayer, made: Any, text: str) -> None:
-        """Write the assignments of the outputs of a layer, and what waits for them."""
+        """Write the assignments of the outputs of a layer, and the statements that wait for them."""
         for tensor in layer.outputs:
             self._assign(
                 tensor, made.get_output(tensor.position), f"{text}.get_output({tensor.position})", _label(layer)

@@ -29,7 +29,7 @@ class Failure:
     Attributes:
         network: the part, as a network of its own; its inputs are inputs of the network, and tensors inside it.
         inputs: their arrays: those of the peer.
-        found: what differs.
+        found: the difference.
     """
 
     network: INetworkDefinition

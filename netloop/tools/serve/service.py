@@ -191,7 +191,7 @@ class Service(Unpicklable, ABC, Generic[R]):
     def close(self) -> None:
         """Refuse new requests, answer those in the queue with an error, and wait for the call in progress.
 
-        In a forked process there is nothing to close: the thread is that of the parent.
+        In a forked process there is nothing to close: the thread belongs to the parent.
         """
         if FORK.lost_jax:
             return
@@ -252,7 +252,7 @@ class Service(Unpicklable, ABC, Generic[R]):
             self._taken = []
 
     def _take(self) -> tuple[list[R], Errors[R]]:
-        """The next batch, and the errors of requests whose time is over; what does not fit stays in order."""
+        """The next batch, and the errors of requests whose time is over; requests that do not fit stay in order."""
         batch: list[R] = []
         skipped: list[R] = []
         errors: Errors[R] = []
@@ -332,7 +332,7 @@ def answer_all(errors: Iterable[tuple[Request, Exception]]) -> None:
     """Give requests their errors, all of them, even if a callback of one raises Ctrl-C in this thread.
 
     Raises:
-        BaseException: what callbacks raised last.
+        BaseException: the last one that a callback raised.
     """
     raised: BaseException | None = None
     for request, error in errors:

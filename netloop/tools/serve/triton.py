@@ -116,7 +116,7 @@ def write_repository(
 def config(
     name: str, inputs: Mapping[str, TensorType], outputs: Mapping[str, TensorType], options: Mapping[str, Any]
 ) -> str:
-    """The text of ``config.pbtxt`` for inputs and outputs by name, of which each type is without the axis of rows."""
+    """The text of ``config.pbtxt`` for inputs and outputs by name, whose types are without the axis of rows."""
     lines = [f"name: {_quoted(name)}", 'backend: "python"', f"max_batch_size: {options['sizes'][-1]}"]
     lines += [_tensors("input", inputs), _tensors("output", outputs)]
     lines += ["# one process, which computes on JAX's device", "instance_group [ { count: 1 kind: KIND_CPU } ]"]

@@ -82,7 +82,7 @@ class ConditionOperands:
     Attributes:
         carried: their tensors in an iteration.
         initial: their tensors before the loop.
-        steps: what each iteration adds to them; None where that is no constant.
+        steps: the constant that each iteration adds to an operand; None where it is no constant.
     """
 
     carried: list[ITensor]

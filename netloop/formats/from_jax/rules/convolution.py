@@ -72,7 +72,7 @@ def _convolved(call: EquationCall, x: ITensor, kernel: ITensor, padding: Sequenc
 
 
 def _groups_of_channels(call: EquationCall, x: ITensor, groups: int) -> ITensor:
-    """An input whose batch is in groups, [g n, c, ..], as one whose channels are, [n, g c, ..]."""
+    """Groups moved from the batch axis of an input, [g n, c, ..], to its channels, [n, g c, ..]."""
     make = call.make
     batch, channels, *space = (make.length(x, axis) for axis in range(x.type.rank))
     parts = make.reshape(x, [groups, make.part_of(batch, groups), channels, *space])

@@ -50,7 +50,7 @@ Axis = tuple[str, int]
 
 
 def _gathered(call: EquationCall, x: ITensor, indices: Indices) -> tuple[ITensor, list[Axis]]:
-    """The windows, and what their axes are."""
+    """The windows, and the kinds of their axes."""
     make, windows = call.make, indices.windows
     batch: list[Axis] = [("batch", axis) for axis in range(indices.batch)]
     inner: list[Axis] = [("window", axis) for axis in windows.partial]

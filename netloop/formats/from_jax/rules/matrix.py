@@ -42,7 +42,7 @@ def dot_general(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
 
 
 def _attention(call: EquationCall, a: ITensor, b: ITensor, sides: tuple[Sum, Sum]) -> ITensor | None:
-    """The attention of which the sums are the last step, if nothing else reads its shares."""
+    """The attention that ends with these sums, if nothing else reads its shares."""
     result = attention(call.facts, a, sides, b, True) if call.is_read_once(0) else None
     if result is None and call.is_read_once(1):
         result = attention(call.facts, b, (sides[1], sides[0]), a, False)

@@ -50,7 +50,7 @@ def counters(*, shape: Any, **_: Any) -> list[Any]:
 
 @primitive("random_wrap", "random_unwrap", "random_clone")
 def words(call: EquationCall, keys: ITensor) -> ITensor:
-    """The words of keys, which are what networks have of them."""
+    """The words of keys: networks hold keys as arrays of words."""
     return keys
 
 

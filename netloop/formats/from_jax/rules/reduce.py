@@ -194,7 +194,7 @@ def sort_complex(call: EquationCall, *operands: ITensor) -> list[ITensor]:
 
 
 def _taken(call: EquationCall, x: ITensor, order: ITensor, axis: int) -> ITensor:
-    """Elements in an order; that of the places themselves is the order."""
+    """Elements taken in an order; if they are their own places, that is the order itself."""
     if x.type.is_integer and is_iota(call, x, axis):
         return call.make.cast(order, x.type.dtype)
     return call.make.gather_elements(x, order, axis)

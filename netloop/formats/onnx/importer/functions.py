@@ -17,7 +17,7 @@ def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributePr
 
 
 def body_of(node: ImportedNode, inputs: Sequence[ITensor | None]) -> onnx.FunctionProto | None:
-    """The function by which the standard defines a node's operator; None if there is none.
+    """The standard's definition of a node's operator as a function; None if there is none.
 
     Some functions depend on the types of the inputs.
     """

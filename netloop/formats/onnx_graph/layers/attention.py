@@ -223,7 +223,7 @@ def _exists(make: NodeBuilder, tokens: Tokens) -> Value:
 
 
 def _of_sequence(make: NodeBuilder, numbers: Value, sequence: Value) -> Value:
-    """The number of each token's sequence; that of the last one for a token that belongs to none."""
+    """The number of each token's sequence; the number of the last one for a token that belongs to none."""
     last = make.op("Sub", make.shape(numbers), make.int64s(1))
     return make.gather(numbers, make.op("Min", sequence, last), 0)
 

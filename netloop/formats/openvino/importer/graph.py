@@ -139,7 +139,7 @@ class OpenVinoImporter(ModelImporter):
         return dict(zip(result, all_imported(list(result.values())), strict=True))
 
     def _add_graph(self, graph: XmlGraph, values: Values, depth: int) -> dict[int, Value]:
-        """Add the layers of a graph to the network; return what its roots read."""
+        """Add the layers of a graph to the network; return the inputs of its roots."""
         results: dict[int, Value] = {}
         order = self._in_order(graph)
         needed = _last_readers(graph, order)

@@ -70,7 +70,7 @@ def triangle_and_reflections(x: Any, **_: Any) -> Any:
 
 
 def _factored(a: Any, pivoting: bool) -> tuple[Any, Any, Any]:
-    """A triangle with reflections, their factors, and the order of the columns, of which the longest comes next."""
+    """A triangle with reflections, their factors, and the order of the columns: the longest one left is always next."""
     rows, columns = a.shape
     count = min(rows, columns)
     places = jnp.arange(columns, dtype=np.int32)

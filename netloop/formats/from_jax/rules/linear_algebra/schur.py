@@ -72,7 +72,7 @@ def complex_root(z: Any) -> Any:
 
 
 def _rotated(state: tuple[Any, Any], number: Any, is_first: Any, shift: Any) -> tuple[Any, Any]:
-    """Rows and columns of a number and the next rotated, so that what the rotation before left is 0 again."""
+    """Two adjacent rows and columns rotated, so that the bulge that the rotation before left is 0 again."""
     t, q = state
     own = lax.dynamic_index_in_dim(t, jnp.maximum(number - 1, 0), 1, keepdims=False)
     shifted = lax.dynamic_index_in_dim(t, number, 1, keepdims=False)

@@ -90,7 +90,7 @@ def arithmetic(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
 
 
 def recognized(call: EquationCall, name: str, a: ITensor, b: ITensor) -> ITensor | None:
-    """The layer of which a product or a sum is the last step; None for others."""
+    """The layer for a function that ends with a product or a sum; None if there is none."""
     match name:
         case "mul":
             return gelu(call.facts, a, b) or normalized_by_product(call.facts, a, b)

@@ -22,7 +22,7 @@ MOST_SUMMED = 1 << 26
 """The most elements of the matrix that sums n-grams of the same column."""
 
 MOST_SKIPS = 1 << 10
-"""The largest number of skipped elements, for each of which there are layers."""
+"""The largest number of skipped elements: layers are added for each."""
 
 
 @operator("TfIdfVectorizer", since=9)

@@ -132,7 +132,7 @@ def simplified_layer_normalization(call: NodeCall, x: ITensor, scale: ITensor) -
 def rms_normalized(
     make: FormulaBuilder, x: ITensor, scale: ITensor, axes: Sequence[int], epsilon: float
 ) -> list[ITensor]:
-    """``x`` divided by its root mean square over axes, then scaled, and the inverse of that."""
+    """``x`` divided by its root mean square over axes, then scaled; and the inverse of the root mean square."""
     wide = wide_of(make, x)
     inverse = make.inverse_deviation(make.mean(make.mul(wide, wide), axes, keep=True), epsilon)
     return [make.mul(make.cast(make.mul(wide, inverse), x.type.dtype), scale), inverse]

@@ -21,7 +21,7 @@ SYMMETRIC = {numpy_type(format_) for format_ in FORMATS}
 
 
 def _broadcastable(call: NodeCall, factor: ITensor, x: ITensor) -> ITensor:
-    """A scale or zero point in a shape that broadcasts to that of ``x``."""
+    """A scale or zero point in a shape that broadcasts to the shape of ``x``."""
     make, rank, axis = call.make, x.type.rank, call.attribute("axis", 1)
     block = call.attribute("block_size", 0)
     require(block >= 0, f"block_size is {block}, but must not be negative")

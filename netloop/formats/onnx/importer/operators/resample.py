@@ -95,7 +95,7 @@ def _cuts_corners(call: NodeCall, scales: ITensor) -> bool:
 
 
 def _between_corners(make: FormulaBuilder, x: ITensor, scales: ITensor) -> tuple[ITensor, ITensor]:
-    """The regions and sizes of axes of which the distance between corners counts the fractional length."""
+    """The regions and sizes of axes whose corners are a fractional length apart."""
     widths = make.mul(make.cast(make.shape(x), np.float32), scales)
     sizes = make.unary(UnaryOperation.FLOOR, widths)
     part = make.div(make.sub(sizes, 1.0), make.sub(widths, 1.0))

@@ -41,7 +41,7 @@ def _updated(call: NodeCall, tensors: Sequence[ITensor], states: int, step: Step
 
 
 def _regularized(call: NodeCall, x: ITensor, slope: ITensor) -> ITensor:
-    """The gradient, with that of the regularization."""
+    """The gradient, with the gradient of the regularization added."""
     return call.make.add(call.make.mul(x, call.attribute("norm_coefficient")), slope)
 
 
@@ -63,7 +63,7 @@ def adagrad(call: NodeCall, rate: ITensor, count: ITensor, *tensors: ITensor) ->
 
 @operator("Adam", domain=TRAINING)
 def adam(call: NodeCall, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[ITensor]:
-    """One step of Adam for each variable, with the running means of its gradient and of that squared."""
+    """One step of Adam for each variable, with the running means of its gradient and of the squared gradient."""
     make, alpha, beta = call.make, call.attribute("alpha"), call.attribute("beta")
     first, second = (
         make.sub(1.0, make.power(make.tensor(value, rate), make.cast(count, rate.type.dtype)))

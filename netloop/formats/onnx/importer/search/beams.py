@@ -1,4 +1,4 @@
-"""Beam search: several texts for each prompt, of which those with the best scores are kept."""
+"""Beam search: several texts for each prompt; those with the best scores are kept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BeamSearch:
         call: the node.
         beams: the number of beams.
         penalties: the changes of scores.
-        length_penalty: the power of the length by which a score is divided; float32, 0-D.
+        length_penalty: a score is divided by the length to this power; float32, 0-D.
         prompts: the number of prompts; int64, 0-D.
         keeps_scores: whether the state ends with the scores of all tokens in all steps.
         steps: the number of these steps; int64, 0-D.
@@ -57,7 +57,7 @@ class BeamSearch:
     steps: ITensor
 
     def select(self, scores: ITensor, texts: Texts, state: Sequence[ITensor] | None) -> Selection:
-        """Select the best continuations; the state is that of ``_initial``."""
+        """Select the best continuations; ``_initial`` makes the first state."""
         make = self.call.make
         scores = self.penalties(make.log_softmax(scores, 1), texts, state is None)
         sums, done, step, *rest = self._initial(scores, texts) if state is None else state

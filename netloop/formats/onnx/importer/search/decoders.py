@@ -1,4 +1,4 @@
-"""The graphs of a search: what they are given, and what they return."""
+"""The graphs of a search: their inputs and outputs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def step(self, texts: Texts, tokens: ITensor, rows: ITensor | None, memory: Memory) -> tuple[ITensor, Memory]:
-        """The scores after texts that end with ``tokens``, each of which continues that of a row of ``memory``."""
+        """The scores after texts that end with ``tokens``; each continues the text of a row of ``memory``."""
 
     def _scores(self, logits: ITensor) -> ITensor:
         """The scores after the last token; float32 [texts, tokens]."""
@@ -118,7 +118,7 @@ class EncodedDecoder(Decoder):
         self._share(encoder, encoded)
 
     def _share(self, encoder: Subgraph, encoded: Sequence[ITensor]) -> None:
-        """Name what the encoder returned: logits, hidden states, keys and values of the text and of the prompt."""
+        """Name the outputs of the encoder: logits, hidden states, keys and values of the text and of the prompt."""
         names = [info.name for info in self._graph.proto.input]
         reads_states = len(names) > 2 and names[2] == "encoder_hidden_states"
         self._states = len(self._graph.proto.output) - 1
@@ -160,7 +160,7 @@ class EncodedDecoder(Decoder):
 
 
 def _empty(make: FormulaBuilder, declared: onnx.ValueInfoProto, axis: int, texts: Length) -> ITensor:
-    """The past state of texts without tokens, of which the graph declares the other lengths."""
+    """The past state of texts without tokens; the graph declares its other lengths."""
     tensor = declared.type.tensor_type
     dims = [dimension.dim_value for dimension in tensor.shape.dim]
     rank = axis + 4

@@ -97,7 +97,7 @@ def column_to_image(call: LayerCall, x: ITensor, image: ITensor, block: ITensor)
 def deformable_convolution(
     call: LayerCall, x: ITensor, offset: ITensor, kernel: ITensor, mask: Maybe = None
 ) -> ITensor:
-    """Convolution of which an offset shifts each tap of the window, and a mask weights it."""
+    """Convolution with an offset that shifts each tap of the window, and a mask that weights it."""
     slides, window = sliding(call, x.type.rank - 2), kernel.type.shape[2:]
     require(UNKNOWN not in window, f"the kernel is {kernel.type}, and its window must be known")
     require(slides.same is None, "auto_pad is not explicit", "the offsets are of positions that the padding decides")

@@ -89,7 +89,7 @@ def _exchanged(call: LayerCall, spectra: ITensor) -> ITensor:
 
 
 def _cut(call: LayerCall, signal: ITensor, length: ITensor, wanted: Maybe) -> ITensor:
-    """A signal without what padding added on both sides, cut or extended with zeros to the length wanted."""
+    """A signal without its padding on both sides, cut or extended with zeros to the length wanted."""
     make, axis = call.make, signal.type.rank - 1
     margin = make.floor_div(length, 2) if call.flag("center") else make.constant(0)
     if wanted is None:

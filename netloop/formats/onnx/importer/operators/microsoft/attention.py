@@ -62,7 +62,7 @@ def attended(make: FormulaBuilder, scores: ITensor, value: ITensor) -> ITensor:
 
 
 def _places(make: FormulaBuilder, scores: ITensor, past: Length) -> tuple[ITensor, ITensor]:
-    """The position of each key, and of each query, of which ``past`` ones were before."""
+    """The position of each key, and of each query, which follows ``past`` keys."""
     queries, keys = (make.length(scores, axis) for axis in (2, 3))
     return make.arange(keys), make.expand_dims(make.add(make.arange(queries), past), [1])
 
@@ -274,7 +274,7 @@ def group_query_attention(
 
 
 def _check_group_query(call: NodeCall, rest: Sequence[Maybe]) -> None:
-    """Report what the importer does not support: quantized and sliding caches, lengths of queries, and scores."""
+    """Refuse features without support: quantized and sliding caches, lengths of queries, and scores."""
     own = {name: call.attribute(name, default) for name, default in UNSUPPORTED.items()}
     require(own == UNSUPPORTED, f"the node has {own}, and netloop supports {UNSUPPORTED}")
     scales, lengths = rest[:2], rest[4:]
@@ -342,7 +342,7 @@ class _CachedTokens:
         self._new = make.length(query, 2)
         self._total = make.scalar(make.cast(total, np.int64))
         self._ends = make.add(make.cast(make.flat(lengths), np.int64), 1)
-        # a first prompt starts at 0, also where its length, of which padding is no part, says otherwise
+        # a first prompt starts at 0; its length leaves padding out, and would say otherwise
         is_first = make.equal(self._total, self._new)
         self._starts = make.where(is_first, 0, make.sub(self._ends, self._new))
         self.queries = make.add(make.expand_dims(self._starts, [1]), make.arange(self._new))

@@ -56,7 +56,7 @@ def causal_convolution(
 def conv_transpose_with_pads(
     call: NodeCall, x: ITensor, kernel: ITensor, pads: Maybe = None, bias: Maybe = None
 ) -> ITensor:
-    """Transposed convolution, of which an input says how many elements to trim off."""
+    """Transposed convolution; an input has the numbers of elements to trim off."""
     make, axes = call.make, len(window_of(call, kernel))
     padding = [0] * 2 * axes if pads is None else make.ints(pads)
     require(padding is not None, "the pads are not known when the model is loaded", fix="make them an initializer")

@@ -30,7 +30,7 @@ def fused_matmul(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
 
 
 def _transposed(call: NodeCall, x: ITensor, side: str) -> ITensor:
-    """A factor; its first axis may be that of the rows, before the batch axes."""
+    """A factor; its rows may be along its first axis, before the batch axes."""
     order = list(range(x.type.rank))
     if call.attribute(f"transBatch{side}", 0):
         order = [*order[1:-1], *order[:1], *order[-1:]]
@@ -205,7 +205,7 @@ def dynamic_quantize_matmul(
 
 
 def dynamically_quantized(make: FormulaBuilder, x: ITensor, each_row: bool = False) -> tuple[ITensor, ITensor, ITensor]:
-    """``x`` as uint8, with the scale and zero point that follow from its range, or from that of each row, and 0."""
+    """``x`` as uint8, with the scale and zero point that follow from its range and 0, or from the range of each row."""
     axes = [x.type.rank - 1] if each_row else range(x.type.rank)
     least = make.minimum(make.reduce(ReduceOperation.MIN, x, axes, each_row), 0.0)
     most = make.maximum(make.reduce(ReduceOperation.MAX, x, axes, each_row), 0.0)

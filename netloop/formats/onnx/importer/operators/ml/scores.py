@@ -64,7 +64,7 @@ def transformed_targets(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
 
 
 def scores_of_two(make: FormulaBuilder, score: ITensor, kind: str, whole: bool) -> ITensor:
-    """The scores of two classes by that of the second, as onnxruntime makes them; [sample, class].
+    """The scores of two classes from the score of the second, as onnxruntime computes them; [sample, class].
 
     Apart from LOGISTIC, the other is its negative; or, if it is a part of a ``whole``, the rest of 1.
     """
