@@ -131,11 +131,11 @@ def _is_alike(scores: Scores, values: ITensor, own: Sum, other: Sum) -> bool:
 # ---------------------------------------------------------------------- scores
 
 
-MOST_STEPS = 8
+MOST_LAYERS = 8
 """The most layers between the products and their softmax."""
 
 
-def _scores(facts: Facts, x: ITensor | None, most: int = MOST_STEPS) -> Scores | None:
+def _scores(facts: Facts, x: ITensor | None, most: int = MOST_LAYERS) -> Scores | None:
     """The products that a tensor holds, scaled, masked, and in another order of axes."""
     layer = None if x is None or most == 0 else x.producer
     match layer:

@@ -97,8 +97,8 @@ class Facts:
                     waiting.append(other)
                     is_ready = False
             if is_ready:
-                result: list[Any] = [None if tensor is None else values[tensor] for tensor in layer.inputs]
-                values[waiting.pop()] = layer.evaluate(*result)
+                inputs: list[Any] = [None if tensor is None else values[tensor] for tensor in layer.inputs]
+                values[waiting.pop()] = layer.evaluate(*inputs)
         return values[tensor]
 
     # ------------------------------------------------------------------ shapes and ranges

@@ -22,8 +22,8 @@ def check_primitives(jaxpr: ClosedJaxpr, custom: Collection[str]) -> None:
         ModelError: something is missing; it has a finding for each primitive and each element type.
     """
     findings: dict[tuple[str, str], tuple[Finding, int]] = {}
-    for key, result in _all_of(jaxpr, custom):
-        first, count = findings.get(key, (result, 0))
+    for key, finding in _all_of(jaxpr, custom):
+        first, count = findings.get(key, (finding, 0))
         findings[key] = first, count + 1
     if findings:
         raise ModelError(*(_counted(finding, count) for finding, count in findings.values()))

@@ -95,8 +95,8 @@ class ImportErrors:
         except NetworkError as error:
             # the fixes of layers are for scripts that add them
             advice = [self._advice.get(finding.code, "") for finding in error.findings]
-            result = zip(error.findings, advice, strict=True)
-            self._findings += [replace(finding, where=where, at=at, fix=fix) for finding, fix in result]
+            pairs = zip(error.findings, advice, strict=True)
+            self._findings += [replace(finding, where=where, at=at, fix=fix) for finding, fix in pairs]
         except NetloopError:
             raise
         except Exception as error:

@@ -131,8 +131,8 @@ class ModelImporter(ABC):
         takes = str(least) if least == most else f"{least} or more" if len(inputs) < least else f"at most {most}"
         what = f"the {self.NODE} has {len(inputs)} inputs, and {node.operator} takes {takes}"
         require(least <= len(inputs) <= most, what)
-        result = function(call, *inputs)
-        outputs = [result] if isinstance(result, ITensor) else [*result]
+        returned = function(call, *inputs)
+        outputs = [returned] if isinstance(returned, ITensor) else [*returned]
         require(len(outputs) >= count, f"the {self.NODE} has {count} outputs, and {node.operator} has {len(outputs)}")
         for tensor in outputs:
             assert not isinstance(tensor, ITensor) or tensor.type  # reading the type checks the layer

@@ -134,15 +134,15 @@ class _CellSamples:
         iteration = make.counter(loop).outputs[0]
         sides = (self._rows, make.floor_div(iteration, across)), (self._columns, make.modulo(iteration, across))
         nothing = -np.inf if combine is RoiSamples.HIGHEST_NEIGHBOUR else 0.0
-        result = loop.add_recurrence(self._filled(nothing))
+        recurrence = loop.add_recurrence(self._filled(nothing))
         taps = [self._taps(side, sample) for side, sample in sides]
         neighbours = [self._read(row, column) for row, column in product(*taps)]
         tensor = reduce(make.maximum if combine is RoiSamples.HIGHEST_NEIGHBOUR else make.add, neighbours)
         counted = make.logical_and(*(make.less(sample, side.count) for side, sample in sides))
         tensor = make.where(make.expand_dims(counted, [2, 3]), tensor, nothing)
-        result.set_input(1, (make.add if mean else make.maximum)(result.outputs[0], tensor))
+        recurrence.set_input(1, (make.add if mean else make.maximum)(recurrence.outputs[0], tensor))
         total = make.expand_dims(make.mul(self._rows.count, self._columns.count), [2, 3])
-        cells = make.last(loop, result)
+        cells = make.last(loop, recurrence)
         if mean:
             return make.div(cells, make.cast(make.maximum(total, 1), cells.type.dtype))
         return make.where(make.equal(total, 0), np.zeros((), cells.type.dtype), cells)

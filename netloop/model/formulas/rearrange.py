@@ -152,16 +152,16 @@ class Arranging(FormulaBase):
         is_one = self.output(self.network.add_elementwise(own, ones, ElementWiseOperation.EQUAL))
         sizes = self.output(self.network.add_select(is_one, wanted, own))
         # a slice with steps of 0 reads the same element again and again
-        steps = self.output(self.network.add_select(is_one, zeros, ones))
+        strides = self.output(self.network.add_select(is_one, zeros, ones))
         values = self.ints(sizes)
         if values is not None:
-            return x if tuple(values) == x.type.shape else self.slice(x, [0] * rank, values, steps)
+            return x if tuple(values) == x.type.shape else self.slice(x, [0] * rank, values, strides)
         # the others keep their lengths, which so stay known
         axes = [axis for axis, length in enumerate(x.type.shape) if length in (1, UNKNOWN)]
-        sizes, steps = (
-            self.output(self.network.add_gather(tensor, self.constant(axes), 0)) for tensor in (sizes, steps)
+        sizes, strides = (
+            self.output(self.network.add_gather(tensor, self.constant(axes), 0)) for tensor in (sizes, strides)
         )
-        return self.slice(x, [0] * len(axes), sizes, steps, axes)
+        return self.slice(x, [0] * len(axes), sizes, strides, axes)
 
     def full(self, shape: Sequence[Length] | Numbers, value: Any, dtype: Any) -> ITensor:
         """One number in a shape."""

@@ -261,10 +261,10 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
         return outputs
     try:
         with np.errstate(all="ignore"):
-            result = evaluate(*(None if tensor_type is None else tensor_type.value for tensor_type in inputs))
+            arrays = evaluate(*(None if tensor_type is None else tensor_type.value for tensor_type in inputs))
     except LayerError:
         return outputs
-    values: tuple[Array, ...] = result if isinstance(result, tuple) else (result,)
+    values: tuple[Array, ...] = arrays if isinstance(arrays, tuple) else (arrays,)
     valued = tuple(replace(type_, value=value, shape=value.shape) for type_, value in zip(types, values, strict=True))
     return valued if isinstance(outputs, tuple) else valued[0]
 

@@ -66,14 +66,14 @@ def _with_call(
     error: TypeError, method: Callable[..., Any], owner: LayerAdder, positional: tuple[Any, ...], named: dict[str, Any]
 ) -> TypeError:
     """The error itself; if the arguments do not fit the method, or are swapped, one that says how to call it."""
-    form = signature(method)
-    call = f"{method.__name__}({', '.join(list(form.parameters)[1:])})"
+    expected = signature(method)
+    call = f"{method.__name__}({', '.join(list(expected.parameters)[1:])})"
     try:
-        arguments = form.bind(owner, *positional, **named).arguments
+        arguments = expected.bind(owner, *positional, **named).arguments
     except TypeError as misfit:
         return TypeError(f"{method.__name__}: {misfit}; call {call}")
     if any(
-        isinstance(argument, Enum) and form.parameters[name].annotation in ("ITensor", ITensor)
+        isinstance(argument, Enum) and expected.parameters[name].annotation in ("ITensor", ITensor)
         for name, argument in arguments.items()
     ):
         return TypeError(f"{error}; call {call}")

@@ -123,17 +123,17 @@ class WeightedWindow(SlidingWindow):
             yield slice(group * inputs, (group + 1) * inputs), slice(group * outputs, (group + 1) * outputs)
 
     def lower_window(
-        self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
+        self, x: Any, kernel: Any, strides: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
     ) -> Any:
         """Convolve ``x``, dilated by ``spread`` and then padded, by a kernel [K, C / groups, ..]; half types wide."""
         # XLA's CPU convolves single channels of float64 with all others too, by zeros, which makes NaN of their NaN
         has_single_channels = kernel.shape[1] == 1 < self.num_groups
         if x.dtype in INTEGERS or (x.dtype == np.float64 and has_single_channels):
-            return self._lower_taps(x, kernel, steps, padding, spread)
+            return self._lower_taps(x, kernel, strides, padding, spread)
         return lax.conv_general_dilated(
             x,
             kernel,
-            steps,
+            strides,
             padding,
             lhs_dilation=spread,
             rhs_dilation=self.dilation_nd,
@@ -143,21 +143,21 @@ class WeightedWindow(SlidingWindow):
         )
 
     def _lower_taps(
-        self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
+        self, x: Any, kernel: Any, strides: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
     ) -> Any:
         """``lower_window`` as a sum of products, one per element of the window: few devices convolve integers."""
         around = [(before, after, step - 1) for (before, after), step in zip(padding, spread, strict=True)]
         wide = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), *around])
         lengths = [
-            (length - span) // step + 1 for length, span, step in zip(wide.shape[2:], self.spans, steps, strict=True)
+            (length - span) // step + 1 for length, span, step in zip(wide.shape[2:], self.spans, strides, strict=True)
         ]
         wide = wide.reshape(x.shape[0], self.num_groups, -1, *wide.shape[2:])
         maps = kernel.reshape(self.num_groups, -1, *kernel.shape[1:])
         array = jnp.zeros((x.shape[0], self.num_groups, maps.shape[1], *lengths), x.dtype)
         for tap in np.ndindex(*self.window):
             first = [f * dilation for f, dilation in zip(tap, self.dilation_nd, strict=True)]
-            last = [start + (n - 1) * step + 1 for start, n, step in zip(first, lengths, steps, strict=True)]
-            read = lax.slice(wide, (0, 0, 0, *first), (*wide.shape[:3], *last), (1, 1, 1, *steps))
+            last = [start + (n - 1) * step + 1 for start, n, step in zip(first, lengths, strides, strict=True)]
+            read = lax.slice(wide, (0, 0, 0, *first), (*wide.shape[:3], *last), (1, 1, 1, *strides))
             array += jnp.einsum("ngc...,gkc->ngk...", read, maps[:, :, :, *tap], preferred_element_type=x.dtype)
         return array.reshape(x.shape[0], -1, *lengths)
 
@@ -219,10 +219,10 @@ class IConvolutionLayer(WeightedWindow):
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
         lengths = x.shape[2:]
-        steps = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
+        windows = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
         padding = [
             (places.before, (places.length - 1) * stride + span - length - places.before)
-            for length, span, stride, places in steps
+            for length, span, stride, places in windows
         ]
         result = self.lower_window(jnp.asarray(x), weights, self.stride_nd, padding, (1,) * len(padding))
         return (result + _along_maps(shift, x.ndim)).astype(x.dtype)

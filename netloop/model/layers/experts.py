@@ -265,8 +265,8 @@ class IMoELayer(Operation):
         def run(rows: Any, expert: Any) -> Any:
             return self._lower_expert(rows, parts.of(expert))
 
-        result = _routed(run, tokens[owners], chosen, len(parts.gate))
-        weighted = result * wide(jnp.asarray(scores)).reshape(-1, 1)
+        rows = _routed(run, tokens[owners], chosen, len(parts.gate))
+        weighted = rows * wide(jnp.asarray(scores)).reshape(-1, 1)
         return weighted.reshape(*experts.shape, hidden.shape[2]).sum(2).astype(hidden.dtype)
 
     def _lower_expert(self, rows: Any, part: _ExpertWeights) -> Any:

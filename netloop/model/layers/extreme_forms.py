@@ -65,10 +65,10 @@ def _folded_wide(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool
 def _folded(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool) -> jax.Array:
     """The element-wise extremes of the halves of axes, over and over, until one element is left."""
     combine = lax.max if is_max else lax.min
-    steps = [axis for axis in axes for _ in range((x.shape[axis] - 1).bit_length())]
-    for axis in steps[:-1]:
+    halvings = [axis for axis in axes for _ in range((x.shape[axis] - 1).bit_length())]
+    for axis in halvings[:-1]:
         x = combine(*_halves(x, axis))
-    for axis in steps[-1:]:  # XLA drops NaN from an extreme that is summed; a selection is a fifth slower
+    for axis in halvings[-1:]:  # XLA drops NaN from an extreme that is summed; a selection is a fifth slower
         x = selected_extreme(*_halves(x, axis), is_max)
     return x if keepdims else lax.squeeze(x, axes)
 

@@ -94,8 +94,8 @@ class IMapLookupLayer(MapOperation):
     def evaluate(self, x: Map, keys: Array | None = None, default: Array | None = None) -> Array:
         if keys is None or default is None:
             return x.values
-        result = x.as_dict()
-        values = [result.get(number, default.item()) for number in keys.reshape(-1).tolist()]
+        mapping = x.as_dict()
+        values = [mapping.get(number, default.item()) for number in keys.reshape(-1).tolist()]
         return np.array(values, default.dtype).reshape(keys.shape)
 
 

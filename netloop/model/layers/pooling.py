@@ -225,8 +225,8 @@ class IPoolingIndicesLayer(SlidingWindow):
         for n, c, *place in np.ndindex(*result.shape):
             best = None
             for tap in product(*self.taps_read(lengths)):
-                steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
-                at = [p * stride + f * dilation - places.before for p, stride, f, dilation, places in steps]
+                axes = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
+                at = [p * stride + f * dilation - places.before for p, stride, f, dilation, places in axes]
                 if not all(0 <= i < length for i, length in zip(at, lengths, strict=True)):
                     continue
                 value = x[n, c, *at]
@@ -241,10 +241,9 @@ class IPoolingIndicesLayer(SlidingWindow):
         best = jnp.full((*x.shape[:2], *(place.length for place in places)), lowest(x.dtype))
         result = jnp.full(best.shape, -1, dtype)
         for tap in product(*self.taps_read(lengths)):
-            steps = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
+            axes = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
             at = [
-                xp.arange(places.length) * stride + f * dilation - places.before
-                for f, stride, dilation, places in steps
+                xp.arange(places.length) * stride + f * dilation - places.before for f, stride, dilation, places in axes
             ]
             inside = reduce(xp.logical_and.outer, (((i >= 0) & (i < n)) for i, n in zip(at, lengths, strict=True)))
             near = [i.clip(0, n - 1) for i, n in zip(at, lengths, strict=True)]

@@ -279,11 +279,11 @@ def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
         LayerError: there is no such axis, or it is listed twice.
     """
     axis_count(axes)
-    result = axes.ints() or []
-    numbers = tuple(normal_axis(axis, rank) for axis in result)
+    listed = axes.ints() or []
+    numbers = tuple(normal_axis(axis, rank) for axis in listed)
     require(
         len(set(numbers)) == len(numbers),
-        f"the axes {result} list an axis twice",
+        f"the axes {listed} list an axis twice",
         why="each number is an axis of the output",
     )
     return numbers

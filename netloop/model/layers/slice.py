@@ -188,8 +188,8 @@ class ISliceLayer(Operation):
     ) -> Array:
         if self.mode is not SampleMode.STRICT_BOUNDS or x.dtype == STRING:
             return self.evaluate(x, start, size, stride, fill, axes)
-        result = zip((self.start, self.shape, self.stride), (start, size, stride), strict=True)
-        numbers = [tuple(own if array is None else array.tolist()) for own, array in result]
+        pairs = zip((self.start, self.shape, self.stride), (start, size, stride), strict=True)
+        numbers = [tuple(own if array is None else array.tolist()) for own, array in pairs]
         chosen = self.axes if axes is None else axes.tolist()
         if chosen is not None:
             along = [axis % x.ndim for axis in chosen]

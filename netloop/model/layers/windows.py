@@ -59,8 +59,8 @@ def places_read(length: int, window: Window, mode: PaddingMode) -> WindowPositio
         count = -(-length // stride)
         return WindowPositions(count, *_split((count - 1) * stride + span - length, mode))
     room = length + before + after - span
-    steps = -(-room // stride) if mode is PaddingMode.EXPLICIT_ROUND_UP else room // stride
-    return WindowPositions(steps + 1, before, after)
+    strides = -(-room // stride) if mode is PaddingMode.EXPLICIT_ROUND_UP else room // stride
+    return WindowPositions(strides + 1, before, after)
 
 
 def places_written(length: int, window: Window, mode: PaddingMode) -> WindowPositions:
@@ -132,8 +132,8 @@ class SlidingWindow(Operation):
 
     def position(self, place: Shape, tap: Shape, places: Sequence[WindowPositions]) -> Shape:
         """The indices of element ``tap`` of the window at position ``place``; outside of the tensor where padded."""
-        steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
-        return tuple(p * stride + f * dilation - places.before for p, stride, f, dilation, places in steps)
+        axes = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
+        return tuple(p * stride + f * dilation - places.before for p, stride, f, dilation, places in axes)
 
     def taps_before(self, axis: int, start: Any, end: int, xp: Any = np) -> Any:
         """The number of elements of the window that are before ``end``, if the first one is at ``start``."""

@@ -213,8 +213,8 @@ class JaxKernel(Kernel):
     def _call(self, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[jax.Array, ...]:
         """Call the function, and return its outputs as JAX arrays."""
         with calling(self._name):
-            result = self._function(*map(jnp.asarray, inputs), *values)
-        outputs = tuple(result) if isinstance(result, list | tuple) else (result,)
+            returned = self._function(*map(jnp.asarray, inputs), *values)
+        outputs = tuple(returned) if isinstance(returned, list | tuple) else (returned,)
         count = f"{len(outputs)} outputs, and num_outputs is {self.num_outputs}"
         ensure(len(outputs) == self.num_outputs, f"{self._name} returned {count}")
         for tensor in outputs:
@@ -252,11 +252,11 @@ class JaxKernel(Kernel):
 
     def _promised(self, promise: Function, inputs: Sequence[TensorType]) -> Types:
         with calling(f"output_types of {self._name}"):
-            result = promise(*inputs)
-        types = tuple(result) if isinstance(result, list | tuple) else (result,)
+            promised = promise(*inputs)
+        types = tuple(promised) if isinstance(promised, list | tuple) else (promised,)
         right = len(types) == self.num_outputs and all(isinstance(type_, TensorType) for type_ in types)
         ensure(
-            right, f"output_types of {self._name} returned {result!r}, but must return {self.num_outputs} TensorType"
+            right, f"output_types of {self._name} returned {promised!r}, but must return {self.num_outputs} TensorType"
         )
         return tuple(type_.without_value() for type_ in types)
 

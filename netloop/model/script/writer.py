@@ -86,8 +86,8 @@ class ScriptWriter:
             method = "add_sequence_input"
         elif isinstance(declared, MapType):
             method, arguments = "add_map_input", [tensor.name, data_type(declared.key), dtype]
-        result = getattr(self._made, method)(*arguments)
-        self._assign(tensor, result, f"network.{method}({', '.join(map(expression, arguments))})", "input")
+        copy = getattr(self._made, method)(*arguments)
+        self._assign(tensor, copy, f"network.{method}({', '.join(map(expression, arguments))})", "input")
 
     def _assign(self, tensor: ITensor, copy: ITensor, text: str, otherwise: str) -> None:
         """Write the assignment of a tensor to a variable, and its settings."""
@@ -146,18 +146,18 @@ class ScriptWriter:
         elif isinstance(layer, IAttentionOutputLayer):
             self._finish_attention(layer)
         else:
-            method, result = self._best_call(layer, self._owner_of(layer))
+            method, copy = self._best_call(layer, self._owner_of(layer))
             variable = self._variable(layer)
             call = f"{self._texts[self._owner_of(layer)]}.{method.name}({self._arguments(method, layer, variable)})"
-            named = self._named(layer, result, call)
-            settings = self._settings(layer, result, variable)
-            waits = any(result is layer for waiting in self._later.values() for layer, _, _ in waiting)
+            named = self._named(layer, copy, call)
+            settings = self._settings(layer, copy, variable)
+            waits = any(copy is layer for waiting in self._later.values() for layer, _, _ in waiting)
             if settings or waits or layer.num_outputs > 1 or (layer.num_outputs and named != call):
                 self._lines += [f"{variable} = {named}", *settings]
                 named = variable
             elif not layer.num_outputs:
                 self._lines.append(named)
-            self._assign_outputs(layer, result, named)
+            self._assign_outputs(layer, copy, named)
 
     def _arguments(self, method: Method, layer: ILayer, variable: str) -> str:
         values = zip(method.parameters, method.arguments(layer), strict=True)
@@ -183,9 +183,9 @@ class ScriptWriter:
     def _group(self, group: Any, groups: list[Any], kind: str) -> Any:
         for value in groups:
             if value not in self._parts:
-                self._parts[value] = result = getattr(self._made, f"add_{kind}")()
+                self._parts[value] = copy = getattr(self._made, f"add_{kind}")()
                 variable = self._texts[value] = self._names.of(value.name, kind.removeprefix("if_"))
-                self._lines += ["", f"{variable} = {self._named(value, result, f'network.add_{kind}()')}"]
+                self._lines += ["", f"{variable} = {self._named(value, copy, f'network.add_{kind}()')}"]
             if value is group:
                 break
         return group
@@ -258,23 +258,23 @@ class ScriptWriter:
         ((output, _), *_) = layer.outputs[0].uses
         attention = IAttention(output)  # pyright: ignore[reportArgumentType]
         values = [attention.norm_op, attention.causal_kind]
-        result = self._made.add_attention_v2(*map(self._made_part, layer.inputs), *values)
-        self._parts[output] = result
-        self._parts.update(zip(layer.outputs, result.input_layer.outputs, strict=True))
+        copy = self._made.add_attention_v2(*map(self._made_part, layer.inputs), *values)
+        self._parts[output] = copy
+        self._parts.update(zip(layer.outputs, copy.input_layer.outputs, strict=True))
         variable = self._texts[output] = self._variable(output)
         arguments = ", ".join(self._expression(tensor, "") for tensor in [*layer.inputs, *values])
-        call = self._named(attention, result, f"network.add_attention_v2({arguments})")
+        call = self._named(attention, copy, f"network.add_attention_v2({arguments})")
         self._lines.append(f"{variable} = {call}")
 
     def _finish_attention(self, layer: IAttentionOutputLayer) -> None:
-        attention, result, variable = IAttention(layer), self._parts[layer], self._texts[layer]
-        self._set(attention, result, ["num_ranks", *OF_ATTENTION], variable)
+        attention, copy, variable = IAttention(layer), self._parts[layer], self._texts[layer]
+        self._set(attention, copy, ["num_ranks", *OF_ATTENTION], variable)
         for name in INPUTS_OF_ATTENTION:
             tensor = getattr(attention, name)
             if tensor is not None:
                 self._lines.append(f"{variable}.{name} = {self._texts[tensor]}")
-                setattr(result, name, self._parts[tensor])
-        self._assign_outputs(layer, result, variable)
+                setattr(copy, name, self._parts[tensor])
+        self._assign_outputs(layer, copy, variable)
 
     # ------------------------------------------------------------------ marks
 

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         return 0 if _outputs_agree(args, network, arrays) else 1
     with status("looking for the smallest part"):
         part = trt.peers.smallest_failure(kind, network, arrays, tensor, rtol=args.rtol, atol=args.atol)
-    _tell(args, part)
+    _report(args, part)
     return 1
 
 
@@ -82,7 +82,7 @@ def _outputs_agree(args: argparse.Namespace, network: Any, arrays: Any) -> bool:
     return all(agreement.agrees for agreement in agreements)
 
 
-def _tell(args: argparse.Namespace, part: Any) -> None:
+def _report(args: argparse.Namespace, part: Any) -> None:
     if part is None:
         print("no part of the network differs by itself")
         return

@@ -145,15 +145,15 @@ def _cut(
         name = tensor.name
         while any(tensor.name == name for tensor in network.inputs):
             name += "'"
-        result = network.add_input(name, data_type(value.dtype), value.shape)
+        input_ = network.add_input(name, data_type(value.dtype), value.shape)
         arrays[name] = value
     else:
         layer = network.add_constant(value.shape, value)
         kept.add(layer)
-        result = layer.outputs[0]
+        input_ = layer.outputs[0]
     for layer, position in list(tensor.uses):
         if layer in kept:
-            layer.set_input(position, result)
+            layer.set_input(position, input_)
 
 
 def _copied(tensor: ITensor, network: INetworkDefinition) -> ITensor:

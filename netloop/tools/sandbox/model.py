@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netloop.tools.sandbox.errors import FILE_ERRORS, error_from_json
-from netloop.tools.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_form
+from netloop.tools.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_spec
 from netloop.tools.sandbox.process import ChildProcess
 from netloop.values.checked_attributes import seconds as number_of_seconds
 from netloop.values.checked_attributes import whole
@@ -177,7 +177,7 @@ class SandboxedModel:
 
 def _info(document: Any) -> tuple[str, TensorInfo]:
     is_unranked = isinstance(document, dict) and document.get("shape", ()) is None
-    dtype, shape = type_of_form({**document, "shape": []} if is_unranked else document)
+    dtype, shape = type_of_spec({**document, "shape": []} if is_unranked else document)
     name, kind = document.get("name"), document.get("kind")
     if not isinstance(name, str) or kind not in KINDS:
         raise ProtocolError("with a tensor without a name or kind")

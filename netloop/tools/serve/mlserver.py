@@ -198,12 +198,12 @@ def _decoded(tensor: Any) -> Array:
         return CODECS.NumpyCodec.decode_input(tensor)
     if name not in NUMPY_TYPES:
         raise ValueError(f"{shown} has the datatype {name}, and not one of {', '.join(NUMPY_TYPES)}")
-    result, dtype = np.asarray(getattr(tensor.data, "root", tensor.data)), NUMPY_TYPES[name]
+    data, dtype = np.asarray(getattr(tensor.data, "root", tensor.data)), NUMPY_TYPES[name]
     # numpy would round numbers, and read text, without a word
-    if result.size and result.dtype.kind not in KINDS[dtype.kind]:
-        raise ValueError(f"{shown} has the datatype {name}, and its data are {result.dtype.name}")
-    array = result.astype(dtype)
-    if dtype.kind != "f" and not np.array_equal(array, result):
+    if data.size and data.dtype.kind not in KINDS[dtype.kind]:
+        raise ValueError(f"{shown} has the datatype {name}, and its data are {data.dtype.name}")
+    array = data.astype(dtype)
+    if dtype.kind != "f" and not np.array_equal(array, data):
         raise ValueError(f"{shown} has the datatype {name}, and a number out of its range")
     if any(length < 0 for length in tensor.shape):
         raise ValueError(f"{shown} has the shape {tensor.shape}, and a length is at least 0")

@@ -239,11 +239,11 @@ class Sequences(BatchService[StepRequest]):
             cancelled = (
                 request for request in self._queue if request.sequence is sequence and request.future.cancelled()
             )
-            result = next(cancelled, None)
-            if result is None:
+            request = next(cancelled, None)
+            if request is None:
                 break
-            self._queue.remove(result)
-            errors += self._drop(result, "cancelled")
+            self._queue.remove(request)
+            errors += self._drop(request, "cancelled")
         return errors
 
     def _sequence(self, step: Step, now: float) -> Live:

@@ -7,7 +7,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from netloop.formats.from_jax.call import EquationCall
-from netloop.formats.from_jax.counters import bounds, known_number, only_bound, step_of
+from netloop.formats.from_jax.counters import bounds, increment_of, known_number, only_bound
 from netloop.formats.from_jax.patterns import softplus
 from netloop.formats.from_jax.rule_table import primitive, refuse
 from netloop.formats.from_jax.rules.pointwise.elements import unconverted
@@ -54,8 +54,8 @@ def while_loop(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     kept = [before is after for before, after in zip(result, returned, strict=True)]
     recurrences = [None if same else loop.add_recurrence(state) for same, state in zip(kept, initial, strict=True)]
     carried = [state if one is None else one.outputs[0] for one, state in zip(recurrences, initial, strict=True)]
-    steps = [step_of(body, before, after) for before, after in zip(result, returned, strict=True)]
-    state = ConditionOperands([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + steps)
+    increments = [increment_of(body, before, after) for before, after in zip(result, returned, strict=True)]
+    state = ConditionOperands([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + increments)
     count, goes_on = _count(call, state), None
     if count is not None:
         loop.add_trip_limit(count, TripLimit.COUNT)
@@ -82,12 +82,12 @@ class ConditionOperands:
     Attributes:
         carried: their tensors in an iteration.
         initial: their tensors before the loop.
-        steps: the constant that each iteration adds to an operand; None where it is no constant.
+        increments: the constant that each iteration adds to an operand; None where it is no constant.
     """
 
     carried: list[ITensor]
     initial: list[ITensor]
-    steps: list[int | None]
+    increments: list[int | None]
 
 
 def _count(call: EquationCall, state: ConditionOperands) -> ITensor | None:
@@ -95,7 +95,7 @@ def _count(call: EquationCall, state: ConditionOperands) -> ITensor | None:
     condition, make = call.params["cond_jaxpr"], call.make
     pair = only_bound(condition)
     places = {variable: number for number, variable in enumerate(condition.jaxpr.invars)}
-    if pair is None or pair[0] not in places or state.steps[places[pair[0]]] != 1:
+    if pair is None or pair[0] not in places or state.increments[places[pair[0]]] != 1:
         return None
     first = state.initial[places[pair[0]]]
     if isinstance(pair[1], Literal):
@@ -116,7 +116,7 @@ def _enter_ranges(call: EquationCall, state: ConditionOperands) -> None:
     places = {variable: number for number, variable in enumerate(condition.jaxpr.invars)}
     for counter, most in bounds(condition):
         number = places.get(counter)
-        if number is None or state.steps[number] is None:
+        if number is None or state.increments[number] is None:
             continue
         start = facts.range_of(state.initial[number])
         limits = {name: facts.range_of(state.carried[place]) for name, place in places.items()}

@@ -35,12 +35,12 @@ def reduce_window_by(call: EquationCall, *operands: ITensor) -> ITensor:
 
 def _windows(call: EquationCall, by: ReduceOperation, x: ITensor) -> ITensor:
     params = call.params
-    sizes, steps = call.ints("window_dimensions"), call.ints("window_strides")
+    sizes, strides = call.ints("window_dimensions"), call.ints("window_strides")
     padding = [tuple(ints(param)) for param in params["padding"]]
     spreads, dilations = call.ints("base_dilation"), call.ints("window_dilation")
-    pools = x.type.is_float and x.type.rank in (3, 4, 5) and sizes[:2] == steps[:2] == [1, 1] and {*spreads} == {1}
+    pools = x.type.is_float and x.type.rank in (3, 4, 5) and sizes[:2] == strides[:2] == [1, 1] and {*spreads} == {1}
     if pools and by is not ReduceOperation.PROD and not any(map(any, padding[:2])) and np.min(padding) >= 0:
-        pooled = _pooled(call, by, x, sizes, steps, padding, dilations)
+        pooled = _pooled(call, by, x, sizes, strides, padding, dilations)
         if pooled is not None:
             return pooled
     start = call.make.constant(neutral(by, x.type.dtype))
@@ -52,8 +52,8 @@ def _windows(call: EquationCall, by: ReduceOperation, x: ITensor) -> ITensor:
             more = sum(padding[axis])
             total = length + more if isinstance(length, int) else call.make.add(length, more)
             x = filled(call, x, [-padding[axis][0]], [total], [axis], start)
-        if size > 1 or steps[axis] > 1:
-            x = _along(call, by, x, axis, (size, steps[axis], dilations[axis]))
+        if size > 1 or strides[axis] > 1:
+            x = _along(call, by, x, axis, (size, strides[axis], dilations[axis]))
     return x
 
 
@@ -69,7 +69,7 @@ def _along(call: EquationCall, by: ReduceOperation, x: ITensor, axis: int, windo
 
 
 def _pooled(
-    call: EquationCall, by: ReduceOperation, x: ITensor, sizes: Sequence[int], steps: Sequence[int],
+    call: EquationCall, by: ReduceOperation, x: ITensor, sizes: Sequence[int], strides: Sequence[int],
     padding: Sequence[tuple[int, ...]], dilations: Sequence[int],
 ) -> ITensor | None:  # fmt: skip
     """A pooling layer; None if a window may lie in the padding only."""
@@ -78,9 +78,9 @@ def _pooled(
         return None
     make, negative = call.make, by is ReduceOperation.MIN
     kind = PoolingType.AVERAGE if by is ReduceOperation.SUM else PoolingType.MAX
-    result = make.sub(0, x) if negative else x
-    layer = make.network.add_pooling_nd(result, kind, Dims(sizes[2:]))
-    layer.stride_nd, layer.dilation_nd = Dims(steps[2:]), Dims(dilations[2:])
+    operand = make.sub(0, x) if negative else x
+    layer = make.network.add_pooling_nd(operand, kind, Dims(sizes[2:]))
+    layer.stride_nd, layer.dilation_nd = Dims(strides[2:]), Dims(dilations[2:])
     layer.pre_padding = Dims([before for before, _ in padding[2:]])
     layer.post_padding = Dims([after for _, after in padding[2:]])
     layer.average_count_excludes_padding = False
@@ -93,15 +93,15 @@ def _pooled(
 # ---------------------------------------------------------------------- gradients of poolings
 
 
-def _window_places(shape: Sequence[int], sizes: Sequence[int], steps: Sequence[int], padding: Sequence[Any]) -> Any:
+def _window_places(shape: Sequence[int], sizes: Sequence[int], strides: Sequence[int], padding: Sequence[Any]) -> Any:
     """The flat places of the elements of windows, [windows, elements], and whether they are in the tensor."""
     counts = [
-        (length + sum(pad) - size) // step + 1
-        for length, size, step, pad in zip(shape, sizes, steps, padding, strict=True)
+        (length + sum(pad) - size) // stride + 1
+        for length, size, stride, pad in zip(shape, sizes, strides, padding, strict=True)
     ]
     windows = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), -1).reshape(-1, 1, len(shape))
     inside = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(1, -1, len(shape))
-    places = windows * np.array(steps) + inside - np.array([pad[0] for pad in padding])
+    places = windows * np.array(strides) + inside - np.array([pad[0] for pad in padding])
     valid = ((places >= 0) & (places < np.array(shape))).all(-1)
     clipped = np.clip(places, 0, np.array(shape) - 1)
     return np.ravel_multi_index(tuple(np.moveaxis(clipped, -1, 0)), tuple(shape)), valid, counts

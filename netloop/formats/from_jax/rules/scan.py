@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netloop.formats.from_jax.call import EquationCall
-from netloop.formats.from_jax.counters import step_of
+from netloop.formats.from_jax.counters import increment_of
 from netloop.formats.from_jax.rule_table import primitive
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TripLimit
@@ -63,6 +63,6 @@ def _enter_ranges(call: EquationCall, inside: Sequence[ITensor], operands: Seque
         if number >= consts + count:
             facts.ranges[tensor] = reach
         else:
-            step = step_of(body, body.jaxpr.invars[number], body.jaxpr.outvars[number - consts])
-            if step is not None:
-                facts.ranges[tensor] = reach[0], reach[1] + step * max(length - 1, 0)
+            increment = increment_of(body, body.jaxpr.invars[number], body.jaxpr.outvars[number - consts])
+            if increment is not None:
+                facts.ranges[tensor] = reach[0], reach[1] + increment * max(length - 1, 0)

@@ -293,9 +293,9 @@ class OnnxImporter(ModelImporter):
         try:
             inner = NameScope(scope.opsets, None, scope.bindings, scope.functions, scope.depth + 1, graphs=scope.graphs)
             for name, tensor in inputs.items():
-                result = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
+                input_ = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
                 constant = self._make.known(tensor)
-                inner.values[name] = result if constant is None else self._make.constant(constant)
+                inner.values[name] = input_ if constant is None else self._make.constant(constant)
             self._add_graph(graph, inner)
             value = merged(self._read(output, inner, "the gradient"))
             if not isinstance(value, ITensor):

@@ -134,11 +134,11 @@ def _weights(
 
 def _quantized(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, scale: Value) -> Value:
     step = make.cast(scale, weights.dtype)
-    steps = make.op("Div", weights, step)
+    codes = make.op("Div", weights, step)
     if layer.normalization_quantize_to_type is DataType.INT8:
-        whole = make.clip(make.op("Round", steps), -128, 127)
+        whole = make.clip(make.op("Round", codes), -128, 127)
     else:
-        whole = make.cast(make.cast(make.clip(steps, -448, 448), FP8), weights.dtype)
+        whole = make.cast(make.cast(make.clip(codes, -448, 448), FP8), weights.dtype)
     return make.op("Mul", whole, step)
 
 

@@ -75,9 +75,9 @@ class OpenVinoImporter(ModelImporter):
         for parameter in parameters:
             with self._collect(parameter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter, self._fixed)
-        result = self._add_graph(self._graph, values, 0)
+        outputs = self._add_graph(self._graph, values, 0)
         for root in roots:
-            value = result.get(root.id)
+            value = outputs.get(root.id)
             with self._collect(root):
                 value = merged(value)
             if isinstance(value, ITensor):

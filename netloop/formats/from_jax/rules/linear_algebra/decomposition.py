@@ -35,11 +35,11 @@ def cholesky(x: Any, **_: Any) -> Any:
     def factor(a: Any) -> Any:
         rows = jnp.arange(a.shape[0])
 
-        def column(number: Any, factor: Any) -> Any:
-            row = lax.dynamic_index_in_dim(factor, number, 0, keepdims=False)
-            left = lax.dynamic_index_in_dim(a, number, 1, keepdims=False) - factor @ row
+        def column(number: Any, lower: Any) -> Any:
+            row = lax.dynamic_index_in_dim(lower, number, 0, keepdims=False)
+            left = lax.dynamic_index_in_dim(a, number, 1, keepdims=False) - lower @ row
             root = jnp.sqrt(lax.dynamic_index_in_dim(left, number, 0, keepdims=False))
-            return lax.dynamic_update_index_in_dim(factor, jnp.where(rows >= number, left / root, 0), number, 1)
+            return lax.dynamic_update_index_in_dim(lower, jnp.where(rows >= number, left / root, 0), number, 1)
 
         return lax.fori_loop(0, a.shape[0], column, jnp.zeros_like(a))
 

@@ -9,5 +9,5 @@ from netloop.model.graph.tensor import ITensor
 @operator("ImageDecoder", since=20)
 def image_decoder(call: NodeCall, data: ITensor) -> ITensor:
     """The pixels of an image file."""
-    form = call.choice("pixel_format", PIXEL_FORMATS.onnx.read)
-    return call.make.output(call.make.network.add_image_decoder(data, form))
+    pixels = call.choice("pixel_format", PIXEL_FORMATS.onnx.read)
+    return call.make.output(call.make.network.add_image_decoder(data, pixels))

@@ -51,15 +51,15 @@ def _among_all(call: NodeCall, x: ITensor, indices: ITensor) -> ITensor:
 
 def _by_columns(make: FormulaBuilder, x: ITensor, indices: ITensor) -> ITensor:
     """Row-major indices in column-major order."""
-    step, result, rest = make.constant(np.int64(1)), make.constant(np.int64(0)), indices
+    stride, result, rest = make.constant(np.int64(1)), make.constant(np.int64(0)), indices
     lengths = [make.tensor(make.length(x, axis)) for axis in range(2, x.type.rank)]
-    steps: list[ITensor] = []
+    strides: list[ITensor] = []
     for length in lengths:
-        steps.append(step)
-        step = make.mul(step, length)
-    for length, step in zip(lengths[::-1], steps[::-1], strict=True):
+        strides.append(stride)
+        stride = make.mul(stride, length)
+    for length, stride in zip(lengths[::-1], strides[::-1], strict=True):
         above = make.floor_div(rest, length)
-        result = make.add(result, make.mul(make.sub(rest, make.mul(above, length)), step))
+        result = make.add(result, make.mul(make.sub(rest, make.mul(above, length)), stride))
         rest = above
     return result
 
@@ -118,9 +118,9 @@ def max_unpool(call: NodeCall, x: ITensor, indices: ITensor, output_shape: Maybe
     make, window = call.make, call.attribute("kernel_shape")
     axes = len(window)
     require(x.type.rank == axes + 2, f"the input is {x.type}, but must have {axes + 2} axes")
-    steps = np.array(call.attribute("strides", [1] * axes), np.int64)
-    spare = np.array(window, np.int64) - steps - np.sum(padding_of(call, axes), 0)
-    lengths = make.add(make.mul(make.slice(make.shape(x), [2], [axes]), steps), spare)
+    strides = np.array(call.attribute("strides", [1] * axes), np.int64)
+    spare = np.array(window, np.int64) - strides - np.sum(padding_of(call, axes), 0)
+    lengths = make.add(make.mul(make.slice(make.shape(x), [2], [axes]), strides), spare)
     shape = make.concat([make.slice(make.shape(x), [0], [2]), lengths], 0)
     count = make.reduce(ReduceOperation.PROD, shape, [0], True)
     zeros = make.full(count, 0, x.type.dtype)

@@ -71,9 +71,9 @@ def optional(call: NodeCall, x: Maybe = None) -> ITensor:
     """Optional value, of the type of the input or of the attribute."""
     if x is not None:
         return call.make.network.add_optional(x).outputs[0]
-    result = call.attribute("type")
-    require(result is not None, "the optional value has neither an input nor a type")
-    type_ = DeclaredType(result)
+    element = call.attribute("type")
+    require(element is not None, "the optional value has neither an input nor a type")
+    type_ = DeclaredType(element)
     require(not type_.optional, "an optional value must hold a tensor or a sequence")
     require(type_.sequence or type_.shape is not None, "the type of the tensor has an unknown number of axes")
     return call.make.network.add_optional(None, type_.dtype, None if type_.sequence else type_.shape).outputs[0]

@@ -33,8 +33,8 @@ def split(call: NodeCall, x: ITensor, sizes: Maybe = None) -> list[Maybe]:
     axis = call.axis(x, "axis", 0)
     asked = call.attribute("num_outputs", count) if call.node.version >= 18 else count
     require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
-    result = call.attribute("split")  # the lengths before version 13
-    sizes = sizes if result is None else make.constant(result, np.int64)
+    lengths = call.attribute("split")  # the lengths before version 13
+    sizes = sizes if lengths is None else make.constant(lengths, np.int64)
     sizes = _even_sizes(call, make.length(x, axis), count) if sizes is None else make.list_tensor(sizes)
     require(sizes.type.shape == (count,), f"the lengths of the parts are {sizes.type}, and there are {count} outputs")
     return list(make.split(x, axis, sizes))

@@ -27,16 +27,16 @@ def gradient(call: NodeCall, *inputs: ITensor) -> Sequence[ITensor]:
     return call.make.network.add_plugin_v3(inputs, [], gradient_plugin(network, len(xs))).outputs
 
 
-Step = Callable[..., tuple[ITensor, ...]]
+Optimizer = Callable[..., tuple[ITensor, ...]]
 """The update of one tensor: takes the tensor, its gradient and its states; returns the tensor and its states."""
 
 
-def _updated(call: NodeCall, tensors: Sequence[ITensor], states: int, step: Step) -> list[ITensor]:
+def _updated(call: NodeCall, tensors: Sequence[ITensor], states: int, optimizer: Optimizer) -> list[ITensor]:
     """The updates of all tensors: the inputs and the outputs are first all tensors, then all of each further kind."""
     kinds = 2 + states
     require(len(tensors) % kinds == 0, f"the node has {len(tensors)} tensors, and needs {kinds} for each variable")
     count = len(tensors) // kinds
-    result = [step(*tensors[number::count]) for number in range(count)]
+    result = [optimizer(*tensors[number::count]) for number in range(count)]
     return [value for kind in zip(*result, strict=True) for value in kind]
 
 

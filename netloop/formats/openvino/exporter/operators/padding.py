@@ -33,5 +33,5 @@ def _padded(build: LayerBuilder, x: IrPort, pads: IrPort, value: IrPort) -> IrPo
         return port
     before, after = (-np.minimum(numbers, 0)).reshape(2, -1).tolist()
     ends = build.int64s(*(-incomplete or END for incomplete in after))
-    steps, axes = build.int64s(*[1] * len(after)), build.int64s(*range(len(after)))
-    return build.op("Slice", 8, port, build.int64s(*before), ends, steps, axes, shape=shape)
+    strides, axes = build.int64s(*[1] * len(after)), build.int64s(*range(len(after)))
+    return build.op("Slice", 8, port, build.int64s(*before), ends, strides, axes, shape=shape)

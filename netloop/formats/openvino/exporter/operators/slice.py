@@ -21,7 +21,7 @@ def slice_(
     starts: IrPort,
     ends: IrPort,
     axes: IrPort | None = None,
-    steps: IrPort | None = None,
+    strides: IrPort | None = None,
 ) -> IrPort:
     """Elements from a start by a stride, along some axes.
 
@@ -29,7 +29,7 @@ def slice_(
     from its products, which overflow, that a length is 0.
     """
     count = 1 if starts.shape is None else starts.shape[0]
-    step = build.int64s(*[1] * count) if steps is None else steps
+    by = build.int64s(*[1] * count) if strides is None else strides
     over = build.int64s(*range(count)) if axes is None else axes
     places = build.ints(over)
     shape = None
@@ -39,7 +39,7 @@ def slice_(
     numbers = build.ints(ends)
     if numbers is not None and min(numbers, default=0) < FAR:
         ends = build.int64s(*(LEAST if end < FAR else end for end in numbers))
-    return build.op("Slice", 8, x, starts, ends, step, over, shape=shape)
+    return build.op("Slice", 8, x, starts, ends, by, over, shape=shape)
 
 
 @exports("Tile")

@@ -30,13 +30,13 @@ def nms(
     max_iou, min_score = (make.constant(0.0, dtype) if tensor is None else tensor for tensor in (max_iou, min_score))
     centers = call.choice("box_encoding", BOX_FORMATS.openvino.read, "corner") is BoundingBoxFormat.CENTER_SIZES
     rows = non_max_suppression(make, boxes, scores, max_boxes, max_iou, min_score, centers)
-    result = make.gather_nd(scores, rows)
+    selected = make.gather_nd(scores, rows)
     count = make.tensor(make.length(rows, 0))
     if call.flag("sort_result_descending", True):
-        result, order = make.best(TopKOperation.MAX, result, count, 0)
+        selected, order = make.best(TopKOperation.MAX, selected, count, 0)
         rows = make.gather(rows, order)
     places = make.cast(make.slice(rows, [0], [2], axes=[1]), dtype)
-    scored = make.concat([places, make.expand_dims(result, [1])], 1)
+    scored = make.concat([places, make.expand_dims(selected, [1])], 1)
     kind = call.element_type("output_type", "i64")
     return [make.cast(rows, kind), scored, make.cast(make.flat(count), kind)]
 

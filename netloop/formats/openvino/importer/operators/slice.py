@@ -72,15 +72,15 @@ def strided_slice(call: LayerCall, x: ITensor, begins: ITensor, ends: ITensor, s
     begins, ends = make.list_tensor(begins), make.list_tensor(ends)
     count = axis_count(begins.type)
     require(ends.type.shape == (count,), f"the begins are {begins.type}, the ends {ends.type}")
-    steps = make.constant(np.ones(count, np.int64)) if strides is None else make.list_tensor(strides)
-    require(steps.type.shape == (count,), f"the begins are {begins.type}, and the strides {steps.type}")
+    strides = make.constant(np.ones(count, np.int64)) if strides is None else make.list_tensor(strides)
+    require(strides.type.shape == (count,), f"the begins are {begins.type}, and the strides {strides.type}")
     begin, end, new, shrink, dots = (_mask(call, name, count) for name in MASKS)
     new = [flag and not ellipsis for flag, ellipsis in zip(new, dots, strict=True)]
     taken = [place for place in range(count) if not new[place] and not dots[place]]
     axes, added = _axes(x.type.rank, new, dots)
     single = [place for place in taken if shrink[place]]
     if taken:
-        chosen = [make.gather(tensor, make.constant(taken, np.int64)) for tensor in (begins, ends, steps)]
+        chosen = [make.gather(tensor, make.constant(taken, np.int64)) for tensor in (begins, ends, strides)]
         opened = [[mask[place] and not shrink[place] for place in taken] for mask in (begin, end)]
         first, last, by = _open(call, chosen, opened, [shrink[place] for place in taken])
         along = make.constant([axes[place] for place in taken], np.int64)
@@ -119,14 +119,14 @@ def _open(
     call: LayerCall, lists: Sequence[ITensor], opened: Sequence[Sequence[bool]], single: Sequence[bool]
 ) -> list[ITensor]:
     """Begins, ends and strides, with open ends beyond the axis and single indices as ranges of one."""
-    make, (begins, ends, steps) = call.make, lists
+    make, (begins, ends, strides) = call.make, lists
     far = np.int64(np.iinfo(np.int32).max)
-    forward = make.greater(steps, 0)
+    forward = make.greater(strides, 0)
     begins = make.where(np.array(opened[0]), make.where(forward, make.constant(0), far), begins)
     ends = make.where(np.array(opened[1]), make.where(forward, make.constant(far), -far), ends)
     after = make.where(make.equal(begins, -1), far, make.add(begins, 1))
     chosen = np.array(single)
-    return [begins, make.where(chosen, after, ends), make.where(chosen, make.constant(1), steps)]
+    return [begins, make.where(chosen, after, ends), make.where(chosen, make.constant(1), strides)]
 
 
 # ---------------------------------------------------------------------------- repetition, reversal, rotation

@@ -212,8 +212,8 @@ def _split(call: NodeCall, query: ITensor, key: Maybe, value: Maybe, bias: Maybe
     elif key is not None and key.type.rank == 5:
         tensors = [heads_of(make, query, heads), *_apart(make, key, 2)]
     else:
-        result = [query, *(present(tensor, "key or value is left out, and none is packed") for tensor in (key, value))]
-        tensors = [tensor if tensor.type.rank == 4 else heads_of(make, tensor, heads) for tensor in result]
+        tensors = [query, *(present(tensor, "key or value is left out, and none is packed") for tensor in (key, value))]
+        tensors = [tensor if tensor.type.rank == 4 else heads_of(make, tensor, heads) for tensor in tensors]
     if bias is None:
         return tensors
     sizes = [make.product([heads, make.length(tensor, 3)]) for tensor in tensors]

@@ -113,8 +113,8 @@ def quantized_concat(call: NodeCall, scale: ITensor, zero: ITensor, *parts: ITen
     """Concatenation of quantized tensors, each with a scale and zero point of its own."""
     make = call.make
     require(len(parts) % 3 == 0, f"there are {len(parts)} inputs for tensors, each of which has 3")
-    result = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-    wide = [floats_of(make, *entry) for entry in result]
+    triples = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    wide = [floats_of(make, *entry) for entry in triples]
     joined = make.concat(wide, call.axis(wide[0]))
     return quantized(make, joined, scale, zero, zero.type.dtype)
 

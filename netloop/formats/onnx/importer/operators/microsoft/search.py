@@ -14,7 +14,7 @@ from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 
 DECODERS: dict[int, type[GptDecoder] | type[EncodedDecoder]] = {0: GptDecoder, 1: EncodedDecoder}
-"""The forms of models, by ``model_type``."""
+"""The kinds of models, by ``model_type``."""
 
 MOST_BEAMS = 128
 """The most beams, which are those of onnxruntime."""
@@ -110,18 +110,18 @@ def beam_search(
     start: Maybe = None,
     processor: Maybe = None,
 ) -> list[Maybe]:
-    """The best texts that several beams find, their scores, and the scores of all tokens in all steps."""
+    """The best texts that several beams find, their scores, and the scores of all tokens in all iterations."""
     make, (count, kept) = call.make, _numbers(call, beams, returned)
     require(start is None and processor is None, "decoder_input_ids and logits_processor are for Whisper only")
     decoder, prompts, longest = _decoder(call, tokens, mask, count), make.length(tokens, 0), _longest(call, most)
-    steps = make.sub(longest, make.tensor(make.length(decoder.prompts, 1)))
+    iterations = make.sub(longest, make.tensor(make.length(decoder.prompts, 1)))
     penalty = make.constant(np.float32(1)) if length_penalty is None else make.scalar(length_penalty)
     penalties = Penalties(call, count, least, repetition, words, first_words)
     search = BeamSearch(
-        call, count, penalties, make.cast(penalty, np.float32), make.tensor(prompts), call.wants(2), steps
+        call, count, penalties, make.cast(penalty, np.float32), make.tensor(prompts), call.wants(2), iterations
     )
     finished, scores = search.results(*run_search(call, decoder, search, longest))
     tensors = [make.slice(tensor, [0], [kept], axes=[1]) for tensor in (finished.tokens, finished.scores)]
     if scores is not None:
-        scores = make.reshape(scores, [steps, prompts, count, make.length(scores, 2)])
+        scores = make.reshape(scores, [iterations, prompts, count, make.length(scores, 2)])
     return [*tensors, scores]

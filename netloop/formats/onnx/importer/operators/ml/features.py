@@ -165,8 +165,8 @@ def encode(call: NodeCall, x: ITensor) -> ITensor:
     """The value of each element's key in a table, or a default; the first of equal keys counts."""
     (_, keys), (kind, values) = _column(call, "keys"), _column(call, "values")
     require(len(keys) == len(values), f"there are {len(keys)} keys and {len(values)} values")
-    result = call.attribute("default_tensor")
-    default = call.attribute(f"default_{kind}", 0) if result is None else result.reshape(-1)[0]
+    tensor = call.attribute("default_tensor")
+    default = call.attribute(f"default_{kind}", 0) if tensor is None else tensor.reshape(-1)[0]
     return looked_up(call.make, x, keys, values, default, nan=call.node.since >= 4)
 
 

@@ -84,7 +84,7 @@ class Forest:
     @cached_property
     def _levels(self) -> tuple[Array, Array, Array]:
         """The longest path from the root to a leaf, of each tree; and all leaves, with the tree of each."""
-        inner, steps = len(self.features), 0
+        inner, depth = len(self.features), 0
         depths: Array = np.zeros(len(self.roots), np.int64)
         leaves: list[Array] = [np.zeros((2, 0), np.int64)]
         place: Array = np.stack([self.roots, np.arange(len(self.roots))])
@@ -92,9 +92,9 @@ class Forest:
             below = place[0] < inner
             leaves.append(place[:, ~below] - [[inner], [0]])
             node, tree = place[:, below]
-            require(not tree.size or steps < inner, "the nodes of a tree lead back to themselves")
-            steps += 1
-            depths[tree] = steps
+            require(not tree.size or depth < inner, "the nodes of a tree lead back to themselves")
+            depth += 1
+            depths[tree] = depth
             # a node that several parents share is followed once; sorted like this ten times faster than by np.unique
             children = np.sort(np.concatenate([self.yes[node], self.no[node]]) * len(depths) + np.tile(tree, 2))
             place = np.stack(np.divmod(children[np.diff(children, prepend=-1) > 0], len(depths)))
@@ -320,10 +320,10 @@ def _floats(call: NodeCall, name: str) -> Array:
 
 def _column(call: NodeCall, name: str, count: int | None = None) -> Array:
     """A list of integers; if ``count`` is given, one for each node."""
-    result = call.attribute(name)
-    require(result is not None, f"there is no {name}")
-    whole = not isinstance(result, np.ndarray) or result.dtype.kind in "iu"
+    values = call.attribute(name)
+    require(values is not None, f"there is no {name}")
+    whole = not isinstance(values, np.ndarray) or values.dtype.kind in "iu"
     require(whole, f"{name} must be of integers")
-    column = np.array(result, np.int64).reshape(-1)
+    column = np.array(values, np.int64).reshape(-1)
     require(count in (None, len(column)), f"{name} has {len(column)} numbers, and there are {count} nodes")
     return column

@@ -42,9 +42,9 @@ def cast_map(call: NodeCall, x: ITensor) -> ITensor:
     An index that is no key holds 0, or "0.f" where a map of strings is cast to strings.
     """
     make, type_, dtype = call.make, _map_of(x), call.choice("cast_to", CASTS)
-    form, size = call.attribute("map_form"), call.attribute("max_map")
-    require(form in ("DENSE", "SPARSE"), f"map_form is {quoted(form)}, but must be DENSE or SPARSE")
-    if form == "DENSE":
+    kind, size = call.attribute("map_form"), call.attribute("max_map")
+    require(kind in ("DENSE", "SPARSE"), f"map_form is {quoted(kind)}, but must be DENSE or SPARSE")
+    if kind == "DENSE":
         return make.expand_dims(make.cast(make.network.add_map_lookup(x).outputs[0], dtype), [0])
     require(0 < size <= MOST, f"max_map is {size}, but must be from 1 to {MOST}")
     text = "0.f" if dtype == STRING else "0"

@@ -33,9 +33,11 @@ def kernels(call: NodeCall, x: ITensor, vectors: Array) -> ITensor:
     exp(-gamma |x - v|**2).
     """
     make, kind = call.make, call.choice("kernel_type", {kernel: kernel for kernel in KERNELS})
-    result = call.attribute("kernel_params", [])
-    require(len(result) in (0, 3), f"kernel_params has {len(result)} numbers, but must be gamma, coef0 and degree")
-    gamma, coef0, degree = np.array(result or [0, 0, 0], F32)
+    parameters = call.attribute("kernel_params", [])
+    require(
+        len(parameters) in (0, 3), f"kernel_params has {len(parameters)} numbers, but must be gamma, coef0 and degree"
+    )
+    gamma, coef0, degree = np.array(parameters or [0, 0, 0], F32)
     if kind == "RBF":
         # the difference of each pair, because |x|**2 - 2 x v + |v|**2 loses digits
         apart = make.sub(make.expand_dims(x, [1]), make.constant(vectors[None]))
