@@ -20,13 +20,13 @@ from netloop.api.enums import (
     ExecutionContextAllocationStrategy,
     HardwareCompatibilityLevel,
     ProfilingVerbosity,
-    SerializationFlag,
 )
 from netloop.api.inspector import EngineInspector
 from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
 from netloop.api.progress import IProgressMonitor, Progress
+from netloop.api.stripped_weights import strippable, stripped
 from netloop.api.timing_cache import ITimingCache, cache_of
 from netloop.api.tuning import SECONDS, Tuning, executable_of, notes_of, tuned, with_forms
 from netloop.compiler.execution.compiled_program import Watch
@@ -42,7 +42,6 @@ from netloop.process.atomic_write import write_whole
 from netloop.process.forked import FORK, require_jax
 from netloop.values.checked_attributes import WithStatement, none_or, seconds, whole
 from netloop.values.diagnostics import FileFormatError, plain
-from netloop.values.types import LARGEST_KNOWN_VALUE
 
 
 def compile(
@@ -250,17 +249,8 @@ class ICudaEngine(WithStatement, EngineTensors):
     def serialize_with_config(self, arg0: ISerializationConfig) -> IHostMemory:
         """The plan of the engine; EXCLUDE_WEIGHTS leaves out all refittable weights of more than 1 KiB."""
         config = check_instance("config", arg0, ISerializationConfig)
-        excluded = self.strippable if config.get_flag(SerializationFlag.EXCLUDE_WEIGHTS) else []
-        return write_plan(
-            self.network,
-            self.build_options,
-            [constant for constant in self.constants if constant in {*excluded, *self.absent}],
-        )
-
-    @property
-    def strippable(self) -> list[IConstantLayer]:
-        """The constants that a plan may leave out: refittable, and too large for their values to decide a type."""
-        return [constant for constant in self.refittable_constants if constant.weights.nbytes > LARGEST_KNOWN_VALUE]
+        without = stripped(config, self.constants, self.refittable_constants, self.absent)
+        return write_plan(self.network, self.build_options, without)
 
     @property
     def refittable_constants(self) -> list[IConstantLayer]:
@@ -386,7 +376,7 @@ class ICudaEngine(WithStatement, EngineTensors):
         total = sum(constant.weights.nbytes for constant in self.constants)
         if check_member("stat", stat, EngineStat) is EngineStat.TOTAL_WEIGHTS_SIZE:
             return total
-        return total - sum(constant.weights.nbytes for constant in self.strippable)
+        return total - sum(constant.weights.nbytes for constant in strippable(self.refittable_constants))
 
     # ------------------------------------------------------------------ weight streaming
 

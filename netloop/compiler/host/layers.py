@@ -70,7 +70,7 @@ def _value(layer: ILayer, frame: HostFrame, scopes: Scopes) -> Any:
     if not layer.draws:
         return layer.host_value(*arrays)
     trips = (frame.trips[loop] for loop in scopes.chain_of(layer.outputs[0]))
-    return layer.evaluate(*arrays, seed=(layer.index, *trips))
+    return layer.evaluate(*arrays, trips=tuple(trips))
 
 
 def _slice(layer: IIteratorLayer, array: Any, frame: HostFrame) -> Any:

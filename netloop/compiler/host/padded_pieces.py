@@ -11,14 +11,14 @@ import numpy as np
 
 from netloop.compiler.host.compiled_pieces import Pieces
 from netloop.compiler.host.frame import HostFrame
-from netloop.compiler.host.padding import PRODUCTS, Axes, Padding, is_known
+from netloop.compiler.host.padding import Padding, is_known
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.program import Program
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
 from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph.layer import Axes, ILayer
 from netloop.model.graph.tensor import ITensor
 from netloop.model.nest import Scopes, Step
 from netloop.values.types import Array, Shape, TensorType
@@ -60,7 +60,7 @@ class PaddedPieces:
         for tensor in reads:
             padding.reads(tensor)
         here = list(takewhile(padding.takes, steps))
-        if not any(isinstance(mask, PRODUCTS) for mask in padding.masks):
+        if not any(layer.HAS_PRODUCTS for layer in padding.masks):
             return None
         key = steps[0], *map(frame.key_of, reads)
         if self._first.setdefault(steps[0], key) == key:

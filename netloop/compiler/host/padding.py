@@ -5,30 +5,14 @@ tensors if the first elements of its outputs then follow from the first elements
 past the end, where zeros are meant, so that garbage is set to zero before them.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from netloop.compiler.passes.channels_last_layers import ChannelsLastWindow
 from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer, Operation
+from netloop.model.graph.layer import NO_AXES, Axes, ILayer, Operation
 from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.affine import IScaleLayer
-from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer
-from netloop.model.layers.gather import IGatherLayer
-from netloop.model.layers.matrix import IMatrixMultiplyLayer
-from netloop.model.layers.pointwise import POINTWISE
-from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-from netloop.model.layers.reduce import IReduceLayer, ISoftMaxLayer, axes_of
-from netloop.model.layers.slice import ISliceLayer
-from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import LayerStep, Step
 from netloop.values.diagnostics import LayerError
-from netloop.values.enums import GatherMode, MatrixOperation, PaddingMode
 from netloop.values.types import UNKNOWN, Shape, TensorType
-
-Axes = frozenset[int]
-"""The padded axes of a tensor."""
-NONE: Axes = frozenset()
 
 
 def bucket(length: int) -> int:
@@ -78,11 +62,10 @@ class Padding:
         layer = step.layer if isinstance(step, LayerStep) else None
         if not isinstance(layer, Operation) or layer.draws or not self._sizes_are_known(layer):
             return False
-        known = [None if tensor is None else self._types[tensor] for tensor in layer.inputs]
-        axes = [NONE if tensor is None else self.axes(tensor) for tensor in layer.inputs]
-        rule = next((rule for kinds, rule in RULES if isinstance(layer, kinds)), None)
-        masked = NONE if not any(axes) else rule(layer, known, axes) if rule is not None else None
-        if masked is None or not self._infer(layer, known):
+        types = [None if tensor is None else self._types[tensor] for tensor in layer.inputs]
+        axes = [NO_AXES if tensor is None else self.axes(tensor) for tensor in layer.inputs]
+        masked = layer.masked_axes(types, axes) if any(axes) else NO_AXES
+        if masked is None or not self._infer(layer, types):
             return False
         if any(axes):
             self.masks[layer] = masked
@@ -100,16 +83,16 @@ class Padding:
             return frozenset(range(len(exact)))
         return frozenset(axis for axis, length in enumerate(before.shape) if length == UNKNOWN)
 
-    def _infer(self, layer: Operation, known: Sequence[TensorType | None]) -> bool:
+    def _infer(self, layer: Operation, types: Sequence[TensorType | None]) -> bool:
         """Add the padded shapes of the outputs of a layer; False if there are none."""
         padded = (None if tensor is None else self.shapes.get(tensor) for tensor in layer.inputs)
-        pairs = zip(known, padded, strict=True)
+        pairs = zip(types, padded, strict=True)
         tensor_types = [of if of is None or shape in (None, of.shape) else of.with_shape(shape) for of, shape in pairs]
         try:
-            types = layer.infer(*tensor_types)
+            result = layer.infer(*tensor_types)
         except LayerError:
             return False
-        for tensor, type in zip(layer.outputs, types if isinstance(types, tuple) else (types,), strict=True):
+        for tensor, type in zip(layer.outputs, result if isinstance(result, tuple) else (result,), strict=True):
             exact, axes = self._types[tensor].shape, self.axes(tensor)
             if any(
                 not _is_longer(at in axes, *lengths) for at, lengths in enumerate(zip(exact, type.shape, strict=True))
@@ -122,96 +105,3 @@ class Padding:
 def _is_longer(is_padded: bool, length: int, longer: int) -> bool:
     """Whether an axis of some length may have the longer one; a length of 1 stays, as it may be broadcast."""
     return length == longer or (is_padded and length != 1 and length < longer)
-
-
-Rule = Callable[[Any, Sequence[TensorType | None], Sequence[Axes]], Axes | None]
-"""The axes of the first operand that have to be masked, from the types and the padded axes of the operands; None if the
-layer cannot be padded along them."""
-
-
-def _everywhere(layer: Operation, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
-    """Of layers in which an element depends on elements at the same place."""
-    return NONE
-
-
-def _moved(layer: Operation, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
-    """Of layers that move axes, by their attributes and by constants."""
-    return None if any(axes[1:]) or (isinstance(layer, IShuffleLayer) and _reshapes(layer)) else NONE
-
-
-def _reshapes(layer: IShuffleLayer) -> bool:
-    return layer.reshape_dims is not None or len(layer.inputs) > 1
-
-
-def _joined(layer: IConcatenationLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
-    first = known[0]
-    assert first is not None
-    along = layer.axis % first.rank
-    return None if any(along in axis for axis in axes) else NONE
-
-
-def _sliced(layer: ISliceLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
-    """Of slices of axes that are not padded; positions past the end of one would mean others."""
-    first, sliced = known[0], layer.axes
-    assert first is not None
-    if sliced is None or len(known) > ISliceLayer.INPUT_OF["axes"] or any(axes[1:]):
-        return None
-    return None if axes[0].intersection(axis % first.rank for axis in sliced) else NONE
-
-
-def _along(
-    layer: IReduceLayer | ISoftMaxLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]
-) -> Axes | None:
-    """Of layers that read whole axes, none of which may be padded."""
-    first = known[0]
-    assert first is not None
-    array = known[1].value if len(known) > 1 and known[1] is not None else None
-    if len(known) > 1 and array is None:
-        return None
-    over = axes_of(layer.axes, first.rank) if array is None else array.reshape(-1).tolist()
-    return None if axes[0].intersection(axis % first.rank for axis in over) else NONE
-
-
-def _window(layer: Operation, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
-    """Of windows of weights: any axis but that of the channels."""
-    first = known[0]
-    assert first is not None
-    channels = first.rank - 1 if isinstance(layer, ChannelsLastWindow) else 1
-    # the other modes divide the padding between both ends by the length
-    is_explicit = getattr(layer, "padding_mode", PaddingMode.EXPLICIT_ROUND_DOWN) is PaddingMode.EXPLICIT_ROUND_DOWN
-    return axes[0] - {0} if is_explicit and channels not in axes[0] and not any(axes[1:]) else None
-
-
-def _product(layer: IMatrixMultiplyLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
-    """Of matrix products: the rows of the first operand, the columns of the second, and batch axes."""
-    for operand, (of, operation) in enumerate(zip(known[:2], (layer.op0, layer.op1), strict=True)):
-        assert of is not None
-        summed = of.rank - 1 if (operation is MatrixOperation.NONE) == (operand == 0) else of.rank - 2
-        if operation is MatrixOperation.VECTOR or summed in axes[operand]:
-            return None
-    return NONE
-
-
-def _taken(layer: IGatherLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
-    """Of gathers along an axis that is not padded; garbage among the indices reads zeros or whatever."""
-    first = known[0]
-    assert first is not None
-    is_plain = layer.mode is GatherMode.DEFAULT and not layer.num_elementwise_dims
-    return NONE if is_plain and layer.axis % first.rank not in axes[0] else None
-
-
-PRODUCTS = IConvolutionLayer, IDeconvolutionLayer, ChannelsLastWindow, IMatrixMultiplyLayer
-"""The layers that are worth a program."""
-
-RULES: list[tuple[tuple[type[Any], ...], Rule]] = [
-    ((*POINTWISE, IScaleLayer), _everywhere),
-    ((IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer), _moved),
-    ((IConcatenationLayer,), _joined),
-    ((ISliceLayer,), _sliced),
-    ((IReduceLayer, ISoftMaxLayer), _along),
-    ((IConvolutionLayer, IDeconvolutionLayer, ChannelsLastWindow), _window),
-    ((IMatrixMultiplyLayer,), _product),
-    ((IGatherLayer,), _taken),
-    ((IConstantLayer,), _everywhere),
-]
-"""The kinds of layers that can be padded, each with its rule."""

@@ -171,9 +171,7 @@ class Program(Lowering):
         arrays = [self._operand(layer, position, frame) for position in range(len(layer.inputs))]
         named: dict[str, Any] = {}
         if layer.draws:
-            # random numbers depend on the layer and the iterations, so that the reference draws the same
-            loops = self.scopes.chain_of(layer.outputs[0])
-            named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))
+            named["trips"] = tuple(frame.trips[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
         try:
             with jax.named_scope(_scope_name(layer)):
                 result = layer.lower(*arrays, **named)

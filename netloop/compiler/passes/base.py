@@ -24,6 +24,7 @@ class Pass(ABC):
         platform: the only JAX platform that it is for; None if it is for all.
         on_host: whether it is applied to networks that run on the host too.
         alternatives: its other forms, if its gain depends on the processor; tuning measures them against the rule.
+            Plans and timing caches keep these identifiers, so that a renamed one loses what was tuned.
     """
 
     name: ClassVar[str]

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Operation, layer
+from netloop.model.graph.layer import Axes, Operation, layer
 from netloop.model.layers import matrix
 from netloop.model.layers.pooling import POOLINGS, IPoolingLayer
 from netloop.model.layers.reduce import lowest
@@ -73,6 +73,9 @@ class ChannelsLastWindow(Operation):
 
     def infer(self, x: TensorType, kernel: TensorType, bias: TensorType | None = None) -> TensorType:
         return x.with_shape((x.shape[0], *self.lengths(x.shape, kernel.shape), self.maps(kernel.shape)))
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        return padded[0] - {0} if types[0].rank - 1 not in padded[0] and not any(padded[1:]) else None
 
     def evaluate(self, x: Array, kernel: Array, bias: Array | None = None) -> Array:
         wide = [None if array is None else array.astype(np.float64) for array in (x, kernel, bias)]

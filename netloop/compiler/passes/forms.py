@@ -54,7 +54,7 @@ class LoopFission(LoweringPass):
         "before the loop, and layers that only feed stacked outputs after it; in chunks of about 2 MiB if all "
         "iterations would take more than 4 MiB."
     )
-    chunks: ClassVar[dict[str, int]] = {"chunks of 512 KiB": 1 << 19, "chunks of 8 MiB": 1 << 23}
+    chunks: ClassVar[dict[str, int]] = {"chunks_512k": 1 << 19, "chunks_8m": 1 << 23}
     alternatives = (OFF, *chunks)
 
 
@@ -85,5 +85,5 @@ class LoopUnrolling(LoweringPass):
         "A scan whose body is a few small element-wise layers runs up to 16 iterations at a time, as long as they "
         "compute at most 512 elements; half as many if it stacks single numbers, and one at a time if it stacks more."
     )
-    factors: ClassVar[dict[str, int]] = {f"{number} iterations": number for number in (2, 4, 8, 16, 32)}
+    factors: ClassVar[dict[str, int]] = {f"unroll_{number}": number for number in (2, 4, 8, 16, 32)}
     alternatives = (OFF, *factors)

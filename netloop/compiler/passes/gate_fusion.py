@@ -21,7 +21,7 @@ SIGMOID, TANH = ActivationType.SIGMOID, ActivationType.TANH
 TANH_FORM_ERROR = 1.2e-7
 """The largest error of a sigmoid in its tanh form: one unit in the last place of 1 in float32."""
 
-APART = "gates apart"
+APART = "gates_apart"
 """The form in which each sigmoid is a layer of its own."""
 
 

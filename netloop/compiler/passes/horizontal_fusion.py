@@ -42,7 +42,7 @@ class HorizontalFusion(Pass):
         f"sums over all their results. Up to {MAX_PACKED_BYTES >> 20} MiB of matrices; outside of loops, only "
         f"products of fewer than {LEAST_APART:,} multiplications each."
     )
-    sizes: ClassVar[dict[str, int]] = {f"up to {number} MiB": number << 20 for number in (1, 4)}
+    sizes: ClassVar[dict[str, int]] = {f"up_to_{number}m": number << 20 for number in (1, 4)}
     """The bytes of the largest packed matrix in each form that is not the rule."""
     alternatives = (OFF, *sizes)
 

@@ -24,7 +24,7 @@ MIN_ELEMENTS_LEFT = 1 << 19
 LEFT_ROWS = range(8, 65)
 """With fewer rows XLA packs nothing, and with more their own work outweighs the packing."""
 
-RIGHT = "right operands"
+RIGHT = "right_operands"
 """The form in which weights stay the right operand."""
 
 

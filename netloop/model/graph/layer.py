@@ -302,6 +302,10 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
         return layer_text(self)
 
 
+Axes = frozenset[int]
+NO_AXES: Axes = frozenset()
+
+
 class Operation(ILayer):
     """A layer that computes, from types and arrays only: its methods do not depend on its wiring."""
 
@@ -312,6 +316,8 @@ class Operation(ILayer):
             if name in vars(cls):
                 setattr(cls, name, np.errstate(all="ignore")(vars(cls)[name]))
 
+    IS_ELEMENTWISE: ClassVar[bool] = False
+    """Whether an element of the output depends on the elements of the inputs at its place only."""
     NUMPY_IS_FAST: ClassVar[bool] = False
     """Whether ``host_value`` takes a few microseconds for small arrays; it gives what a program gives, or raises."""
 
@@ -335,9 +341,23 @@ class Operation(ILayer):
         """The reason why TensorRT refuses the layer, which is valid here, given the types of its inputs; else ""."""
         return ""
 
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        """The axes of the first input whose padding has to be 0 if axes of the inputs are padded at their ends.
+
+        The elements before the padding of the outputs must follow from those of the inputs alone.
+
+        Args:
+            types: the types of the inputs, without padding.
+            padded: the padded axes of each input.
+
+        Returns:
+            The axes; None if the layer cannot run with such padding.
+        """
+        return NO_AXES if self.IS_ELEMENTWISE else None
+
     @property
     def draws(self) -> bool:
-        """Whether it draws random numbers; ``evaluate`` and ``lower`` then take ``seed``, a tuple of integers."""
+        """Whether it draws random numbers; ``evaluate`` and ``lower`` then take the iterations, ``trips``."""
         return False
 
     @property

@@ -36,6 +36,8 @@ class IScaleLayer(Elementary):
         channel_axis: the axis of the channels.
     """
 
+    IS_ELEMENTWISE = True
+
     mode: ScaleMode
     shift: Array | None = None
     scale: Array | None = None

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import layer
+from netloop.model.graph.layer import Axes, layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers import matrix
 from netloop.model.layers.windows import SlidingWindow, Window, WindowPositions, places_written
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike, Weights, check_dims, weights_array
-from netloop.values.enums import LayerType
+from netloop.values.enums import LayerType, PaddingMode
 from netloop.values.types import HALVES, INTEGERS, UNKNOWN, Array, Shape, TensorType, agree
 
 
@@ -84,6 +84,11 @@ class WeightedWindow(SlidingWindow):
     @abstractmethod
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         """``lower`` for an input with one batch axis."""
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        # the other modes divide the padding between both ends by the length
+        is_explicit = self.padding_mode is PaddingMode.EXPLICIT_ROUND_DOWN
+        return padded[0] - {0} if is_explicit and 1 not in padded[0] and not any(padded[1:]) else None
 
     def beyond_tensorrt(self, x: TensorType, *weights: TensorType | None) -> str:
         return matrix.multiplied_beyond(x)

@@ -1,13 +1,13 @@
 """Indexing: gather, scatter and one-hot."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.model.graph.layer import Operation, layer
+from netloop.model.graph.layer import NO_AXES, Axes, Operation, layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.numpy_forms import take, take_positions
@@ -107,6 +107,11 @@ class IGatherLayer(Operation):
         depth = _depth_of(indices, data.rank - batch)
         together = merge(data.shape[:batch], indices.shape[:batch])
         return together + indices.shape[batch:-1] + data.shape[batch + depth :]
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        # garbage among the indices reads any elements, or zeros
+        is_plain = self.mode is GatherMode.DEFAULT and not self.num_elementwise_dims
+        return NO_AXES if is_plain and self.axis % types[0].rank not in padded[0] else None
 
     def evaluate(self, data: Array, indices: Array) -> Array:
         match self.mode:

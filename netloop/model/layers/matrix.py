@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.model.graph.layer import Operation, layer
+from netloop.model.graph.layer import NO_AXES, Axes, Operation, layer
 from netloop.model.graph.network_base import NetworkBase, check_tensors
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
@@ -105,6 +105,13 @@ class IMatrixMultiplyLayer(Operation):
         if turned is None or _split(b.shape, turned, 0)[2] != inner:
             return ""
         return f"set op1 to MatrixOperation.{turned.name}"
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        for operand, (type, operation) in enumerate(zip(types, (self.op0, self.op1), strict=True)):
+            summed = type.rank - 1 if (operation is MatrixOperation.NONE) == (operand == 0) else type.rank - 2
+            if operation is MatrixOperation.VECTOR or summed in padded[operand]:
+                return None
+        return NO_AXES
 
     def beyond_tensorrt(self, a: TensorType, b: TensorType) -> str:
         return multiplied_beyond(a)

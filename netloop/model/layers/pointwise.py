@@ -83,6 +83,8 @@ class IActivationLayer(Elementary):
     ===================  ==========================================
     """
 
+    IS_ELEMENTWISE = True
+
     type: ActivationType
     alpha: float = 0.0
     beta: float = 0.0
@@ -159,6 +161,8 @@ class IUnaryLayer(Elementary):
     Attributes:
         op: the function.
     """
+
+    IS_ELEMENTWISE = True
 
     op: UnaryOperation
 
@@ -302,6 +306,7 @@ class IElementWiseLayer(Elementary):
         op: the operation.
     """
 
+    IS_ELEMENTWISE = True
     REQUIRED_INPUTS = 2
     TAKES_STRINGS = True
 
@@ -354,6 +359,7 @@ class ISelectLayer(Elementary):
     The condition is bool, the other two have the same element type, and all three the same rank.
     """
 
+    IS_ELEMENTWISE = True
     REQUIRED_INPUTS = 3
     TAKES_STRINGS = True
 
@@ -375,10 +381,9 @@ class ICastLayer(Operation):
     """Convert every element to another type; all pairs of types are supported.
 
     To bool: whether it is not 0. To floating-point: the nearest number, ties to even; beyond the range, infinity, or
-        NaN
-    in a type without infinities, or the largest number in FP4, which has neither. To saturate, clamp first with the
-    activation CLIP. Floating-point to integer: rounded towards zero, saturated, and 0 for NaN; to uint8, numbers below
-    0 give 0 and numbers above 255 wrap. Integer to integer: the lowest bits, so numbers wrap.
+    NaN in a type without infinities, or the largest number in FP4, which has neither. To saturate, clamp first with
+    the activation CLIP. Floating-point to integer: rounded towards zero, saturated, and 0 for NaN; to uint8, numbers
+    below 0 give 0 and numbers above 255 wrap. Integer to integer: the lowest bits, so numbers wrap.
 
     To string: eight significant digits of a floating-point number, INF or NaN; bools are 0 and 1. From string: the
     number that it spells, such as 3.14, 1e-5, -INF or NaN; an integer without the digits after the point, so 100.5
@@ -388,6 +393,7 @@ class ICastLayer(Operation):
         to_type: the new element type.
     """
 
+    IS_ELEMENTWISE = True
     NUMPY_IS_FAST = True
     TAKES_STRINGS = True
 
@@ -413,6 +419,7 @@ class IIdentityLayer(Operation):
         to_type: the element type of the output; None for that of the input.
     """
 
+    IS_ELEMENTWISE = True
     OUTPUT_TYPES = PLAIN
     TENSORS_ONLY = False
     NUMPY_IS_FAST = True

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Operation, check_tensor, layer
+from netloop.model.graph.layer import NO_AXES, Axes, Operation, check_tensor, layer
 from netloop.model.graph.network_base import NetworkBase, check_tensors, third_from_end
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
@@ -50,6 +50,10 @@ class IShuffleLayer(Operation):
         elif self.reshape_dims is not None:
             shape = self._reshaped(shape, self.reshape_dims)
         return x.with_shape(self._transposed(shape, "second_transpose"))
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        is_reshape = self.reshape_dims is not None or len(types) > 1
+        return None if is_reshape or any(padded[1:]) else NO_AXES
 
     def _transposed(self, shape: Shape, name: str) -> Shape:
         order = getattr(self, name)
@@ -200,6 +204,9 @@ class ISqueezeLayer(Operation):
             )
         return dropped
 
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        return None if any(padded[1:]) else NO_AXES
+
     def evaluate(self, x: Array, axes: Array | None = None) -> Array:
         return np.squeeze(x, self._dropped(TensorType.of(x), None if axes is None else TensorType.of(axes)))
 
@@ -236,6 +243,9 @@ class IUnsqueezeLayer(Operation):
             why="TensorRT's tensors have no more axes",
         )
         return None if axes.value is None else distinct_axes(axes, total)
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        return None if any(padded[1:]) else NO_AXES
 
     def evaluate(self, x: Array, axes: Array) -> Array:
         added = self._added(x.ndim, TensorType.of(axes))
@@ -342,6 +352,10 @@ class IConcatenationLayer(Operation):
         length = UNKNOWN if UNKNOWN in (before[axis], shape[axis]) else before[axis] + shape[axis]
         result = merge(before, others)
         return (*result[:axis], length, *result[axis + 1 :])
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        axis = self.axis % types[0].rank
+        return None if any(axis in axes for axes in padded) else NO_AXES
 
     def evaluate(self, *inputs: Array) -> Array:
         self.infer(*map(TensorType.of, inputs))

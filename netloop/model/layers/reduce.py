@@ -1,5 +1,6 @@
 """Layers that compute along axes: reduce, cumulative, softmax, top-k."""
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -7,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.model.graph.layer import Elementary, Operation, layer
+from netloop.model.graph.layer import NO_AXES, Axes, Elementary, Operation, layer
 from netloop.model.graph.network_base import NetworkBase, third_from_end
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.extreme_forms import extremes, highest_along
@@ -154,6 +155,10 @@ class IReduceLayer(Elementary):
         )
         return numbers
 
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        axes = types[1].value if len(types) > 1 else axes_of(self.axes, types[0].rank)
+        return None if axes is None else _unless_along(np.reshape(axes, -1).tolist(), types[0].rank, padded[0])
+
     def beyond_tensorrt(self, x: TensorType, axes: TensorType | None = None) -> str:
         if axes is not None:
             return "takes its axes from a tensor"
@@ -163,6 +168,11 @@ class IReduceLayer(Elementary):
         chosen = axes_of(self.axes, x.ndim) if axes is None else tuple(axes.reshape(-1).tolist())
         over = {"axis": tuple(axis % x.ndim for axis in chosen), "keepdims": self.keep_dims}
         return REDUCTIONS[self.op](xp, x, over).astype(x.dtype)
+
+
+def _unless_along(axes: Iterable[int], rank: int, padded: Axes) -> Axes | None:
+    """No axes to mask; None if one of ``axes``, which the layer reads whole, is padded."""
+    return None if padded.intersection(axis % rank for axis in axes) else NO_AXES
 
 
 @layer(LayerType.CUMULATIVE, "Cumulative")
@@ -283,6 +293,9 @@ class ISoftMaxLayer(Operation):
         require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
         _only_axis(self.axes, x.rank)
         return x.without_value()
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        return _unless_along(axes_of(self.axes, types[0].rank), types[0].rank, padded[0])
 
     def evaluate(self, x: Array) -> Array:
         axis = _only_axis(self.axes, x.ndim)

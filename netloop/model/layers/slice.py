@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Operation, layer
+from netloop.model.graph.layer import NO_AXES, Axes, Operation, layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.index_types import narrow_indices
@@ -147,6 +147,12 @@ class ISliceLayer(Operation):
             )
         elif self.mode is not SampleMode.FILL:
             require(length != 0, f"axis {axis} has 0 elements", why=f"{self.mode.name} has no element to read instead")
+
+    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+        # positions past the end of a padded axis would mean other elements
+        if self.axes is None or len(types) > self.INPUT_OF["axes"] or any(padded[1:]):
+            return None
+        return None if padded[0].intersection(axis % types[0].rank for axis in self.axes) else NO_AXES
 
     def evaluate(
         self,

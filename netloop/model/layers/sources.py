@@ -97,6 +97,9 @@ class IFillLayer(Operation):
     for each axis. Alpha and beta are both inputs or both attributes, of the element type of the output. As an
     attribute beta is one number, so LINSPACE then has at most one axis.
 
+    Random numbers are seeded by the layer's index in the network and the iteration numbers of the loops around it, so
+    that an engine and the reference draw the same ones, and every run does.
+
     Attributes:
         shape: the shape of the output.
         operation: the fill operation.
@@ -227,21 +230,23 @@ class IFillLayer(Operation):
         shape: Array | None = None,
         alpha: Array | None = None,
         beta: Array | None = None,
-        seed: tuple[int, ...] = (),
+        trips: tuple[int, ...] = (),
     ) -> Array:
         lengths = self._shape_of(None if shape is None else TensorType(shape.dtype, shape.shape, shape))
         dtype = numpy_type(self.to_type)
         if self.draws:
             require_jax()
             with jax.enable_x64(True):
-                return np.asarray(jax.block_until_ready(self._draw(lengths, alpha, beta, seed)))
+                return np.asarray(jax.block_until_ready(self._draw(lengths, alpha, beta, trips)))
         wide = dtype if dtype in INTEGERS else np.dtype(np.float64)
         return self._linspace(np, wide, lengths, alpha, beta).astype(dtype)
 
-    def lower(self, shape: Array | None = None, alpha: Any = None, beta: Any = None, seed: tuple[Any, ...] = ()) -> Any:
+    def lower(
+        self, shape: Array | None = None, alpha: Any = None, beta: Any = None, trips: tuple[Any, ...] = ()
+    ) -> Any:
         lengths = tuple(self.shape if shape is None else shape.tolist())
         if self.draws:
-            return self._draw(lengths, alpha, beta, seed)
+            return self._draw(lengths, alpha, beta, trips)
         dtype = numpy_type(self.to_type)
         wide = np.dtype(np.float32) if dtype in HALVES else dtype
         return self._linspace(jnp, wide, lengths, alpha, beta).astype(dtype)
@@ -254,9 +259,9 @@ class IFillLayer(Operation):
             result = result + steps[axis] * index
         return result
 
-    def _draw(self, shape: Sequence[int], alpha: Any, beta: Any, seed: tuple[Any, ...]) -> Any:
+    def _draw(self, shape: Sequence[int], alpha: Any, beta: Any, trips: tuple[Any, ...]) -> Any:
         key = jax.random.key(np.uint32(0), impl="threefry2x32")
-        for number in seed:
+        for number in (self.index, *trips):
             key = jax.random.fold_in(key, number)
         dtype = numpy_type(self.to_type)
         low = jnp.asarray(self.alpha if alpha is None else alpha, dtype)

@@ -1,10 +1,10 @@
 """Plans: files of networks with their weights, which load to the same network or not at all.
 
 A plan is a zip that any zip tool opens (see ``container``): a manifest with the SHA-256 of every member, the network as
-JSON (see ``network_json``) and the weights as ``.npy`` (see ``arrays``). The same network gives the same bytes. Nothing
-is unpickled, nothing is compressed, and hashes are verified before anything is decoded. So a file that is damaged,
-truncated or malicious raises one FileFormatError. A hash is not a signature: whoever can write the file can write
-another plan.
+JSON (see ``network_json``) and the weights as ``.npy`` (see ``npy_arrays``). The same network gives the same bytes.
+Nothing is unpickled, nothing is compressed, and hashes are verified before anything is decoded. So a file that is
+damaged, truncated or malicious raises one FileFormatError. A hash is not a signature: whoever can write the file can
+write another plan.
 """
 
 import copyreg
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
-from netloop.model.plan import arrays
+from netloop.model.plan import npy_arrays
 from netloop.model.plan.container import NETWORK, Part, draw, pack, unpack
 from netloop.model.plan.json_reader import JsonValue, from_json, to_json
 from netloop.model.plan.network_json import BUILD, NetworkReader, NetworkWriter
@@ -135,7 +135,7 @@ def _pieces(
 ) -> list[Part]:
     writer = NetworkWriter(network, without)
     document = to_json(writer.document() | ({} if build is None else {BUILD: dict(build)}))
-    files = [arrays.file_of(array, dtype) for dtype, array in writer.present]
+    files = [npy_arrays.file_of(array, dtype) for dtype, array in writer.present]
     try:
         return pack(document, files)
     except ValueError as error:

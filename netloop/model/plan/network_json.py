@@ -42,7 +42,7 @@ from netloop.model.layers.pointwise import ICastLayer
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.marking import Marks
 from netloop.model.network import INetworkDefinition
-from netloop.model.plan import arrays
+from netloop.model.plan import npy_arrays
 from netloop.model.plan.json_reader import JsonValue
 from netloop.model.plan.layer_kinds import Codec, PlanKind, codec_of, kind_of, kinds
 from netloop.values.diagnostics import Finding, NetworkError, SourceLocation, quoted
@@ -157,7 +157,7 @@ class NetworkWriter:
         """The number of an array."""
         if id(array) not in self._seen:
             dtype = data_type(array.dtype)
-            key = dtype, array.shape, hashlib.sha256(arrays.elements(array, dtype)).digest()
+            key = dtype, array.shape, hashlib.sha256(npy_arrays.elements(array, dtype)).digest()
             self._seen[id(array)] = number = self._equal.setdefault(key, len(self.arrays))
             if number == len(self.arrays):
                 self.arrays.append((dtype, array))
@@ -437,7 +437,7 @@ def _array(node: JsonValue, fields: Fields, file: memoryview | None) -> Array:
     try:
         if file is None:
             return np.broadcast_to(np.zeros((), numpy_type(dtype)), shape)
-        return arrays.load(file, dtype, shape)
+        return npy_arrays.load(file, dtype, shape)
     except MemoryError:
         node.refuse("there is not enough memory for the array")
     except ValueError as error:

@@ -206,7 +206,7 @@ class Interpreter:
         if not layer.draws:
             return layer.evaluate(*arrays)
         trips = (at[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
-        return layer.evaluate(*arrays, seed=(layer.index, *trips))
+        return layer.evaluate(*arrays, trips=tuple(trips))
 
     def _assertions(self, block: Block, at: Trips) -> Generator[Any, Any, None]:
         for step in block.steps:

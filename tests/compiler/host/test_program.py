@@ -116,6 +116,19 @@ def test_loop_on_the_host_stacks_rows(network, kind, backwards, wanted):
     assert loop_strategies == {"outer": "host"}
 
 
+def test_while_is_not_asked_after_the_count_has_ended_a_loop_on_the_host(network):
+    outer, size = outer_loop(network, network.add_input("lengths", trt.int32, (3,)))
+    state = outer.add_recurrence(constant(network, 0))
+    now = state.get_output(0)
+    outer.add_trip_limit(combine(network, now, 100, Op.LESS), WHILE)
+    state.set_input(1, combine(network, now, size))
+    mark(network, y=last(outer, now))
+
+    outputs, strategies = agree(network, lengths=np.int32([2, 3, 4]))
+
+    assert (outputs["y"], strategies["outer"]) == (1 + 3 + 6, "host")
+
+
 def test_branch_in_a_loop_on_the_host_reads_an_iterator_in_reverse(network):
     lengths, x = network.add_input("lengths", trt.int32, (3,)), network.add_input("x", trt.int32, (3,))
     outer, sums = outer_loop(network, lengths)

@@ -114,6 +114,19 @@ def test_each_pass_has_a_measured_gain():
     assert re.findall(r"^\| `(\w+)` \| [\d.; ]+ \| ", measured, re.MULTILINE) == list(PASSES)
 
 
+def test_identifiers_of_forms_stay_as_plans_and_timing_caches_have_them():
+    forms = {form for pass_ in PASSES.values() for form in pass_.alternatives}
+
+    assert forms >= {
+        "off",
+        "gates_apart",
+        "right_operands",
+        *(f"up_to_{size}m" for size in (1, 4)),
+        *("chunks_512k", "chunks_8m"),
+        *(f"unroll_{factor}" for factor in (2, 4, 8, 16, 32)),
+    }
+
+
 def test_unknown_pass_is_refused_with_the_nearest_name():
     with pytest.raises(ValueError, match="there is no pass 'horizontal_fusio'; did you mean 'horizontal_fusion'"):
         trt.compile(lstm(), passes=["horizontal_fusio"])

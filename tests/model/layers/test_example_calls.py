@@ -91,7 +91,7 @@ def test_reference_computes_extreme_numbers_without_warnings(method):
         given = [None if tensor is None else extreme(tensor, start) for tensor in inputs]
         for compute in (layer.evaluate, layer.host_value):
             with suppress(LayerError):
-                compute(*given, **({"seed": (0,)} if layer.draws else {}))
+                compute(*given, **({"trips": (0,)} if layer.draws else {}))
 
 
 @pytest.mark.parametrize("method", OTHERS)

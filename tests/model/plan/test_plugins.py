@@ -5,6 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.model import plan
+from netloop.model.plan import npy_arrays
 from tests.support import plan_forge as forge
 from tests.support.networks import mark
 from tests.support.plugin_examples import CircularPad, CircularPadCreator, Plugin, circular_pad
@@ -172,7 +173,7 @@ def with_plugin(change):
 @pytest.mark.parametrize("text", [b"[]", b"{", b'{"pad": 1}', b'{"pads": {}}', b"\xff", b"[" * 100_000])
 def test_hostile_attributes_are_refused(text):
     arrays = [{"dtype": "UINT8", "shape": [len(text)]}]
-    file = b"".join([plan.arrays.header(trt.uint8, (len(text),)), text])
+    file = b"".join([npy_arrays.header(trt.uint8, (len(text),)), text])
 
     found = forge.refused(forge.put_together({**DOCUMENT, "arrays": arrays}, [file]))
 

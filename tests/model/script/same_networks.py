@@ -10,7 +10,7 @@ from onnx.backend.test.loader import load_model_tests
 
 import netloop as trt
 from netloop.model import script
-from netloop.model.plan import arrays
+from netloop.model.plan import npy_arrays
 from netloop.model.plan.network_json import NetworkWriter
 
 IGNORED = {"place", "files", "arrays", "is_inner", "is_converted"}
@@ -21,7 +21,7 @@ def contents(network: trt.INetworkDefinition) -> Any:
     """What a plan has of a network, with the elements of arrays in place of their numbers."""
     writer = NetworkWriter(network)
     document = writer.document()
-    elements = [(dtype, bytes(arrays.elements(array, dtype))) for dtype, array in writer.arrays]
+    elements = [(dtype, bytes(npy_arrays.elements(array, dtype))) for dtype, array in writer.arrays]
     for layer, written in zip(network.layers, document["layers"], strict=True):
         for name, value in written["attributes"].items():
             if hasattr(getattr(layer, name), "tobytes"):

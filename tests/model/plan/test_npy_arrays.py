@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.model.plan import arrays
+from netloop.model.plan import npy_arrays
 from netloop.values.enums import DataType
 from netloop.values.string_arrays import string_array
 from netloop.values.types import NUMPY_TYPES
@@ -13,12 +13,12 @@ NUMBERS = [numpy_type for numpy_type in NUMPY_TYPES if numpy_type is not DataTyp
 
 
 def file_of(array, dtype):
-    return b"".join(arrays.file_of(array, dtype))
+    return b"".join(npy_arrays.file_of(array, dtype))
 
 
 def test_every_element_type_has_a_form():
-    assert set(arrays.STORED) == set(NUMBERS)
-    assert all(np.dtype(arrays.STORED[dtype]).itemsize == NUMPY_TYPES[dtype].itemsize for dtype in NUMBERS)
+    assert set(npy_arrays.STORED) == set(NUMBERS)
+    assert all(np.dtype(npy_arrays.STORED[dtype]).itemsize == NUMPY_TYPES[dtype].itemsize for dtype in NUMBERS)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2, 3), (0, 4), (1,) * 64], ids=len)
@@ -47,7 +47,7 @@ def test_strings_are_kept(shape):
     array = string_array(texts[: np.prod(shape, dtype=int)]).reshape(shape)
     file = file_of(array, DataType.STRING)
 
-    loaded = arrays.load(memoryview(file), DataType.STRING, shape)
+    loaded = npy_arrays.load(memoryview(file), DataType.STRING, shape)
     assert (loaded.shape, loaded.tolist()) == (shape, array.tolist())
     assert not loaded.flags.writeable
     assert np.load(io.BytesIO(file), allow_pickle=False).dtype == np.uint8
@@ -75,11 +75,11 @@ def strings_file(*lengths, text=b""):
 )
 def test_damaged_strings_are_refused(file, shape, message):
     with pytest.raises(ValueError, match=message):
-        arrays.load(file, DataType.STRING, shape)
+        npy_arrays.load(file, DataType.STRING, shape)
 
 
 def test_elements_begin_at_a_multiple_of_64():
-    assert all(len(arrays.header(trt.float32, (10**rank,) * rank)) % 64 == 0 for rank in range(20))
+    assert all(len(npy_arrays.header(trt.float32, (10**rank,) * rank)) % 64 == 0 for rank in range(20))
 
 
 def test_numpy_itself_writes_such_a_file():
@@ -97,11 +97,11 @@ WRONG = {
     "shorter": (RIGHT[:-1], trt.bool, (2,)),
     "longer": (RIGHT + b"\0", trt.bool, (2,)),
     "far too short": (RIGHT, trt.bool, (10**12, 10**12)),
-    "empty and impossible": (arrays.header(trt.bool, (0, 2**63, 2**63)), trt.bool, (0, 2**63, 2**63)),
-    "too many axes": (arrays.header(trt.bool, (1,) * 65) + b"\0", trt.bool, (1,) * 65),
+    "empty and impossible": (npy_arrays.header(trt.bool, (0, 2**63, 2**63)), trt.bool, (0, 2**63, 2**63)),
+    "too many axes": (npy_arrays.header(trt.bool, (1,) * 65) + b"\0", trt.bool, (1,) * 65),
     "far too many axes": (RIGHT, trt.bool, (0,) * 20000),
     "no bool": (RIGHT[:-1] + b"\2", trt.bool, (2,)),
-    "no int4": (arrays.header(trt.int4, (1,)) + b"\x08", trt.int4, (1,)),
+    "no int4": (npy_arrays.header(trt.int4, (1,)) + b"\x08", trt.int4, (1,)),
     "of objects": (RIGHT.replace(b"'|b1'", b"'|O' "), trt.bool, (2,)),
     "empty": (b"", trt.bool, (0,)),
 }
@@ -111,4 +111,4 @@ WRONG = {
 def test_another_file_is_refused(name):
     data, dtype, shape = WRONG[name]
     with pytest.raises(ValueError, match=r"it is not|it has elements|the shape has|dimension|broken"):
-        arrays.load(memoryview(data), dtype, shape)
+        npy_arrays.load(memoryview(data), dtype, shape)
