@@ -51,11 +51,9 @@ class Slicing(Arithmetic, Indexing):
 
     def _between(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> ITensor:
         axes = self._from_front(axes, self.constant(x.type.rank))
-        numbers = self.ints(axes)
+        along = self.ints(axes)
         lengths = (
-            self.gather(self.shape(x), axes)
-            if numbers is None
-            else self.list_tensor([self.length(x, a) for a in numbers])
+            self.gather(self.shape(x), axes) if along is None else self.list_tensor([self.length(x, a) for a in along])
         )
         forward = self.greater(steps, 0)
         low, high = self.where(forward, self.constant(0), -1), self.where(forward, lengths, self.sub(lengths, 1))

@@ -117,8 +117,8 @@ class NetworkWriter:
         """
         network = self._network
         values: dict[str, Any] = dict.fromkeys(FIELDS)
-        values["name"] = self._encoded(network, "name", codec_of(str))
-        values["flags"] = self._encoded(network, "flags", codec_of(int))
+        values["name"] = self._json(network, "name", codec_of(str))
+        values["flags"] = self._json(network, "flags", codec_of(int))
         values["inputs"] = [self._input(tensor) for tensor in network.inputs]
         values["loops"] = [self._group(loop) for loop in network.loops]
         values["conditionals"] = [self._group(conditional) for conditional in network.conditionals]
@@ -170,9 +170,9 @@ class NetworkWriter:
         codecs = kind_of(type(layer)).codecs.items()
         return {
             "kind": type(layer).__name__,
-            "name": self._encoded(layer, "name", codec_of(str)),
+            "name": self._json(layer, "name", codec_of(str)),
             "place": self._place(layer.source_location),
-            "attributes": {name: self._encoded(layer, name, codec) for name, codec in codecs},
+            "attributes": {name: self._json(layer, name, codec) for name, codec in codecs},
             "inputs": [None if tensor is None else self._reference(tensor, layer) for tensor in layer.inputs],
             "outputs": [self._tensor(tensor) for tensor in layer.outputs],
             **self._extras(layer, LAYER_EXTRAS),
@@ -197,13 +197,11 @@ class NetworkWriter:
         return {**result, NAMES: named} if named else result
 
     def _group(self, group: ILoop | IIfConditional) -> dict[str, Any]:
-        return {"name": self._encoded(group, "name", codec_of(str)), "place": self._place(group.source_location)}
+        return {"name": self._json(group, "name", codec_of(str)), "place": self._place(group.source_location)}
 
     def _extras(self, at: Any, extras: dict[str, tuple[Codec, Any]]) -> dict[str, Any]:
         return {
-            name: self._encoded(at, name, codec)
-            for name, (codec, usual) in extras.items()
-            if getattr(at, name) != usual
+            name: self._json(at, name, codec) for name, (codec, usual) in extras.items() if getattr(at, name) != usual
         }
 
     def _place(self, place: SourceLocation | None) -> list[int | str]:
@@ -216,7 +214,7 @@ class NetworkWriter:
             raise _unwritable(reader, what, "remove_tensor removed this input, and it is still in use")
         return self._tensors[tensor]
 
-    def _encoded(self, at: Any, name: str, codec: Codec) -> Any:
+    def _json(self, at: Any, name: str, codec: Codec) -> Any:
         return self._written(at, name, codec, getattr(at, name))
 
     def _written(self, at: Any, name: str, codec: Codec, value: Any) -> Any:

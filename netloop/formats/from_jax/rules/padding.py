@@ -36,17 +36,12 @@ def _padded(a: Any, b: Any, c: Any, d: Any, *, padding_config: Any) -> Any:
 
 
 def filled(
-    call: EquationCall,
-    x: ITensor,
-    starts: Sequence[Length],
-    lengths: Sequence[Length],
-    axes: Sequence[int],
-    value: ITensor,
+    call: EquationCall, x: ITensor, first: Sequence[Length], sizes: Sequence[Length], axes: Sequence[int], fill: ITensor
 ) -> ITensor:
     """A slice with a value outside of the tensor."""
-    constant = call.facts.scalar_of(value)
-    fill = None if constant is not None and constant == 0 else value
-    return call.make.slice(x, starts, lengths, [1] * len(axes), axes, SampleMode.FILL, fill)
+    constant = call.facts.scalar_of(fill)
+    outside = None if constant is not None and constant == 0 else fill
+    return call.make.slice(x, first, sizes, [1] * len(axes), axes, SampleMode.FILL, outside)
 
 
 def spread(call: EquationCall, x: ITensor, axis: int, step: int, value: ITensor) -> ITensor:

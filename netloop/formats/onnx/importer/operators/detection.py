@@ -14,20 +14,15 @@ from netloop.values.enums import DataType, ReduceOperation, TripLimit, UnaryOper
 
 @operator("NonMaxSuppression", since=(10, 11))
 def nms(
-    call: NodeCall,
-    boxes: ITensor,
-    scores: ITensor,
-    max_boxes: Maybe = None,
-    max_iou: Maybe = None,
-    min_score: Maybe = None,
+    call: NodeCall, boxes: ITensor, scores: ITensor, most: Maybe = None, max_iou: Maybe = None, min_score: Maybe = None
 ) -> ITensor:
     """Non-maximum suppression: [batch item, class, box] of the boxes with the highest scores and little overlap."""
     make = call.make
-    if max_boxes is None:
+    if most is None:
         return make.constant(np.zeros((0, 3), np.int64))
     max_iou = make.constant(0.0) if max_iou is None else max_iou
     min_score = make.constant(-np.inf) if min_score is None else min_score
-    return non_max_suppression(make, boxes, scores, max_boxes, max_iou, min_score, call.flag("center_point_box"))
+    return non_max_suppression(make, boxes, scores, most, max_iou, min_score, call.flag("center_point_box"))
 
 
 # ---------------------------------------------------------------------------- RoiAlign

@@ -165,10 +165,8 @@ def _empty(make: FormulaBuilder, declared: onnx.ValueInfoProto, axis: int, texts
     dims = [dimension.dim_value for dimension in tensor.shape.dim]
     rank = axis + 4
     open_axes = (axis, axis + 2)
-    is_known = len(dims) == rank and all(length > 0 or number in open_axes for number, length in enumerate(dims))
+    fits = len(dims) == rank and all(length > 0 or number in open_axes for number, length in enumerate(dims))
     what = f"the decoder declares the input {quoted(declared.name)} as {dims}"
-    require(
-        is_known, what, f"a past state has {rank} axes, of which the numbers of heads and of their elements are given"
-    )
+    require(fits, what, f"a past state has {rank} axes, of which the numbers of heads and of their elements are given")
     shape = [texts if number == axis else 0 if number == axis + 2 else length for number, length in enumerate(dims)]
     return make.full(shape, 0, element_type(tensor.elem_type))

@@ -33,11 +33,9 @@ def kernels(call: NodeCall, x: ITensor, vectors: Array) -> ITensor:
     exp(-gamma |x - v|**2).
     """
     make, kind = call.make, call.choice("kernel_type", {kernel: kernel for kernel in KERNELS})
-    parameters = call.attribute("kernel_params", [])
-    require(
-        len(parameters) in (0, 3), f"kernel_params has {len(parameters)} numbers, but must be gamma, coef0 and degree"
-    )
-    gamma, coef0, degree = np.array(parameters or [0, 0, 0], F32)
+    params = call.attribute("kernel_params", [])
+    require(len(params) in (0, 3), f"kernel_params has {len(params)} numbers, but must be gamma, coef0 and degree")
+    gamma, coef0, degree = np.array(params or [0, 0, 0], F32)
     if kind == "RBF":
         # the difference of each pair, because |x|**2 - 2 x v + |v|**2 loses digits
         apart = make.sub(make.expand_dims(x, [1]), make.constant(vectors[None]))
@@ -57,10 +55,8 @@ def _matrix(call: NodeCall, name: str, rows: int, x: Maybe = None) -> Array:
     )
     matrix = values.reshape(rows, -1)
     if x is not None:
-        features = x.type.shape[1]
-        require(
-            features in (-1, matrix.shape[1]), f"{name} has {matrix.shape[1]} features, and samples have {features}"
-        )
+        width = x.type.shape[1]
+        require(width in (-1, matrix.shape[1]), f"{name} has {matrix.shape[1]} features, and samples have {width}")
     return matrix
 
 
