@@ -128,7 +128,7 @@ class _File:
         self.at = 0
 
     def expect(self, pattern: re.Pattern[bytes], what: str) -> re.Match[bytes]:
-        """Read what matches a pattern at the position."""
+        """Read text that matches a pattern at the position."""
         match_ = pattern.match(self.data, self.at)
         if match_ is None:
             self.refuse(f"expected {what}, found {self.data[self.at : self.at + 24]!r}")

@@ -16,31 +16,31 @@ from netloop.values.string_arrays import STRING, string_array, type_name
 from netloop.values.types import ABSENT, UNKNOWN, Absent, Array, OptionalType, SequenceType, Tensors, TensorType, agree
 
 
-def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
+def check_inputs(tensors: Sequence[ITensor], inputs: Mapping[str, Any]) -> dict[ITensor, Any]:
     """Return the arrays for some inputs by tensor; each must fit its input exactly.
 
     Raises:
         InputError: one is missing, unknown, or of another element type or shape; all of these are reported.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(inputs, Mapping):
         call = (
             f"{{{', '.join(f'{tensor.name!r}: ...' for tensor in tensors[:2])}{', ...' if len(tensors) > 2 else ''}}}"
         )
-        raise TypeError(f"inputs must be a dict from names to arrays, not {type(given).__name__}: write {call}")
+        raise TypeError(f"inputs must be a dict from names to arrays, not {type(inputs).__name__}: write {call}")
     # The common case, decided without building any finding: this runs in every call of an engine.
-    if len(given) == len(tensors) and all(_fits(tensor, given.get(tensor.name)) for tensor in tensors):
-        return {tensor: given[tensor.name] for tensor in tensors}
+    if len(inputs) == len(tensors) and all(_fits(tensor, inputs.get(tensor.name)) for tensor in tensors):
+        return {tensor: inputs[tensor.name] for tensor in tensors}
     names = {tensor.name for tensor in tensors}
-    findings = [_unknown(name, names) for name in given if name not in names]
+    findings = [_unknown(name, names) for name in inputs if name not in names]
     arrays: dict[ITensor, Any] = {}
     for tensor in tensors:
-        if tensor.name not in given:
+        if tensor.name not in inputs:
             what, fix = f"input {tensor.name!r} is missing; it is {tensor.declared}", f"pass {{{tensor.name!r}: array}}"
             findings.append(Finding("NL602", what, fix=fix, at=tensor))
             continue
         assert tensor.declared is not None
         try:
-            arrays[tensor] = value = _value(given[tensor.name], tensor.declared)
+            arrays[tensor] = value = _value(inputs[tensor.name], tensor.declared)
         except ValueError as error:
             wanted = "an array of strings" if tensor.declared.is_string else "an array"
             what = f"input {tensor.name!r} is {tensor.declared}, and its value is not {wanted}"
@@ -52,13 +52,13 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
     return arrays
 
 
-def check_values(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
+def check_values(tensors: Sequence[ITensor], inputs: Mapping[str, Any]) -> dict[ITensor, Any]:
     """Return the same as ``check_inputs``, where no array may be a tracer of JAX.
 
     Raises:
         InputError: one is missing, unknown, of another element type or shape, or a tracer.
     """
-    arrays = check_inputs(tensors, given)
+    arrays = check_inputs(tensors, inputs)
     refuse_tracers(arrays)
     return arrays
 
@@ -104,46 +104,46 @@ def _fits(tensor: ITensor, array: Any) -> bool:
     return is_array and wanted is not None and array.shape == wanted.shape and array.dtype == wanted.dtype
 
 
-def _array(given: Any, declared: TensorType) -> Any:
+def _array(value: Any, declared: TensorType) -> Any:
     if declared.is_string:
-        return string_array(given)
-    return given if isinstance(given, jax.Array) else np.asarray(given)
+        return string_array(value)
+    return value if isinstance(value, jax.Array) else np.asarray(value)
 
 
-def _value(given: Any, declared: TensorType) -> Any:
+def _value(value: Any, declared: TensorType) -> Any:
     """Convert the value for an input to arrays."""
     if isinstance(declared, OptionalType):
-        return ABSENT if given is None else _value(given, declared.present)
+        return ABSENT if value is None else _value(value, declared.present)
     if isinstance(declared, MapType):
-        return _map(given, declared)
+        return _map(value, declared)
     if not isinstance(declared, SequenceType):
-        return _array(given, declared)
-    if not isinstance(given, list | tuple):
-        raise ValueError(f"a sequence must be a list or tuple of arrays, not {type(given).__name__}")
-    parts: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
+        return _array(value, declared)
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"a sequence must be a list or tuple of arrays, not {type(value).__name__}")
+    parts: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
     return Tensors(_array(part, declared) for part in parts)
 
 
-def _map(given: Any, declared: MapType) -> Map:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"a map must be a dict, not {type(given).__name__}")
-    pairs: list[tuple[Any, Any]] = [*given.items()]
+def _map(value: Any, declared: MapType) -> Map:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"a map must be a dict, not {type(value).__name__}")
+    pairs: list[tuple[Any, Any]] = [*value.items()]
     keys, values = (
         _column([pair[side] for pair in pairs], dtype) for side, dtype in enumerate((declared.key, declared.dtype))
     )
     return Map.of(keys, values)
 
 
-def _column(given: list[Any], dtype: np.dtype[Any]) -> Array:
+def _column(values: list[Any], dtype: np.dtype[Any]) -> Array:
     """The keys or values of a dict as an array: strings, integers, or numbers."""
     if dtype == STRING:
-        return string_array(np.array(given, object))
+        return string_array(np.array(values, object))
     number = numbers.Integral if dtype.kind == "i" else numbers.Real
-    others = [type(value).__name__ for value in given if isinstance(value, bool) or not isinstance(value, number)]
+    others = [type(value).__name__ for value in values if isinstance(value, bool) or not isinstance(value, number)]
     if others:
         raise ValueError(f"{type_name(dtype)} stands for {number.__name__.lower()} numbers, not {others[0]}")
     try:
-        return np.array(given, dtype)
+        return np.array(values, dtype)
     except OverflowError as error:
         raise ValueError(str(error)) from None
 
@@ -160,13 +160,13 @@ def _unknown(name: str, names: set[str]) -> Finding:
     return Finding("NL602", what, fix=did_you_mean(str(name), names))
 
 
-def _conversion(given: TensorType, declared: TensorType) -> str:
+def _conversion(actual: TensorType, declared: TensorType) -> str:
     """How an array becomes one of another type, as far as that is known."""
     wanted, name = declared.held_shape, type_name(declared.dtype)
-    if given.dtype != declared.dtype:
-        default = "; numpy's own default is float64" if given.dtype == np.float64 else ""
+    if actual.dtype != declared.dtype:
+        default = "; numpy's own default is float64" if actual.dtype == np.float64 else ""
         return f"pass an array of dtype {name}{default}"
-    if wanted is not None and UNKNOWN not in wanted and math.prod(wanted) == given.volume:
+    if wanted is not None and UNKNOWN not in wanted and math.prod(wanted) == actual.volume:
         return f"pass value.reshape({wanted})"
     return ""
 

@@ -24,8 +24,8 @@ def device_finding(error: BaseException, layer: ILayer | None = None) -> Finding
 
 def can_run_out(compiled: jax.stages.Compiled) -> bool:
     """Whether a compiled program needs so much memory on a CPU that there may be too little; see ``completed``."""
-    result = compiled.memory_analysis()
-    size = result.temp_size_in_bytes + result.output_size_in_bytes if result else LEAST_AWAITED
+    memory = compiled.memory_analysis()
+    size = memory.temp_size_in_bytes + memory.output_size_in_bytes if memory else LEAST_AWAITED
     return jax.default_backend() == "cpu" and size >= LEAST_AWAITED
 
 

@@ -79,8 +79,8 @@ class MarkMethods(NetworkBase):
 
         Returns False, without effect, if it is an output already, or not int32 or int64 with at most one axis.
         """
-        known = self._own(tensor).types.of(tensor)
-        if tensor.is_network_output or not isinstance(known, TensorType) or not known.is_index or known.rank > 1:
+        type_ = self._own(tensor).types.of(tensor)
+        if tensor.is_network_output or not isinstance(type_, TensorType) or not type_.is_index or type_.rank > 1:
             return False
         self.mark_output(tensor)
         self.marks.shapes[tensor] = None

@@ -50,7 +50,7 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         inputs, outputs: the inputs and outputs, in the order in which they were added and marked.
         loops, conditionals: the loops and conditionals, in the order in which they were added.
         types: the types of the tensors.
-        marks: what is marked in addition to the outputs.
+        marks: the marked tensors in addition to the outputs.
         source_location: the line of the user's script that made the network.
     """
 
@@ -337,7 +337,7 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
         Args:
             shares_weights: whether the layers of both share their arrays, which must not be written to then.
-            sharing: the layers of which that is so, if not of all.
+            sharing: the layers that share weights, if not all.
             types: types of the tensors for certain inputs, which those of the copy have; None for the declared ones.
         """
         network = INetworkDefinition(self.builder, self.flags)

@@ -27,6 +27,16 @@ CYCLES = [
 ]
 """Modules that import each other, imports for annotations included, each with the reason."""
 
+SHARED_CLASS_NAMES = {
+    # protocols of the part of an engine that the one module or the other reads
+    "Engine": ["api/slot_requests.py", "compiler/tuning/search.py"],
+    # a program, and the same with its sharding in the file of the sharded engine
+    "Program": ["compiler/execution/sharded_engine.py", "compiler/lower/program.py"],
+    # TensorRT's ``ILogger.Severity`` of a message, and that of a finding
+    "Severity": ["api/logger.py", "values/diagnostics/finding.py"],
+}
+"""The files of the names that several classes have, each with the reason."""
+
 MOST_LINES_OF_A_FUNCTION = 60
 LINES_OF_MOST_FUNCTIONS = 20
 """The length that 95 of 100 functions do not exceed."""
@@ -94,6 +104,19 @@ def points_down(here: str, there: str) -> bool:
 
 def functions(tree: ast.AST) -> list[Function]:
     return [node for node in ast.walk(tree) if isinstance(node, Function)]
+
+
+def test_class_names_are_used_once():
+    """Two classes of one name make a reader take one idea for the other, also if one of them is private."""
+    classes = [
+        (node.name.lstrip("_"), shown(path))
+        for path in MODULES
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.ClassDef)
+    ]
+    places = {name: [path for other, path in classes if other == name] for name, _ in classes}
+
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == SHARED_CLASS_NAMES
 
 
 def test_every_part_of_a_wing_has_a_level():

@@ -1,6 +1,6 @@
 """Networks as files for other runtimes, most of which need neither netloop nor Python.
 
-``export(network, "model.tflite")`` writes the file, or folder, that the suffix names. All forms hold the program that
+``export(network, "model.tflite")`` writes the file, or folder, that the suffix names. All formats hold the program that
 ``stablehlo.exported`` gives, weights included.
 """
 
@@ -16,7 +16,7 @@ from netloop.values.diagnostics import listed
 
 
 class Target(NamedTuple):
-    """A form in which a network is written.
+    """A file format that networks are written in.
 
     Attributes:
         module: the module whose ``write(network, path, shapes, batch, **options)`` writes it.
@@ -36,7 +36,7 @@ TARGETS = {
     ".tflite": Target("netloop.formats.deploy.tflite", "tensorflow", "tensorflow"),
     ".vmfb": Target("netloop.formats.deploy.iree", "iree.compiler", "iree-base-compiler"),
 }
-"""The forms by their suffixes: for ``jax.export``, as text, of TensorFlow, of LiteRT, and of IREE's runtime."""
+"""The file formats by their suffixes: for ``jax.export``, as text, of TensorFlow, of LiteRT, and of IREE's runtime."""
 
 
 def export(
@@ -53,7 +53,7 @@ def export(
 
     Args:
         network: the network.
-        path: where to write. The suffix names the form: ``.stablehlo`` is what ``jax.export.deserialize`` reads,
+        path: where to write. The suffix names the format: ``.stablehlo`` is what ``jax.export.deserialize`` reads,
             ``.mlir`` its text, ``.savedmodel`` a folder that TensorFlow loads, ``.tflite`` a model of LiteRT, and
             ``.vmfb`` a module of IREE's runtime.
         shapes: the shapes of inputs, by name, which inputs with open lengths need.
@@ -62,9 +62,9 @@ def export(
             default ``["llvm-cpu"]``, and ``flags`` of the compiler, by default those for any processor.
 
     Raises:
-        ValueError: there is no form of this suffix; or the shape of an input is open.
-        ModuleNotFoundError: the package that writes this form is not installed.
-        NetworkError: the network is invalid, nested too deep, or cannot be written in this form.
+        ValueError: there is no format of this suffix; or the shape of an input is open.
+        ModuleNotFoundError: the package that writes this format is not installed.
+        NetworkError: the network is invalid, nested too deep, or cannot be written in this format.
         OSError: it cannot be written.
     """
     target = TARGETS.get(Path(path).suffix.lower())

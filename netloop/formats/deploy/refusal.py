@@ -6,6 +6,6 @@ MOST_TEXT = 2_000
 
 
 def refused(who: str, error: Exception) -> NetworkError:
-    """The error for what a compiler or converter says, of which the end is kept if it is long."""
+    """The error with the message of a compiler or converter; only the end of a long one is kept."""
     fix = "write it as .savedmodel or .stablehlo, which have every operation; or change the layer that it names"
     return NetworkError(Finding("NL733", f"{who} refuses it: {str(error)[-MOST_TEXT:]}", "", reason("NL733"), fix))

@@ -68,8 +68,8 @@ def function_of(
         function = _by_row(function, weights, network, types)
         (rows,) = export.symbolic_shape(batch)
         for row in _with_rows(network.inputs):
-            known = types[row.name]
-            types[row.name] = jax.ShapeDtypeStruct((rows, *known.shape[1:]), known.dtype)
+            type_ = types[row.name]
+            types[row.name] = jax.ShapeDtypeStruct((rows, *type_.shape[1:]), type_.dtype)
     return function, weights, types
 
 

@@ -1,4 +1,4 @@
-"""Networks as functions of TensorFlow, of which SavedModels and models of LiteRT are made."""
+"""Networks as functions of TensorFlow, for SavedModels and models of LiteRT."""
 
 import re
 from collections.abc import Iterable
@@ -29,8 +29,8 @@ def module_of(network: INetworkDefinition, shapes: stablehlo.Shapes | None, batc
         module.variables_of_network = {name: TF.Variable(value) for name, value in weights.items()}
         converted = CONVERT(function, polymorphic_shapes=[None, polymorphic], with_gradient=False)
 
-        def call(**given: Any) -> Any:
-            return converted(module.variables_of_network, {name: given[arguments[name]] for name in types})
+        def call(**inputs: Any) -> Any:
+            return converted(module.variables_of_network, {name: inputs[arguments[name]] for name in types})
 
         module.call = TF.function(call, autograph=False)
         return module, module.call.get_concrete_function(

@@ -84,7 +84,7 @@ def _is_share(facts: Facts, x: ITensor, share: ITensor) -> bool:
 
 
 def _source_of_erfc(facts: Facts, x: ITensor) -> ITensor | None:
-    """The tensor x of which this is erfc(-x sqrt(1 / 2)); None for any other tensor."""
+    """The tensor x if this one is erfc(-x sqrt(1 / 2)); None for any other tensor."""
     argument = _scaled(facts, facts.complements.get(x), math.sqrt(0.5))
     layer = None if argument is None else argument.producer
     is_negative = isinstance(layer, IUnaryLayer) and layer.op is UnaryOperation.NEG

@@ -1,4 +1,4 @@
-"""Attention: products of queries and keys, their softmax along the keys, and the products of that with the values.
+"""Attention: products of queries and keys, their softmax along the keys, and its products with the values.
 
 The products may be scaled by a number, and masked by constants. Axes may have any order, and some of length 1 between
 them, as ``jax.vmap`` and ``jax.nn.dot_product_attention`` leave them.
@@ -26,7 +26,7 @@ class Axis:
     """An axis of scores.
 
     Attributes:
-        of: the axis of the first operand and that of the second one; None if that has none of its own.
+        of: the axis of the first operand and the axis of the second one; None for an operand without such an axis.
         length: its length; -1 if it is unknown.
     """
 
@@ -70,8 +70,8 @@ def attention(facts: Facts, shares: ITensor, sides: tuple[Sum, Sum], values: ITe
     """The attention whose last step is a sum of products of shares and values; None for any other sum.
 
     Args:
-        facts: what is known about the tensors.
-        shares: what may be a softmax.
+        facts: the facts about the tensors.
+        shares: the operand that may be a softmax.
         sides: the axes of the shares, and those of the values.
         values: the values.
         is_first: whether the shares are the first operand, whose axes the result has first.
@@ -85,15 +85,15 @@ def attention(facts: Facts, shares: ITensor, sides: tuple[Sum, Sum], values: ITe
         return None
     if scores.axes[own.summed[0]].of[0] is not None:
         scores = scores.swapped()
-    places = _places(scores, own)
-    if places is None or not _is_alike(scores, values, own, other):
+    axes = _score_axes(scores, own)
+    if axes is None or not _is_alike(scores, values, own, other):
         return None
-    return _layer(facts, scores, places, sides, values, is_first)
+    return _layer(facts, scores, axes, sides, values, is_first)
 
 
 @dataclass(frozen=True)
-class Places:
-    """The axes of scores: of batches and heads, of queries, of keys, and others of length 1."""
+class ScoreAxes:
+    """The axes of scores by what they count: batches and heads, queries, keys, and nothing (length 1)."""
 
     batch: list[int]
     query: int
@@ -101,8 +101,8 @@ class Places:
     spare: list[int]
 
 
-def _places(scores: Scores, own: Sum) -> Places | None:
-    """The places of axes; None if they are no attention's."""
+def _score_axes(scores: Scores, own: Sum) -> ScoreAxes | None:
+    """The axes of scores by what they count; None if they are no attention's."""
     (key,) = own.summed
     batch = [*own.batch]
     if scores.axes[key].of[0] is not None or scores.axes[key].of[1] is None or len(batch) > 2:
@@ -113,7 +113,9 @@ def _places(scores: Scores, own: Sum) -> Places | None:
     if any(scores.axes[axis].of[1] is not None for axis in rest):
         return None
     long = [axis for axis in rest if scores.axes[axis].length != 1] or rest[-1:]
-    return Places(batch, long[0], key, [operand for operand in rest if operand != long[0]]) if len(long) == 1 else None
+    return (
+        ScoreAxes(batch, long[0], key, [operand for operand in rest if operand != long[0]]) if len(long) == 1 else None
+    )
 
 
 def _is_alike(scores: Scores, values: ITensor, own: Sum, other: Sum) -> bool:
@@ -129,11 +131,11 @@ def _is_alike(scores: Scores, values: ITensor, own: Sum, other: Sum) -> bool:
 # ---------------------------------------------------------------------- scores
 
 
-MOST_STEPS = 8
+MOST_LAYERS = 8
 """The most layers between the products and their softmax."""
 
 
-def _scores(facts: Facts, x: ITensor | None, most: int = MOST_STEPS) -> Scores | None:
+def _scores(facts: Facts, x: ITensor | None, most: int = MOST_LAYERS) -> Scores | None:
     """The products that a tensor holds, scaled, masked, and in another order of axes."""
     layer = None if x is None or most == 0 else x.producer
     match layer:
@@ -243,30 +245,30 @@ def _transposed(scores: Scores | None, layer: IShuffleLayer) -> Scores | None:
 
 
 def _layer(
-    facts: Facts, scores: Scores, places: Places, sides: tuple[Sum, Sum], values: ITensor, is_first: bool
+    facts: Facts, scores: Scores, axes: ScoreAxes, sides: tuple[Sum, Sum], values: ITensor, is_first: bool
 ) -> ITensor | None:
     make, (query, key) = facts.make, scores.operands
-    spare = [scores.axes[axis].of[0] for axis in places.spare]
+    spare = [scores.axes[axis].of[0] for axis in axes.spare]
     (free,) = {*range(values.type.rank)} - {*sides[1].batch, *sides[1].summed}
-    batches = [[scores.axes[axis].of[side] for axis in places.batch] for side in range(2)]
-    missing = [0, 1][len(places.batch) :] if len(places.batch) != 1 else [1]
+    batches = [[scores.axes[axis].of[side] for axis in axes.batch] for side in range(2)]
+    missing = [0, 1][len(axes.batch) :] if len(axes.batch) != 1 else [1]
 
     def padded(x: ITensor, order: Sequence[Any]) -> ITensor:
         turned = make.transpose(x, order)
-        ones = [*range(len(order) - len(places.batch) - 2)]
+        ones = [*range(len(order) - len(axes.batch) - 2)]
         return make.expand_dims(make.squeeze(turned, ones) if ones else turned, missing)
 
-    q = padded(query, [*spare, *batches[0], scores.axes[places.query].of[0], scores.summed[0]])
-    k = padded(key, [*batches[1], scores.axes[places.key].of[1], scores.summed[1]])
+    q = padded(query, [*spare, *batches[0], scores.axes[axes.query].of[0], scores.summed[0]])
+    k = padded(key, [*batches[1], scores.axes[axes.key].of[1], scores.summed[1]])
     v = padded(values, [*sides[1].batch, *sides[1].summed, free])
-    mask = None if scores.mask is None else _mask(scores, places, missing)
+    mask = None if scores.mask is None else _mask(scores, axes, missing)
     if scores.mask is not None and mask is None:
         return None
     if scores.factor != 1:
         q = make.mul(q, make.constant(np.full((1, 1, 1, 1), scores.factor, q.type.dtype)))
     tensor = _added(facts, (q, k, v), mask)
     kept = make.squeeze(tensor, missing) if missing else tensor
-    return _in_order(facts, kept, places, is_first)
+    return _in_order(facts, kept, axes, is_first)
 
 
 def _added(facts: Facts, tensors: tuple[ITensor, ITensor, ITensor], mask: Any) -> ITensor:
@@ -284,25 +286,25 @@ def _added(facts: Facts, tensors: tuple[ITensor, ITensor, ITensor], mask: Any) -
     return result
 
 
-def _mask(scores: Scores, places: Places, missing: Sequence[int]) -> Any:
+def _mask(scores: Scores, axes: ScoreAxes, missing: Sequence[int]) -> Any:
     """The mask with the axes of the layer; None if some row has nothing that counts, or lengths are not known."""
     lengths = [axis.length for axis in scores.axes]
-    if min(lengths[places.query], lengths[places.key]) < 0:
+    if min(lengths[axes.query], lengths[axes.key]) < 0:
         return None
-    wanted = [lengths[axis] if axis in (places.query, places.key) else 1 for axis in range(len(lengths))]
+    wanted = [lengths[axis] if axis in (axes.query, axes.key) else 1 for axis in range(len(lengths))]
     wide = np.broadcast_to(scores.mask, np.broadcast_shapes(np.shape(scores.mask), wanted))
-    order = [*places.spare, *places.batch, places.query, places.key]
-    mask = np.expand_dims(np.transpose(wide, order)[(0,) * len(places.spare)], tuple(missing))
+    order = [*axes.spare, *axes.batch, axes.query, axes.key]
+    mask = np.expand_dims(np.transpose(wide, order)[(0,) * len(axes.spare)], tuple(missing))
     if mask.dtype == np.bool_ and not mask.any(-1).all():
         return None
     return np.ascontiguousarray(mask)
 
 
-def _in_order(facts: Facts, x: ITensor, places: Places, is_first: bool) -> ITensor:
+def _in_order(facts: Facts, x: ITensor, axes: ScoreAxes, is_first: bool) -> ITensor:
     """The result with the axes that the sum of products has: those of batches, and the others of each operand."""
-    count = len(places.batch)
-    rest = sorted([places.query, *places.spare])
+    count = len(axes.batch)
+    rest = sorted([axes.query, *axes.spare])
     tensor = x if is_first else facts.make.transpose(x, [*range(count), count + 1, count])
     start = count if is_first else count + 1
-    ones = [start + place for place, axis in enumerate(rest) if axis != places.query]
+    ones = [start + place for place, axis in enumerate(rest) if axis != axes.query]
     return facts.make.expand_dims(tensor, ones) if ones else tensor

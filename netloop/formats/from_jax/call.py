@@ -18,12 +18,12 @@ from netloop.model.graph.tensor import ITensor
 
 
 @dataclass(frozen=True)
-class Call:
+class EquationCall:
     """An equation that is being imported.
 
     Attributes:
         equation: the equation.
-        facts: what is known about the tensors of the network.
+        facts: the facts about the tensors of the network.
         inline: a function that adds the equations of a jaxpr to the network, and returns its results.
         reads: how often equations and results of the same jaxpr read each variable.
     """

@@ -30,7 +30,7 @@ def from_jax(
 
     Args:
         function: the function, of arrays and pytrees of them.
-        examples: arguments of it, of which only shapes and element types count: arrays, ``jax.ShapeDtypeStruct``, or
+        examples: its arguments, for their shapes and element types only: arrays, ``jax.ShapeDtypeStruct``, or
             pytrees of either. A symbolic length of ``jax.export.symbolic_shape`` becomes -1.
         names: names of the arguments; by default those of the function's parameters.
         weights: the names of arguments whose arrays become constants, named by their paths, which can be refitted.

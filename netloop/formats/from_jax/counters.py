@@ -9,18 +9,18 @@ from jax.extend.core import ClosedJaxpr, JaxprEqn, Literal, Var
 from netloop.formats.from_jax.liveness import live_equations
 
 
-def step_of(body: ClosedJaxpr, before: Var, after: Any) -> int | None:
+def increment_of(body: ClosedJaxpr, before: Var, after: Any) -> int | None:
     """The positive constant that each iteration adds to a carried integer; None if there is none."""
     equation = next((eqn for eqn in body.jaxpr.eqns if after in eqn.outvars), None)
     aval: Any = before.aval
     if equation is None or equation.primitive.name != "add" or aval.shape != () or aval.dtype.kind != "i":
         return None
-    steps = [int(variable.val) for variable in equation.invars if isinstance(variable, Literal)]
-    return steps[0] if before in equation.invars and steps and steps[0] > 0 else None
+    increments = [int(variable.val) for variable in equation.invars if isinstance(variable, Literal)]
+    return increments[0] if before in equation.invars and increments and increments[0] > 0 else None
 
 
 def bounds(condition: ClosedJaxpr) -> list[tuple[Var, Any]]:
-    """The pairs of values of which the first is less than the second while a condition is true."""
+    """Pairs of values: the first is less than the second while a condition is true."""
     values = {variable: equation for equation in condition.jaxpr.eqns for variable in equation.outvars}
     waiting: list[Any] = [condition.jaxpr.outvars[0]]
     results: list[tuple[Var, Any]] = []
@@ -43,8 +43,8 @@ def bounds(condition: ClosedJaxpr) -> list[tuple[Var, Any]]:
     return results
 
 
-def _maker(made: dict[Any, JaxprEqn], atom: Any) -> JaxprEqn | None:
-    return made.get(atom) if isinstance(atom, Var) else None
+def _maker(equations: dict[Any, JaxprEqn], atom: Any) -> JaxprEqn | None:
+    return equations.get(atom) if isinstance(atom, Var) else None
 
 
 def only_bound(condition: ClosedJaxpr) -> tuple[Var, Any] | None:

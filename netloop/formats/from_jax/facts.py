@@ -97,8 +97,8 @@ class Facts:
                     waiting.append(other)
                     is_ready = False
             if is_ready:
-                result: list[Any] = [None if tensor is None else values[tensor] for tensor in layer.inputs]
-                values[waiting.pop()] = layer.evaluate(*result)
+                inputs: list[Any] = [None if tensor is None else values[tensor] for tensor in layer.inputs]
+                values[waiting.pop()] = layer.evaluate(*inputs)
         return values[tensor]
 
     # ------------------------------------------------------------------ shapes and ranges
@@ -109,10 +109,10 @@ class Facts:
         if tensor.type.rank == len(shape) and not any(map(_is_narrow, tensor.type.shape, shape)):
             return tensor
         lengths = [self.lengths.length(length) for length in shape]
-        known = [length for length in lengths if isinstance(length, int)]
+        fixed = [length for length in lengths if isinstance(length, int)]
         value = self.scalar_of(tensor)
-        if value is not None and len(known) == len(lengths) and np.prod(known) * value.itemsize <= SMALL:
-            return self.make.constant(np.full(known, value))
+        if value is not None and len(fixed) == len(lengths) and np.prod(fixed) * value.itemsize <= SMALL:
+            return self.make.constant(np.full(fixed, value))
         if value is not None:
             tensor = self.make.constant(value.reshape((1,) * len(shape)))
         return self.broadcast(tensor, lengths)
@@ -131,28 +131,28 @@ class Facts:
 
     def range_of(self, tensor: ITensor) -> Range | None:
         """The range of integers; None if it is not known."""
-        known = tensor.type.value if tensor.type.is_known_integer else None
-        if known is not None and known.size and known.dtype.kind in "iu":
-            return int(known.min()), int(known.max())
+        value = tensor.type.value if tensor.type.is_known_integer else None
+        if value is not None and value.size and value.dtype.kind in "iu":
+            return int(value.min()), int(value.max())
         return self.ranges.get(tensor)
 
-    def enter_range(self, equation: JaxprEqn, operands: Sequence[ITensor], made: ITensor) -> None:
+    def enter_range(self, equation: JaxprEqn, operands: Sequence[ITensor], output: ITensor) -> None:
         """Enter the range of the first result of an equation."""
         aval = equation.outvars[0].aval
-        if has_parts(aval) or made.type.dtype.kind not in "iu" or made in self.ranges:
+        if has_parts(aval) or output.type.dtype.kind not in "iu" or output in self.ranges:
             return
         avals = [variable.aval for variable in equation.invars]
         ranges = [self.range_of(tensor) for tensor in operands]
         range_ = range_of_result(equation.primitive.name, equation.params, ranges, avals, aval)
         if range_ is not None:
-            self.ranges[made] = range_
+            self.ranges[output] = range_
 
 
 OF_CONSTANTS = (
     IConstantLayer, IFillLayer, IElementWiseLayer, IUnaryLayer, ISelectLayer, ICastLayer, IUnsqueezeLayer,
     IShuffleLayer, ISliceLayer,
 )  # fmt: skip
-"""The kinds of layers of which masks are made."""
+"""The kinds of layers that compute masks from constants."""
 MOST_WAITING = 100
 
 SMALL = 64

@@ -11,7 +11,7 @@ from netloop.formats.from_jax.rules import REFUSED
 
 
 def implementation_of(equation: JaxprEqn) -> ClosedJaxpr | None:
-    """The function by which a primitive computes outside of transformations; None if it is no function of arrays.
+    """The function that computes a primitive outside of transformations; None if it is no function of arrays.
 
     Equinox and others define primitives in Python, so that their ``def_impl`` can be traced. JAX's own primitives are
     compiled one by one, by themselves.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import element_type, has_parts, is_complex, tensor_shape
 from netloop.formats.from_jax.facts import Facts
 from netloop.formats.from_jax.implementations import implementation_of
@@ -155,7 +155,7 @@ class JaxprImporter(ModelImporter):
             return _as_wanted(outputs_of_own(own, name, self._make.network, operands, equation.params), equation)
         rule = special or TABLE.find(name)
         if rule is not None:
-            return rule(Call(equation, self._facts, self._inline, reads), *operands)
+            return rule(EquationCall(equation, self._facts, self._inline, reads), *operands)
         inner = implementation_of(equation)
         assert inner is not None, f"{name} is known"
         return self._inline(inner, operands)

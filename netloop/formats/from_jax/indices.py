@@ -1,4 +1,4 @@
-"""Positions of windows: what gathers, scatters and dynamic slices have in common.
+"""Positions of windows, which gathers, scatters and dynamic slices share.
 
 An axis of the operand is *indexed* where a window covers only a part of it, *whole* elsewhere. An indexed axis is
 *partial* if it stays an axis of the window. A position has a coordinate for each indexed axis.
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.patterns import without_last_axis
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
@@ -41,7 +41,7 @@ class Windows:
     written: bool = False
 
     @staticmethod
-    def of_gather(call: Call, numbers: Any, sizes: Sequence[Any]) -> Windows:
+    def of_gather(call: EquationCall, numbers: Any, sizes: Sequence[Any]) -> Windows:
         """The windows that a gather reads."""
         batches = dict(
             zip(_ints(numbers.operand_batching_dims), _ints(numbers.start_indices_batching_dims), strict=True)
@@ -50,7 +50,7 @@ class Windows:
         return Windows(call.operand(0).shape, tuple(sizes), _ints(numbers.start_index_map), batches, dropped)
 
     @staticmethod
-    def of_scatter(call: Call, numbers: Any, updates: ITensor) -> Windows:
+    def of_scatter(call: EquationCall, numbers: Any, updates: ITensor) -> Windows:
         """The windows that a scatter writes."""
         batches = dict(
             zip(_ints(numbers.operand_batching_dims), _ints(numbers.scatter_indices_batching_dims), strict=True)
@@ -90,44 +90,44 @@ class Indices:
 
     Attributes:
         windows: the windows.
-        given: the starts of the windows, [batch.., coordinate], within bounds.
+        starts: the starts of the windows, [batch.., coordinate], within bounds.
         valid: whether each window was within bounds before, [batch..]; None if all are.
         batch: the number of batch axes.
     """
 
-    def __init__(self, call: Call, windows: Windows, given: ITensor, checks: bool) -> None:
+    def __init__(self, call: EquationCall, windows: Windows, starts: ITensor, checks: bool) -> None:
         self._call = call
         self._make = call.make
         self.windows = windows
-        self.given = given if given.type.is_index else self._make.cast(given, np.int64)
-        self.batch = given.type.rank - 1
+        self.starts = starts if starts.type.is_index else self._make.cast(starts, np.int64)
+        self.batch = starts.type.rank - 1
         self.valid: ITensor | None = None
         if checks and windows.starts:
             self._clip()
 
     def _clip(self) -> None:
         make, windows = self._make, self.windows
-        known = self._call.facts.range_of(self.given)
+        range_ = self._call.facts.range_of(self.starts)
         spans = [_difference(self._call, windows.shape[axis], windows.sizes[axis]) for axis in windows.starts]
-        if known is not None and known[0] >= 0 and all(isinstance(span, int) and known[1] <= span for span in spans):
+        if range_ is not None and range_[0] >= 0 and all(isinstance(span, int) and range_[1] <= span for span in spans):
             return
-        last = make.cast(make.list_tensor(spans), self.given.type.dtype)
-        clipped = make.minimum(make.maximum(self.given, 0), last)
-        moved, value = make.known(clipped), make.known(self.given)
+        last = make.cast(make.list_tensor(spans), self.starts.type.dtype)
+        clipped = make.minimum(make.maximum(self.starts, 0), last)
+        moved, value = make.known(clipped), make.known(self.starts)
         if moved is not None and value is not None and np.array_equal(moved, value):
             return
-        same = make.equal(clipped, self.given)
+        same = make.equal(clipped, self.starts)
         self.valid = (
             make.squeeze(same, [self.batch])
             if len(spans) == 1
             else make.reduce(ReduceOperation.MIN, same, [self.batch])
         )
-        self.given = clipped
+        self.starts = clipped
 
     @property
     def is_single(self) -> bool:
         """Whether there is one window."""
-        return all(length == 1 for length in self.given.type.shape[:-1])
+        return all(length == 1 for length in self.starts.type.shape[:-1])
 
     def along(self, axis: int) -> ITensor:
         """The coordinates of an indexed axis, [batch.., partial window axes..].
@@ -139,26 +139,26 @@ class Indices:
         result: ITensor | None = None
         if axis in windows.starts and not _same(windows.sizes[axis], windows.shape[axis]):
             number = windows.starts.index(axis)
-            one = self.given if len(windows.starts) == 1 else make.slice(self.given, [number], [1], axes=[self.batch])
+            one = self.starts if len(windows.starts) == 1 else make.slice(self.starts, [number], [1], axes=[self.batch])
             result = without_last_axis(make, one)
             result = make.expand_dims(result, range(self.batch, self.batch + len(partial)))
         if axis in windows.batches:
-            result = self._count(windows.batches[axis], make.length(self.given, windows.batches[axis]))
+            result = self._count(windows.batches[axis], make.length(self.starts, windows.batches[axis]))
         if axis in partial and windows.sizes[axis] != 1:
             inside = self._count(self.batch + partial.index(axis), self._call.lengths([windows.sizes[axis]])[0])
             result = inside if result is None else make.add(result, inside)
         if result is None:
-            result = make.constant(np.zeros((1,) * (self.batch + len(partial)), self.given.type.dtype))
+            result = make.constant(np.zeros((1,) * (self.batch + len(partial)), self.starts.type.dtype))
         return self._broadcast(result) if len(windows.indexed) == 1 or self.element_axis() == axis else result
 
     def _count(self, axis: int, length: Length) -> ITensor:
         """The numbers from 0 along an axis."""
-        numbers = self._make.cast(self._make.arange(length), self.given.type.dtype)
+        numbers = self._make.cast(self._make.arange(length), self.starts.type.dtype)
         rank = self.batch + len(self.windows.partial)
         return self._make.expand_dims(numbers, [index for index in range(rank) if index != axis])
 
     def _lengths(self) -> list[Length]:
-        batch = [self._make.length(self.given, axis) for axis in range(self.batch)]
+        batch = [self._make.length(self.starts, axis) for axis in range(self.batch)]
         return [*batch, *self._call.lengths([self.windows.sizes[axis] for axis in self.windows.partial])]
 
     def _broadcast(self, x: ITensor) -> ITensor:
@@ -182,14 +182,14 @@ class Indices:
     def _positions(self) -> ITensor:
         make, windows = self._make, self.windows
         if list(windows.starts) == windows.indexed and all(windows.sizes[axis] == 1 for axis in windows.indexed):
-            return make.expand_dims(self.given, range(self.batch, self.batch + len(windows.partial)))
+            return make.expand_dims(self.starts, range(self.batch, self.batch + len(windows.partial)))
         if not windows.indexed:
             return make.constant(np.zeros((1,) * self.batch + (0,), np.int64))
         parts = [self._broadcast(self.along(axis)) for axis in windows.indexed]
         return make.stack(parts, parts[0].type.rank)
 
 
-def _difference(call: Call, a: Any, b: Any) -> Length:
+def _difference(call: EquationCall, a: Any, b: Any) -> Length:
     first, second = call.lengths([a, b])
     if isinstance(first, int) and isinstance(second, int):
         return first - second

@@ -1,7 +1,6 @@
 """Symbolic lengths of JAX's shapes, as lengths of tensors."""
 
 import ast
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -26,16 +25,16 @@ class Lengths:
             if not isinstance(length, int) and str(length).isidentifier():
                 self._named.setdefault(str(length), (tensor, axis))
 
-    def length(self, given: Any) -> Length:
+    def length(self, dim: Any) -> Length:
         """A length of JAX, a number or an expression of names, as a number or a tensor.
 
         Raises:
             LayerError: a name is the length of no input.
         """
         try:
-            return operator.index(given)
+            return operator.index(dim)
         except Exception:  # symbolic: JAX raises its own InconclusiveDimensionOperation
-            text = str(given)
+            text = str(dim)
             if text not in self._made:
                 self._made[text] = self._value(ast.parse(text, mode="eval").body)
             return self._made[text]
@@ -70,9 +69,9 @@ class Lengths:
 
     def _combined(self, op: Any, *lengths: Length) -> Length:
         numbers, formula = self._operations()[op]
-        known = [length for length in lengths if isinstance(length, int)]
-        if len(known) == len(lengths):
-            return numbers(*known)
+        fixed = [length for length in lengths if isinstance(length, int)]
+        if len(fixed) == len(lengths):
+            return numbers(*fixed)
         tensor = formula(
             *(length if isinstance(length, ITensor) else self._make.constant(length) for length in lengths)
         )
@@ -95,8 +94,3 @@ class Lengths:
 def declared_shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape with -1 for each symbolic length."""
     return tuple(length if isinstance(length, int) else UNKNOWN for length in shape)
-
-
-def known_size(shape: tuple[Any, ...]) -> int:
-    """The number of elements of a shape; -1 if a length is symbolic."""
-    return math.prod(shape) if all(isinstance(length, int) for length in shape) else UNKNOWN

@@ -1,7 +1,7 @@
 """Layer normalization, in the forms in which functions of JAX and its libraries compute it.
 
 The mean is a sum divided by the number of elements. The variance is the mean of squares of the differences from it, or
-the mean of squares without the square of the mean, limited to what is not negative or not.
+the mean of squares minus the square of the mean, with or without a limit at 0.
 """
 
 from collections.abc import Sequence
@@ -144,7 +144,7 @@ def _is_variance(facts: Facts, variance: ITensor, x: ITensor, axes: Sequence[int
 
 
 def _mean_of(facts: Facts, mean: ITensor | None) -> tuple[ITensor, tuple[int, ...]] | None:
-    """The tensor and the axes of which this is the mean, whether it keeps them or not; None for others."""
+    """The tensor and axes of a mean, whether it keeps the axes or not; None for a tensor that is no mean."""
     if mean is None:
         return None
     inner = _without_axes(mean, None)
@@ -179,7 +179,7 @@ def _is_kept(reduced: ITensor, x: ITensor, axes: Sequence[int]) -> bool:
 
 
 def _operand(x: ITensor | None, op: UnaryOperation) -> ITensor | None:
-    """The tensor of which ``x`` is a function."""
+    """The tensor that ``x`` is a function of."""
     layer = None if x is None else x.producer
     return layer.inputs[0] if isinstance(layer, IUnaryLayer) and layer.op is op else None
 

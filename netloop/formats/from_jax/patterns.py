@@ -1,4 +1,4 @@
-"""Layers for what functions of JAX write as several equations: softmax, softplus, and operations without effect."""
+"""Layers for functions of JAX that are several equations: softmax, softplus, and operations without effect."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -77,7 +77,7 @@ def kept_reduction(make: FormulaBuilder, x: ITensor, axes: Sequence[int]) -> ITe
     source = layer.inputs[0]
     if source is None or source.type.rank != rank or axes_of(layer.axes, rank) != tuple(axes):
         return None
-    return make.made(make.network.add_reduce(source, layer.op, layer.axes, True))
+    return make.output(make.network.add_reduce(source, layer.op, layer.axes, True))
 
 
 def without_last_axis(make: FormulaBuilder, x: ITensor) -> ITensor:
@@ -91,7 +91,7 @@ def without_last_axis(make: FormulaBuilder, x: ITensor) -> ITensor:
 
 
 def untransposed(x: ITensor) -> ITensor | None:
-    """The tensor of which ``x`` has the last two axes swapped; None for any other tensor."""
+    """The tensor before its last two axes were swapped to give ``x``; None if ``x`` is no such transpose."""
     (before, order), rank = _before_transpose(x), x.type.rank
     return before if rank > 1 and order == [*range(rank - 2), rank - 1, rank - 2] else None
 
@@ -113,7 +113,7 @@ def transposed_again(make: FormulaBuilder, x: ITensor, order: Sequence[int]) -> 
 
 
 def softplus(make: FormulaBuilder, body: Any, x: ITensor, zero: Any) -> ITensor | None:
-    """The softplus that ``logaddexp(x, 0)`` is, if the body of a call is that of logaddexp; else None."""
+    """Softplus for ``logaddexp(x, 0)``; None if the body of the call is not that of ``logaddexp``."""
     if zero is None or zero != 0 or not x.type.is_float or len(getattr(body, "jaxpr", body).eqns) < FEWEST:
         return None
     avals = [
@@ -121,8 +121,8 @@ def softplus(make: FormulaBuilder, body: Any, x: ITensor, zero: Any) -> ITensor 
         for variable in getattr(body, "jaxpr", body).invars
     ]
     for equation, _ in every_equation(jax.make_jaxpr(jnp.logaddexp)(*avals)):
-        known = equation.params.get("call_jaxpr")
-        if known is not None and str(known) == str(body):
+        inner = equation.params.get("call_jaxpr")
+        if inner is not None and str(inner) == str(body):
             return make.activation(ActivationType.SOFTPLUS, x, 1.0, 1.0)
     return None
 

@@ -6,14 +6,14 @@ from typing import Any, TypeVar
 
 import jax.numpy as jnp
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import is_complex
 from netloop.formats.shared.operator_table import OperatorTable
 from netloop.model.graph.tensor import ITensor
 
 Outputs = ITensor | Sequence[ITensor]
 Rule = Callable[..., Outputs]
-"""The function of a primitive: takes a ``Call`` and a tensor for each operand."""
+"""The function of a primitive: takes the call and a tensor for each operand."""
 
 R = TypeVar("R", bound=Rule)
 
@@ -73,7 +73,7 @@ def defined(*names: str, is_complex: bool = False) -> Callable[[Callable[..., An
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def rule(call: Call, *operands: ITensor) -> Outputs:
+        def rule(call: EquationCall, *operands: ITensor) -> Outputs:
             return call.define(lambda *arrays: function(*arrays, **call.params), *operands, as_parts=not is_complex)
 
         TABLE.register(*names)(rule)
@@ -92,7 +92,7 @@ def on_parts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def rule(call: Call, *operands: ITensor) -> Outputs:
+        def rule(call: EquationCall, *operands: ITensor) -> Outputs:
             complexes = [is_complex(variable.aval) for variable in call.equation.invars]
 
             def of_pairs(*pairs: Any) -> Any:

@@ -11,16 +11,16 @@ OUTPUT = "output"
 """The name of a result that is a single array."""
 
 
-def argument_names(function: Callable[..., Any], count: int, given: Sequence[str] | None) -> list[str]:
-    """The names of ``count`` positional arguments: those given, or those of the parameters.
+def argument_names(function: Callable[..., Any], count: int, names: Sequence[str] | None) -> list[str]:
+    """The names of ``count`` positional arguments: ``names``, or those of the parameters.
 
     Raises:
         TypeError: another number of names is given.
     """
-    if given is not None:
-        listed: list[Any] = [given] if isinstance(given, str) else [*given]
+    if names is not None:
+        listed: list[Any] = [names] if isinstance(names, str) else [*names]
         if len(listed) != count or not all(isinstance(value, str) for value in listed) or len({*listed}) != count:
-            raise TypeError(f"names are {count} different strings, one for each argument, not {given!r}")
+            raise TypeError(f"names are {count} different strings, one for each argument, not {names!r}")
         return listed
     texts: list[str] = []
     for parameter in _parameters(function):

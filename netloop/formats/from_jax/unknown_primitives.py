@@ -15,42 +15,42 @@ from netloop.values.diagnostics import Finding, ModelError, reason
 OWN_RULE = "pass a rule of your own, rules={%r: function}, with function(network, operands, params)"
 
 
-def check_primitives(jaxpr: ClosedJaxpr, given: Collection[str]) -> None:
+def check_primitives(jaxpr: ClosedJaxpr, custom: Collection[str]) -> None:
     """Check that netloop, or the caller, has a rule for every primitive and an element type for every value.
 
     Raises:
         ModelError: something is missing; it has a finding for each primitive and each element type.
     """
     findings: dict[tuple[str, str], tuple[Finding, int]] = {}
-    for key, result in _all_of(jaxpr, given):
-        first, count = findings.get(key, (result, 0))
+    for key, finding in _all_of(jaxpr, custom):
+        first, count = findings.get(key, (finding, 0))
         findings[key] = first, count + 1
     if findings:
         raise ModelError(*(_counted(finding, count) for finding, count in findings.values()))
 
 
 def _all_of(
-    jaxpr: ClosedJaxpr, given: Collection[str], around: Collection[Primitive] = ()
+    jaxpr: ClosedJaxpr, custom: Collection[str], around: Collection[Primitive] = ()
 ) -> Iterator[tuple[tuple[str, str], Finding]]:
     """The findings; ``around`` are the primitives whose implementation this is, which may not use them again."""
     for equation, place in every_equation(jaxpr):
         name, primitive = equation.primitive.name, equation.primitive
-        is_known = name in given or TABLE.find(name) is not None or primitive in around
+        is_known = name in custom or TABLE.find(name) is not None or primitive in around
         inner = None if is_known else implementation_of(equation)
         if inner is None:
-            yield from _of(equation, str(place), given)
+            yield from _of(equation, str(place), custom)
         else:
-            yield from _all_of(inner, given, (*around, primitive))
+            yield from _all_of(inner, custom, (*around, primitive))
 
 
-def _of(equation: JaxprEqn, where: str, given: Collection[str]) -> list[tuple[tuple[str, str], Finding]]:
+def _of(equation: JaxprEqn, where: str, custom: Collection[str]) -> list[tuple[tuple[str, str], Finding]]:
     name = equation.primitive.name
-    if name in given:
+    if name in custom:
         return []
     atoms = (*equation.invars, *equation.outvars)
     numbers = [atom.aval for atom in atoms if is_complex(atom.aval)]
-    known = TABLE.find(name) is not None and (not numbers or name in MOVED)
-    if not known and not (numbers and COMPLEX.find(name) is not None):
+    has_rule = TABLE.find(name) is not None and (not numbers or name in MOVED)
+    if not has_rule and not (numbers and COMPLEX.find(name) is not None):
         if numbers and name not in REFUSED:
             what, fix = f"{name!r} takes or returns {_text(numbers[0])}", _other_types(numbers[0])
             return [((name, "complex"), Finding("NL746", what, where, reason("NL746"), fix))]
@@ -78,7 +78,7 @@ def _other_types(aval: Any) -> str:
     return "convert to a type that netloop has"
 
 
-def _counted(found: Finding, count: int) -> Finding:
+def _counted(finding: Finding, count: int) -> Finding:
     if count == 1:
-        return found
-    return Finding(found.code, f"{found.what}, in {count} equations", found.where, found.why, found.fix)
+        return finding
+    return Finding(finding.code, f"{finding.what}, in {count} equations", finding.where, finding.why, finding.fix)

@@ -134,5 +134,5 @@ LARGEST_DENSE = 1 << 30
 def _linear(indices: Array, dims: Sequence[int]) -> Array:
     require(indices.ndim == 2 and indices.shape[1] == len(dims), "the indices must have one number for each axis")
     require(bool(np.all((indices >= 0) & (indices < np.array(dims)))), f"an index is outside of the shape {dims}")
-    steps = [math.prod(dims[axis + 1 :]) for axis in range(len(dims))]
-    return indices @ np.array(steps, np.int64)
+    strides = [math.prod(dims[axis + 1 :]) for axis in range(len(dims))]
+    return indices @ np.array(strides, np.int64)

@@ -6,7 +6,7 @@ from netloop.formats.onnx_graph.node_builder import FP4, INT2, INT4, UINT2, UINT
 from netloop.values.types import Array
 
 BITS = {FP4: 4, INT4: 4, UINT4: 4, INT2: 2, UINT2: 2}
-"""The bits of an element, for types of which a byte holds several."""
+"""The bits of an element, for types with several elements in a byte."""
 
 
 def array_bytes(array: Array) -> bytes:

@@ -44,7 +44,7 @@ def _length_that_is_one(condition: ITensor, types: TypeTable) -> tuple[ITensor, 
 
 
 def _length(tensor: ITensor, types: TypeTable) -> tuple[ITensor, int] | None:
-    """The tensor and the axis of which another tensor is the length."""
+    """The tensor and the axis that a tensor is the length of."""
     layer = tensor.producer
     while isinstance(layer, ISqueezeLayer | IShuffleLayer) and layer.inputs[0] is not None:
         layer = layer.inputs[0].producer

@@ -10,10 +10,10 @@ from netloop.model.nest import IfStep
 
 def export_conditional(exporter: StepExporter, step: IfStep, scope: ValueScope) -> None:
     """Add an If, or only the branch taken if the condition is a compile-time constant."""
-    known = exporter.types[step.condition].value
-    if known is None:
+    value = exporter.types[step.condition].value
+    if value is None:
         return _export_if(exporter, step, scope)
-    taken = 0 if known else 1
+    taken = 0 if value else 1
     exporter.export_steps(step.branches[taken].steps, scope)
     for output, result in zip(step.writes, step.results(taken), strict=True):
         scope.values[output] = exporter.read(result, scope)

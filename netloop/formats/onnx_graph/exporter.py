@@ -129,8 +129,8 @@ class NetworkExporter:
 
     def read(self, tensor: ITensor, scope: ValueScope) -> Value:
         """The value of a tensor in a scope; a constant if it is one at compile time."""
-        known = self._known(tensor)
-        return scope.values[tensor] if known is None else NodeBuilder.constant(known)
+        constant = self._known(tensor)
+        return scope.values[tensor] if constant is None else NodeBuilder.constant(constant)
 
     def _known(self, tensor: ITensor) -> Array | None:
         """The value of a compile-time constant, or of a tensor without elements."""
@@ -184,9 +184,9 @@ class NetworkExporter:
         Raises:
             LayerError: ONNX cannot express the layer.
         """
-        known = known_outputs(layer, [self._type_here(*pair) for pair in zip(layer.inputs, inputs, strict=True)])
-        if known is not None:
-            return tuple(map(NodeBuilder.constant, known))
+        constants = known_outputs(layer, [self._type_here(*pair) for pair in zip(layer.inputs, inputs, strict=True)])
+        if constants is not None:
+            return tuple(map(NodeBuilder.constant, constants))
         exporter = EXPORTERS.find(type(layer))
         if exporter is None:
             what = f"{layer.name!r} cannot be written as {self._format}"

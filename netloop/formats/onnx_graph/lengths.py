@@ -112,7 +112,7 @@ class LengthBuilder:
         return self._choose(self._is(a, 1), b, other)
 
     def common(self, a: Value, b: Value) -> Value:
-        """The length of two axes that are equally long, of which either may be unknown."""
+        """The length of two axes that are equally long; either may be unknown."""
         return b if is_unknown(a) else a
 
     def either(self, a: Value, b: Value) -> Value:

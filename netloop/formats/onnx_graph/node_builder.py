@@ -123,8 +123,8 @@ class NodeBuilder:
 
     def value(self, tensor: ITensor) -> Value:
         """The value of a tensor that a layer before this one reads or computes."""
-        known = self.types[tensor].value
-        return self._values[tensor] if known is None else self.constant(known)
+        value = self.types[tensor].value
+        return self._values[tensor] if value is None else self.constant(value)
 
     # ------------------------------------------------------------------ nodes
 
@@ -253,8 +253,8 @@ class NodeBuilder:
 
     def length(self, x: Value, type: TensorType, axis: int) -> Value:
         """The length of one axis of ``x``, int64, 1-D; a constant if its type has it."""
-        known = type.shape[axis]
-        return self.int64s(known) if known != UNKNOWN else self.shape(x, axis, axis + 1)
+        length = type.shape[axis]
+        return self.int64s(length) if length != UNKNOWN else self.shape(x, axis, axis + 1)
 
     def arange(self, count: Value) -> Value:
         """0, 1, ... below a count, which is int64 and has one element."""

@@ -1,4 +1,4 @@
-"""The lengths of the outputs of layers, from those of their inputs: what ``infer`` says, as nodes.
+"""The lengths of the outputs of layers, from those of their inputs: the rules of ``infer``, as nodes.
 
 The exporter needs them for tensors that have no value, so no rule reads an element of a tensor, other than of those
 that determine shapes. A length that is known while the network is built need not be computed: the caller has it. A kind

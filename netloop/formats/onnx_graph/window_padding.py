@@ -59,6 +59,6 @@ def _pads(layer: SlidingWindow, lengths: Shape) -> tuple[list[int], list[int]]:
     before = [place.before for place in places]
     if layer.padding_mode is PaddingMode.EXPLICIT_ROUND_DOWN:
         return before, list(layer.post_padding)
-    steps = zip(lengths, layer.spans, layer.stride_nd, places, strict=True)
-    after = [(places.length - 1) * stride + span - length - places.before for length, span, stride, places in steps]
+    windows = zip(lengths, layer.spans, layer.stride_nd, places, strict=True)
+    after = [(places.length - 1) * stride + span - length - places.before for length, span, stride, places in windows]
     return before, [max(0, number) for number in after]

@@ -102,8 +102,8 @@ def _has_two_ranks(value: Alternatives) -> bool:
 def _is_known_to_differ(value: Alternatives) -> bool:
     """Whether a value is known integers that differ by the branch: what ranks are compared with, or axes."""
     types = [tensor.type for tensor in _leaves(value)]
-    known = [type_.value for type_ in types if type_.is_known_integer and type_.value is not None]
-    return len(known) == len(types) and any(not np.array_equal(array, known[0]) for array in known)
+    values = [type_.value for type_ in types if type_.is_known_integer and type_.value is not None]
+    return len(values) == len(types) and any(not np.array_equal(array, values[0]) for array in values)
 
 
 def _leaves(value: Value) -> list[ITensor]:

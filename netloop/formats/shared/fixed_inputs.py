@@ -21,11 +21,11 @@ class FixedInputs:
     have it.
 
     Raises:
-        TypeError: ``given`` is not a dict from names to values.
+        TypeError: the values are not a dict from names to values.
     """
 
-    def __init__(self, given: Mapping[str, Any] | None) -> None:
-        values: Any = {} if given is None else given
+    def __init__(self, shapes: Mapping[str, Any] | None) -> None:
+        values: Any = {} if shapes is None else shapes
         if not isinstance(values, Mapping) or not all(isinstance(value, str) for value in cast(Any, values)):
             raise TypeError(f"inputs are a dict from names to values, not {quoted(values)}")
         self._values = cast(Mapping[str, Any], values)

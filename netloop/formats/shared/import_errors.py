@@ -38,7 +38,7 @@ class InputNotImported(Exception):
 class ImportErrors:
     """The findings of a model, called ``model`` in messages; errors without a code of their own get the default one.
 
-    ``advice`` is what the owner of a model can do about a finding, by its code.
+    ``advice`` has the fix that the owner of a model can apply, by the code of the finding.
     """
 
     def __init__(self, model: str, default_code: str, advice: Mapping[str, str]) -> None:
@@ -95,8 +95,8 @@ class ImportErrors:
         except NetworkError as error:
             # the fixes of layers are for scripts that add them
             advice = [self._advice.get(finding.code, "") for finding in error.findings]
-            result = zip(error.findings, advice, strict=True)
-            self._findings += [replace(finding, where=where, at=at, fix=fix) for finding, fix in result]
+            pairs = zip(error.findings, advice, strict=True)
+            self._findings += [replace(finding, where=where, at=at, fix=fix) for finding, fix in pairs]
         except NetloopError:
             raise
         except Exception as error:

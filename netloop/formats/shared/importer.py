@@ -1,4 +1,4 @@
-"""The importer skeleton: what the importers of all formats do with a model and its nodes."""
+"""The importer skeleton: the work on a model and its nodes that all formats share."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -31,7 +31,7 @@ Maybe = ITensor | None
 Outputs = ITensor | Sequence[Any]
 """The outputs of a node: one tensor, or a list of values with None for each one that the node does not use."""
 Operator = Callable[..., Outputs]
-"""The function of an operator: takes a ``Call`` and a tensor for each input, None for one left out."""
+"""The function of an operator: takes the call and a tensor for each input, None for one left out."""
 
 Translate = Callable[[], Sequence[Value]]
 """Adds the layers of a node and returns its outputs."""
@@ -131,8 +131,8 @@ class ModelImporter(ABC):
         takes = str(least) if least == most else f"{least} or more" if len(inputs) < least else f"at most {most}"
         what = f"the {self.NODE} has {len(inputs)} inputs, and {node.operator} takes {takes}"
         require(least <= len(inputs) <= most, what)
-        result = function(call, *inputs)
-        outputs = [result] if isinstance(result, ITensor) else [*result]
+        returned = function(call, *inputs)
+        outputs = [returned] if isinstance(returned, ITensor) else [*returned]
         require(len(outputs) >= count, f"the {self.NODE} has {count} outputs, and {node.operator} has {len(outputs)}")
         for tensor in outputs:
             assert not isinstance(tensor, ITensor) or tensor.type  # reading the type checks the layer

@@ -152,8 +152,8 @@ class _LoopBuilder:
     def _count(self, most: ITensor | None) -> ITensor | None:
         make, goes_on, once = self._make, self._limits.goes_on, self._make.known(self._condition)
         if self._limits.endless and most is not None:
-            known = make.ints(most)
-            most = None if known is not None and known[0] < 0 else most
+            counts = make.ints(most)
+            most = None if counts is not None and counts[0] < 0 else most
         if self._early:
             return most if most is None or not self._limits.endless else make.where(make.less(most, 0), MANY, most)
         if goes_on is not None and not once:
@@ -203,9 +203,9 @@ class _LoopBuilder:
         return [self._final(final) for final in self._step.finals]
 
     def _final(self, value: ITensor) -> ITensor:
-        known = self._carried.recurrence_of(value)
-        if known is not None:
-            return self._make.last(self._loop, known)
+        recurrence = self._carried.recurrence_of(value)
+        if recurrence is not None:
+            return self._make.last(self._loop, recurrence)
         shape = [max(length, 0) for length in value.type.shape]
         delayed = self._loop.add_recurrence(self._zeros(shape, value))
         delayed.keeps_shape = value.type.is_fixed

@@ -31,8 +31,8 @@ def non_max_suppression(
     """
     batch, classes, count = (make.length(scores, axis) for axis in range(3))
     items = make.product([batch, classes])
-    each = make.broadcast_to(make.expand_dims(boxes, [1]), make.list_tensor([1, classes, 1, 1]))
-    flat = make.reshape(each, [items, count, 4]), make.reshape(scores, [items, count, 1])
+    per_class = make.broadcast_to(make.expand_dims(boxes, [1]), make.list_tensor([1, classes, 1, 1]))
+    flat = make.reshape(per_class, [items, count, 4]), make.reshape(scores, [items, count, 1])
     layer = make.network.add_nms(*flat, make.scalar(most), DataType.INT64)
     layer.topk_box_limit = ALL
     if centers:

@@ -39,8 +39,8 @@ def outputs_of_own(
         LayerError: the function raised an exception, or returned something else than tensors.
     """
     try:
-        result: Any = function(network, [*inputs], dict(attributes))
-        outputs: list[Any] = [result] if isinstance(result, ITensor) else [*result]
+        returned: Any = function(network, [*inputs], dict(attributes))
+        outputs: list[Any] = [returned] if isinstance(returned, ITensor) else [*returned]
         for tensor in outputs:
             assert not isinstance(tensor, ITensor) or tensor.type  # reading the type checks the layer
     except NetworkError as error:

@@ -11,7 +11,7 @@ def keep_live(network: INetworkDefinition, start: int = 0) -> None:
 
 
 def keep(network: INetworkDefinition, kept: set[ILayer]) -> None:
-    """Remove all layers but some, and loops and conditionals of which nothing is left."""
+    """Remove all layers but some, and the loops and conditionals that become empty."""
     live = [layer for layer in network.layers if layer in kept]
     for layer in network.layers:
         if layer not in kept:

@@ -40,9 +40,9 @@ class RoiGrid:
         rows: the number of its cells along the height.
         columns: the number along the width.
         ratio: the number of samples along each axis of a cell; with 0, one for each pixel of the cell, rounded up.
-        scale: what the coordinates of regions are multiplied by.
-        before: what is added to the coordinates before.
-        after: what is subtracted from them after it.
+        scale: the factor of the coordinates of regions.
+        before: the number added to the coordinates before they are scaled.
+        after: the number subtracted from them afterwards.
         is_wide: whether a region is at least one pixel wide and high.
     """
 
@@ -97,11 +97,11 @@ def roi_aligned(
     require(max(grid.rows, grid.columns) <= LARGEST_CONSTANT, cells)
     dtype = x.type.dtype
     wide = np.dtype(np.float64) if dtype == np.float64 else np.dtype(np.float32)
-    values = _Samples(make, make.cast(x, wide), make.cast(rois, wide), items, grid).combined(combine, name)
+    values = _CellSamples(make, make.cast(x, wide), make.cast(rois, wide), items, grid).combined(combine, name)
     return make.cast(make.transpose(values, [0, 3, 1, 2]), dtype)
 
 
-class _Samples:
+class _CellSamples:
     """The samples of all cells, one after the other; the arguments are those of ``roi_aligned``."""
 
     def __init__(self, make: FormulaBuilder, x: ITensor, rois: ITensor, items: ITensor, grid: RoiGrid) -> None:
@@ -134,15 +134,15 @@ class _Samples:
         iteration = make.counter(loop).outputs[0]
         sides = (self._rows, make.floor_div(iteration, across)), (self._columns, make.modulo(iteration, across))
         nothing = -np.inf if combine is RoiSamples.HIGHEST_NEIGHBOUR else 0.0
-        result = loop.add_recurrence(self._filled(nothing))
+        recurrence = loop.add_recurrence(self._filled(nothing))
         taps = [self._taps(side, sample) for side, sample in sides]
         neighbours = [self._read(row, column) for row, column in product(*taps)]
         tensor = reduce(make.maximum if combine is RoiSamples.HIGHEST_NEIGHBOUR else make.add, neighbours)
         counted = make.logical_and(*(make.less(sample, side.count) for side, sample in sides))
         tensor = make.where(make.expand_dims(counted, [2, 3]), tensor, nothing)
-        result.set_input(1, (make.add if mean else make.maximum)(result.outputs[0], tensor))
+        recurrence.set_input(1, (make.add if mean else make.maximum)(recurrence.outputs[0], tensor))
         total = make.expand_dims(make.mul(self._rows.count, self._columns.count), [2, 3])
-        cells = make.last(loop, result)
+        cells = make.last(loop, recurrence)
         if mean:
             return make.div(cells, make.cast(make.maximum(total, 1), cells.type.dtype))
         return make.where(make.equal(total, 0), np.zeros((), cells.type.dtype), cells)

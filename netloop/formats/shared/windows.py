@@ -55,7 +55,7 @@ def convolved(
     layer.set_input(1, kernel)
     if bias is not None:
         layer.set_input(2, bias)
-    return make.made(layer)
+    return make.output(layer)
 
 
 def deconvolved(
@@ -80,7 +80,7 @@ def deconvolved(
     before, after = _trimmed(x, layer, sliding, more, wanted)
     layer.pre_padding, layer.post_padding = ([max(0, number) for number in side] for side in (before, after))
     layer.set_input(1, kernel)
-    return padded(make, make.made(layer), *([max(0, -number) for number in side] for side in (before, after)))
+    return padded(make, make.output(layer), *([max(0, -number) for number in side] for side in (before, after)))
 
 
 def _trimmed(
@@ -131,9 +131,9 @@ def pooled(
     """
     sliding.apply_to(layer)
     if not up or sliding.same is not None:
-        return make.made(layer)
+        return make.output(layer)
     layer.padding_mode = PaddingMode.EXPLICIT_ROUND_UP
-    result = make.made(layer)
+    result = make.output(layer)
     if not inside:
         return result
     dims, counts = (make.slice(make.shape(tensor), [2], [len(layer.window)]) for tensor in (x, result))
@@ -153,8 +153,8 @@ def among_all(make: FormulaBuilder, x: ITensor, places: ITensor, axis: int = 0) 
     volume = make.reduce(ReduceOperation.PROD, make.slice(shape, [2], [rank - 2]), [0])
     images = make.slice(shape, [axis], [2 - axis])
     numbers = make.arange(make.reduce(ReduceOperation.PROD, images, [0]))
-    each = make.concat([images, make.constant(np.ones(rank - 2, np.int64))], 0)
-    return make.add(places, make.reshape(make.mul(numbers, volume), each))
+    output_dims = make.concat([images, make.constant(np.ones(rank - 2, np.int64))], 0)
+    return make.add(places, make.reshape(make.mul(numbers, volume), output_dims))
 
 
 # ---------------------------------------------------------------------------- columns

@@ -169,8 +169,8 @@ def known_count(loop: ILoop, types: TypeTable) -> int | None:
 
 def known_integer(tensor: ITensor | None, types: TypeTable) -> int | None:
     """The value of an integer or bool scalar that follows from shapes and integers only, so not from weights."""
-    known = None if tensor is None else types.of(tensor)
-    if tensor is None or not isinstance(known, TensorType) or known.rank or not known.is_known_integer:
+    type_ = None if tensor is None else types.of(tensor)
+    if tensor is None or not isinstance(type_, TensorType) or type_.rank or not type_.is_known_integer:
         return None
     stack, seen = [tensor], {tensor}
     while stack:
@@ -182,7 +182,7 @@ def known_integer(tensor: ITensor | None, types: TypeTable) -> int | None:
         fresh = [tensor for tensor in layer.type_inputs() if tensor is not None and tensor not in seen]
         stack += fresh
         seen.update(fresh)
-    return (known.ints() or [0])[0]
+    return (type_.ints() or [0])[0]
 
 
 def may_fail(types: TypeTable, scopes: Scopes) -> bool:

@@ -82,7 +82,7 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Violation]:
 
 
 def _fed(tensor: ITensor, loop: ILoop) -> list[IRecurrenceLayer]:
-    """The recurrences of a loop of which a tensor is the next value."""
+    """The recurrences of a loop that take a tensor as their next value."""
     readers = [layer for layer, position in tensor.uses if isinstance(layer, IRecurrenceLayer) and position == 1]
     return sorted((reader for reader in readers if reader.loop is loop), key=lambda reader: reader.index)
 

@@ -89,9 +89,9 @@ def _read_before_an_iteration(subject: Subject, loop: ILoop, tensor: ITensor) ->
     """The iterators and loop outputs that a tensor of a loop depends on within one iteration."""
     stack, seen = [tensor], {tensor}
     while stack:
-        result = stack.pop()
-        layer = result.producer
-        if layer is None or isinstance(layer, IRecurrenceLayer) or not subject.scopes.varies_in(result, loop):
+        visited = stack.pop()
+        layer = visited.producer
+        if layer is None or isinstance(layer, IRecurrenceLayer) or not subject.scopes.varies_in(visited, loop):
             continue
         if isinstance(layer, IIteratorLayer | ILoopOutputLayer):
             yield layer
@@ -391,10 +391,8 @@ def element_types_exist_in_tensorrt(subject: Subject) -> Iterator[Violation]:
             yield Violation(
                 tensor, f"the input {tensor.name!r} is {tensor.declared}", "declare an input for each tensor"
             )
-        elif (result := _own(subject, tensor)) is not None:
-            yield Violation(
-                tensor, f"the input {tensor.name!r} is {tensor.declared}", _instead("declare it as", result)
-            )
+        elif (type_ := _own(subject, tensor)) is not None:
+            yield Violation(tensor, f"the input {tensor.name!r} is {tensor.declared}", _instead("declare it as", type_))
     for layer in subject.network.layers:
         tensor_type = next(filter(None, (_own(subject, tensor) for tensor in layer.outputs)), None)
         if tensor_type is not None and not any(_own(subject, tensor) for tensor in layer.type_inputs()):
@@ -419,9 +417,9 @@ NEAREST = {
 """The nearest type that TensorRT has, for each that it lacks."""
 
 
-def _instead(verb: str, found: TensorType) -> str:
+def _instead(verb: str, type_: TensorType) -> str:
     """The fix for a type that TensorRT lacks; ``verb`` is "declare it as" or "make it"."""
-    return "convert text outside of the network" if found.is_string else f"{verb} {NEAREST[data_type(found.dtype)]}"
+    return "convert text outside of the network" if type_.is_string else f"{verb} {NEAREST[data_type(type_.dtype)]}"
 
 
 def _own(subject: Subject, tensor: ITensor | None) -> TensorType | None:

@@ -66,8 +66,8 @@ class Subject:
 
     def type(self, tensor: ITensor | None) -> TensorType | None:
         """The type of a tensor; None if it has none, which another rule reports."""
-        known = None if tensor is None else self.types.of(tensor)
-        return known if isinstance(known, TensorType) else None
+        type_ = None if tensor is None else self.types.of(tensor)
+        return type_ if isinstance(type_, TensorType) else None
 
 
 class Violation(NamedTuple):

@@ -12,7 +12,7 @@ class Arithmetic(Arranging):
     def elementwise(self, op: ElementWiseOperation, a: Operand, b: Operand) -> ITensor:
         """The result of an element-wise operation."""
         a, b = self.aligned(*self.tensors(a, b))
-        return self.made(self.network.add_elementwise(a, b, op))
+        return self.output(self.network.add_elementwise(a, b, op))
 
     def add(self, a: Operand, b: Operand) -> ITensor:
         """The sum a + b."""
@@ -87,13 +87,13 @@ class Arithmetic(Arranging):
     def where(self, condition: Operand, a: Operand, b: Operand) -> ITensor:
         """``a`` where the condition is true, ``b`` elsewhere."""
         condition, a, b = self.aligned(self.tensor(condition), *self.tensors(a, b))
-        return self.made(self.network.add_select(condition, a, b))
+        return self.output(self.network.add_select(condition, a, b))
 
     # ------------------------------------------------------------------ functions
 
     def unary(self, op: UnaryOperation, x: ITensor) -> ITensor:
         """A function of every element."""
-        return self.made(self.network.add_unary(x, op))
+        return self.output(self.network.add_unary(x, op))
 
     def activation(
         self, type: ActivationType, x: ITensor, alpha: float | None = None, beta: float | None = None
@@ -104,7 +104,7 @@ class Arithmetic(Arranging):
             layer.alpha = alpha
         if beta is not None:
             layer.beta = beta
-        return self.made(layer)
+        return self.output(layer)
 
     def clip(self, x: Operand, low: Operand, high: Operand) -> ITensor:
         """``x`` limited to the range from ``low`` to ``high``."""
@@ -122,5 +122,5 @@ class Arithmetic(Arranging):
     def parametric_relu(self, x: ITensor, slope: ITensor) -> ITensor:
         """``x``, with negative numbers multiplied by a slope."""
         if x.type.is_float:  # add_parametric_relu takes no integers
-            return self.made(self.network.add_parametric_relu(*self.aligned(x, slope)))
+            return self.output(self.network.add_parametric_relu(*self.aligned(x, slope)))
         return self.where(self.less(x, 0), self.mul(x, slope), x)

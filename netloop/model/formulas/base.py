@@ -20,26 +20,26 @@ SMALL = 64
 """Constants of up to this many bytes are shared."""
 
 
-def as_dtype(given: Any) -> DataType:
+def as_dtype(dtype: Any) -> DataType:
     """Return the TensorRT type of a numpy type.
 
     Raises:
         LayerError: networks have no such type.
     """
     try:
-        return data_type(given)
+        return data_type(dtype)
     except ValueError as error:
         raise LayerError(str(error), reason("NL746"), "", "NL746") from None
 
 
-def _strings(given: Any) -> Array:
+def _strings(strings: Any) -> Array:
     """An array of strings.
 
     Raises:
         LayerError: an element is no str.
     """
     try:
-        return string_array(given)
+        return string_array(strings)
     except ValueError as error:
         raise LayerError(f"the values are no strings: {error}", reason("NL746"), "", "NL746") from None
 
@@ -91,7 +91,7 @@ class FormulaBase:
         like = next((operand for operand in operands if isinstance(operand, ITensor)), None)
         return [self.tensor(operand, like) for operand in operands]
 
-    def made(self, layer: ILayer) -> ITensor:
+    def output(self, layer: ILayer) -> ITensor:
         """The first output of a layer; a constant instead if its value is known and not floating-point."""
         output = layer.outputs[0]
         return self.constant(output.type.value) if output.type.is_known_integer else output
@@ -102,7 +102,7 @@ class FormulaBase:
             return self.constant(np.asarray(x).astype(dtype))
         if x.type.dtype == np.dtype(dtype):
             return x
-        return self.made(self.network.add_cast(x, as_dtype(dtype)))
+        return self.output(self.network.add_cast(x, as_dtype(dtype)))
 
     def identity(self, x: ITensor) -> ITensor:
         """A new tensor with the same values."""

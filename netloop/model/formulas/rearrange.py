@@ -30,23 +30,23 @@ class Arranging(FormulaBase):
         return (
             self.constant(np.array(tensor_type.shape, np.int64))
             if tensor_type.is_fixed
-            else self.made(self.network.add_shape(x))
+            else self.output(self.network.add_shape(x))
         )
 
     def length(self, x: ITensor, axis: int) -> Length:
         """The length of an axis."""
         axis = normal_axis(axis, x.type.rank)
-        known = x.type.shape[axis]
-        if known != UNKNOWN:
-            return known
-        return self.made(self.network.add_gather(self.shape(x), self.constant(np.int64(axis)), 0))
+        length = x.type.shape[axis]
+        if length != UNKNOWN:
+            return length
+        return self.output(self.network.add_gather(self.shape(x), self.constant(np.int64(axis)), 0))
 
     def size(self, x: ITensor) -> ITensor:
         """The number of elements; 0-D, int64."""
         tensor_type = x.type
         if tensor_type.is_fixed:
             return self.constant(np.int64(tensor_type.volume))
-        return self.made(self.network.add_reduce(self.shape(x), ReduceOperation.PROD, 1, False))
+        return self.output(self.network.add_reduce(self.shape(x), ReduceOperation.PROD, 1, False))
 
     def merge_axes(self, x: ITensor, axis: int) -> ITensor:
         """A matrix: the axes before ``axis`` become its rows, the others its columns."""
@@ -56,12 +56,12 @@ class Arranging(FormulaBase):
 
     def product(self, lengths: Sequence[Length]) -> Length:
         """The product of lengths."""
-        known = math.prod(length for length in lengths if not isinstance(length, ITensor))
-        product: Length = known
+        volume = math.prod(length for length in lengths if not isinstance(length, ITensor))
+        product: Length = volume
         for length in lengths:
             if isinstance(length, ITensor):
                 operands = self.tensor(np.int64(product)) if isinstance(product, int) else product, length
-                product = self.made(self.network.add_elementwise(*operands, ElementWiseOperation.PROD))
+                product = self.output(self.network.add_elementwise(*operands, ElementWiseOperation.PROD))
         return product
 
     def list_tensor(self, lengths: Sequence[Length] | Numbers) -> ITensor:
@@ -73,13 +73,13 @@ class Arranging(FormulaBase):
         parts = [self.flat(self.cast(self.tensor(length), np.int64)) for length in lengths]
         return self.concat(parts, 0)
 
-    def _numbers(self, given: Sequence[Length] | Numbers) -> list[int] | ITensor:
+    def _numbers(self, numbers: Sequence[Length] | Numbers) -> list[int] | ITensor:
         """Integers if they are known, which need no constant; else one 1-D int64 tensor."""
-        if isinstance(given, ITensor) or any(isinstance(length, ITensor) for length in given):
-            listed = self.list_tensor(given)
-            known = self.ints(listed)
-            return listed if known is None else known
-        return np.array(given, np.int64).reshape(-1).tolist()
+        if isinstance(numbers, ITensor) or any(isinstance(length, ITensor) for length in numbers):
+            listed = self.list_tensor(numbers)
+            values = self.ints(listed)
+            return listed if values is None else values
+        return np.array(numbers, np.int64).reshape(-1).tolist()
 
     def flat(self, x: ITensor) -> ITensor:
         """All elements along one axis; a 1-D tensor is returned as it is."""
@@ -100,12 +100,12 @@ class Arranging(FormulaBase):
         layer = self.network.add_shuffle(x)
         layer.zero_is_placeholder = zero_copies
         listed = shape if isinstance(shape, ITensor) else self.list_tensor(shape)
-        known = self.ints(listed)
-        if known is None:
+        values = self.ints(listed)
+        if values is None:
             layer.set_input(1, listed)
         else:
-            layer.reshape_dims = Dims(known)
-        return self.made(layer)
+            layer.reshape_dims = Dims(values)
+        return self.output(layer)
 
     def transpose(self, x: ITensor, order: Sequence[int]) -> ITensor:
         """The axes in another order."""
@@ -114,19 +114,19 @@ class Arranging(FormulaBase):
             return x
         layer = self.network.add_shuffle(x)
         layer.first_transpose = order
-        return self.made(layer)
+        return self.output(layer)
 
     def expand_dims(self, x: ITensor, axes: Numbers) -> ITensor:
         """``x`` with axes of length 1 inserted; ``axes`` are those of the result."""
         listed = self.list_tensor(axes)
-        return self.made(self.network.add_unsqueeze(x, listed)) if listed.type.shape != (0,) else x
+        return self.output(self.network.add_unsqueeze(x, listed)) if listed.type.shape != (0,) else x
 
     def squeeze(self, x: ITensor, axes: Numbers | None = None) -> ITensor:
         """``x`` without axes of length 1: those named, or all."""
         if axes is None:
-            return self.made(self.network.add_squeeze(x))
+            return self.output(self.network.add_squeeze(x))
         listed = self.list_tensor(axes)
-        return self.made(self.network.add_squeeze(x, listed)) if listed.type.shape != (0,) else x
+        return self.output(self.network.add_squeeze(x, listed)) if listed.type.shape != (0,) else x
 
     def aligned(self, *tensors: ITensor) -> list[ITensor]:
         """Tensors of equal rank: axes of length 1 are added in front."""
@@ -149,17 +149,19 @@ class Arranging(FormulaBase):
         own = self.shape(x)
         wanted = self.concat([self.constant(np.ones(rank - count, np.int64)), wanted], 0)
         ones, zeros = self.constant(np.ones(rank, np.int64)), self.constant(np.zeros(rank, np.int64))
-        is_one = self.made(self.network.add_elementwise(own, ones, ElementWiseOperation.EQUAL))
-        sizes = self.made(self.network.add_select(is_one, wanted, own))
+        is_one = self.output(self.network.add_elementwise(own, ones, ElementWiseOperation.EQUAL))
+        sizes = self.output(self.network.add_select(is_one, wanted, own))
         # a slice with steps of 0 reads the same element again and again
-        steps = self.made(self.network.add_select(is_one, zeros, ones))
-        known = self.ints(sizes)
-        if known is not None:
-            return x if tuple(known) == x.type.shape else self.slice(x, [0] * rank, known, steps)
+        strides = self.output(self.network.add_select(is_one, zeros, ones))
+        values = self.ints(sizes)
+        if values is not None:
+            return x if tuple(values) == x.type.shape else self.slice(x, [0] * rank, values, strides)
         # the others keep their lengths, which so stay known
         axes = [axis for axis, length in enumerate(x.type.shape) if length in (1, UNKNOWN)]
-        sizes, steps = (self.made(self.network.add_gather(tensor, self.constant(axes), 0)) for tensor in (sizes, steps))
-        return self.slice(x, [0] * len(axes), sizes, steps, axes)
+        sizes, strides = (
+            self.output(self.network.add_gather(tensor, self.constant(axes), 0)) for tensor in (sizes, strides)
+        )
+        return self.slice(x, [0] * len(axes), sizes, strides, axes)
 
     def full(self, shape: Sequence[Length] | Numbers, value: Any, dtype: Any) -> ITensor:
         """One number in a shape."""
@@ -174,7 +176,7 @@ class Arranging(FormulaBase):
             return parts[0]
         layer = self.network.add_concatenation(parts)
         layer.axis = axis
-        return self.made(layer)
+        return self.output(layer)
 
     def stack(self, parts: Sequence[ITensor], axis: int) -> ITensor:
         """Tensors of one shape joined along a new axis."""
@@ -198,7 +200,7 @@ class Arranging(FormulaBase):
             sizes: the number of elements along each axis.
             strides: the distance of positions; by default 1.
             axes: the axes of these three; by default all.
-            outside: what to read at positions outside of ``x``.
+            outside: the rule for positions outside of ``x``.
             fill: the value for FILL, 0-D; by default 0.
         """
         along = None if axes is None else self._numbers(axes)
@@ -213,7 +215,7 @@ class Arranging(FormulaBase):
                 layer.set_input(index, entry)
         if fill is not None:
             layer.set_input(4, fill)
-        return self.made(layer)
+        return self.output(layer)
 
     def take_first(self, x: ITensor, count: Operand, axis: int = 0) -> ITensor:
         """The first elements along an axis."""

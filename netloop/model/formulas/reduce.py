@@ -33,13 +33,13 @@ class Reducing(Arithmetic):
     def reduce(self, op: ReduceOperation, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
         """A reduction over axes; without any axis, the tensor itself."""
         listed = self.list_tensor(axes)
-        known = self.ints(listed)
-        if known is None:
+        values = self.ints(listed)
+        if values is None:
             layer = self.network.add_reduce(x, op, 0, keep)
             layer.set_input(1, listed)
-            return self.made(layer)
-        chosen = {normal_axis(axis, x.type.rank) for axis in known}
-        return self.made(self.network.add_reduce(x, op, bitmask(*chosen), keep)) if chosen else x
+            return self.output(layer)
+        chosen = {normal_axis(axis, x.type.rank) for axis in values}
+        return self.output(self.network.add_reduce(x, op, bitmask(*chosen), keep)) if chosen else x
 
     def sum(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
         """The sum over axes."""
@@ -62,8 +62,8 @@ class Reducing(Arithmetic):
     ) -> tuple[ITensor, ITensor]:
         """The largest or smallest elements along an axis, in order, and their int64 indices."""
         mask = bitmask(normal_axis(axis, x.type.rank))
-        known = None if isinstance(count, ITensor) else count
-        layer = self.network.add_topk(x, op, 0 if known is None else known, mask, DataType.INT64)
+        number = None if isinstance(count, ITensor) else count
+        layer = self.network.add_topk(x, op, 0 if number is None else number, mask, DataType.INT64)
         layer.total_order = total_order
         if isinstance(count, ITensor):
             layer.set_input(1, count)
@@ -74,13 +74,13 @@ class Reducing(Arithmetic):
     ) -> ITensor:
         """The running sums or products along an axis; ``exclusive`` ones leave out the element itself."""
         along = self.scalar(self.tensor(axis))
-        return self.made(self.network.add_cumulative(x, along, op, exclusive, reverse))
+        return self.output(self.network.add_cumulative(x, along, op, exclusive, reverse))
 
     def softmax(self, x: ITensor, axis: int) -> ITensor:
         """The softmax along an axis."""
         layer = self.network.add_softmax(x)
         layer.axes = bitmask(normal_axis(axis, x.type.rank))
-        return self.made(layer)
+        return self.output(layer)
 
     def log_softmax(self, x: ITensor, axis: int) -> ITensor:
         """The logarithm of the softmax along an axis."""
@@ -115,11 +115,11 @@ class Reducing(Arithmetic):
             self.expand_dims(tensor, range(batch + count - tensor.type.rank))
             for tensor, count in zip((a, b), own, strict=True)
         )
-        return self.made(self.network.add_matrix_multiply(a, ops[0], b, ops[1]))
+        return self.output(self.network.add_matrix_multiply(a, ops[0], b, ops[1]))
 
     def einsum(self, equation: str, operands: Sequence[ITensor]) -> ITensor:
         """An einsum, whose equation may have lower-case letters and capitals."""
-        return self.made(self.network.add_einsum(operands, _lower_case(equation.replace(" ", ""))))
+        return self.output(self.network.add_einsum(operands, _lower_case(equation.replace(" ", ""))))
 
     def batch_normalized(
         self, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor, epsilon: float

@@ -72,11 +72,11 @@ class Sequencing(Arranging):
         self, x: ITensor, lengths: ITensor | None = None, axis: int = 0, keep_axis: bool = True
     ) -> ITensor:
         """The parts of a tensor along an axis as a sequence; of length 1 by default."""
-        known = self._part_lengths(x, lengths, axis)
-        if known is None:
+        sizes = self._part_lengths(x, lengths, axis)
+        if sizes is None:
             return self.network.add_sequence_split(x, lengths, axis, keep_axis).outputs[0]
-        starts = np.cumsum([0, *known[:-1]]).tolist()
-        parts = [self.slice(x, [start], [size], axes=[axis]) for start, size in zip(starts, known, strict=False)]
+        starts = np.cumsum([0, *sizes[:-1]]).tolist()
+        parts = [self.slice(x, [start], [size], axes=[axis]) for start, size in zip(starts, sizes, strict=False)]
         return self.sequence(
             parts if keep_axis else [self.squeeze(part, [axis]) for part in parts], data_type(x.type.dtype)
         )
@@ -91,7 +91,7 @@ class Sequencing(Arranging):
 
     def _place(self, position: ITensor, length: int, most: int) -> int | None:
         """Return a position counted from 0; None if it is unknown or outside of the sequence."""
-        known = self.ints(position)
-        if known is None or len(known) != 1 or not -length <= known[0] <= most:
+        numbers = self.ints(position)
+        if numbers is None or len(numbers) != 1 or not -length <= numbers[0] <= most:
             return None
-        return known[0] + length if known[0] < 0 else known[0]
+        return numbers[0] + length if numbers[0] < 0 else numbers[0]

@@ -31,8 +31,8 @@ class Slicing(Arithmetic, Indexing):
         steps = self.constant(np.ones(count, np.int64)) if steps is None else self.list_tensor(steps)
         for name, tensor in (("ends", ends), ("axes", axes), ("steps", steps)):
             require(tensor.type.shape == (count,), f"there are {count} starts, and the {name} are {tensor.type}")
-        known = self.ints(steps)
-        require(known is None or 0 not in known, f"the steps are {known}, and none may be 0")
+        values = self.ints(steps)
+        require(values is None or 0 not in values, f"the steps are {values}, and none may be 0")
         spans = self._spans(x, starts, ends, axes, steps)
         if spans is None:
             return self._between(x, starts, ends, axes, steps)
@@ -51,9 +51,9 @@ class Slicing(Arithmetic, Indexing):
 
     def _between(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> ITensor:
         axes = self._from_front(axes, self.constant(x.type.rank))
-        known = self.ints(axes)
+        along = self.ints(axes)
         lengths = (
-            self.gather(self.shape(x), axes) if known is None else self.list_tensor([self.length(x, a) for a in known])
+            self.gather(self.shape(x), axes) if along is None else self.list_tensor([self.length(x, a) for a in along])
         )
         forward = self.greater(steps, 0)
         low, high = self.where(forward, self.constant(0), -1), self.where(forward, lengths, self.sub(lengths, 1))
@@ -71,15 +71,15 @@ class Slicing(Arithmetic, Indexing):
 
     def split(self, x: ITensor, axis: int, sizes: ITensor) -> list[ITensor]:
         """Consecutive parts along an axis, whose sizes must add up to its length."""
-        known = self.long_ints(sizes)
-        if known is not None:
+        lengths = self.long_ints(sizes)
+        if lengths is not None:
             length = x.type.shape[normal_axis(axis, x.type.rank)]
             require(
-                (min(known, default=0) >= 0 and sum(known) == length) or length < 0,
-                f"the sizes {known} do not add up to the length of axis {axis} of {x.type}",
+                (min(lengths, default=0) >= 0 and sum(lengths) == length) or length < 0,
+                f"the sizes {lengths} do not add up to the length of axis {axis} of {x.type}",
             )
-            starts = accumulate(known, initial=0)
-            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=False)]
+            starts = accumulate(lengths, initial=0)
+            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, lengths, strict=False)]
         first = self.cumulative_sum(sizes, exclusive=True)
         parts = [[self.slice(tensor, [part], [1]) for tensor in (first, sizes)] for part in range(sizes.type.shape[0])]
         return [self.slice(x, at, size, axes=[axis]) for at, size in parts]
@@ -109,4 +109,4 @@ class Slicing(Arithmetic, Indexing):
     def cumulative_sum(self, x: ITensor, axis: int = 0, exclusive: bool = False) -> ITensor:
         """The running sums along an axis; ``exclusive`` ones leave out the element itself."""
         layer = self.network.add_cumulative(x, self.constant(axis), CumulativeOperation.SUM, exclusive, False)
-        return self.made(layer)
+        return self.output(layer)

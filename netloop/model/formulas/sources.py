@@ -64,10 +64,10 @@ class Filling(Reducing):
         self, op: FillOperation, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], *ends: ITensor
     ) -> ITensor:
         listed = self.list_tensor(shape)
-        known = self.ints(listed)
-        layer = self.network.add_fill(known or [], op, as_dtype(dtype))
-        if known is None:
+        dims = self.ints(listed)
+        layer = self.network.add_fill(dims or [], op, as_dtype(dtype))
+        if dims is None:
             layer.set_input(0, listed)
         for index, end in enumerate(ends, 1):
             layer.set_input(index, end)
-        return self.made(layer)
+        return self.output(layer)

@@ -20,7 +20,7 @@ _LIBRARIES = (*dict.fromkeys(_INSTALLED), _PACKAGE, "<frozen")
 """Frames of netloop, of Python and of installed packages, among them those that run scripts, notebooks and tests."""
 
 MOST_CALLERS = 3
-"""The most callers that a location has: a helper, the function that uses it, and what calls that."""
+"""The most callers that a location has: a helper, the function that uses it, and the caller of that function."""
 
 _NODE: ContextVar[SourceLocation | None] = ContextVar("node", default=None)
 """The node of a model that is being imported."""

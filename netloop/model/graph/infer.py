@@ -52,7 +52,7 @@ class TypeTable:
 
     The types of a layer's outputs follow from those of its inputs (``ILayer.infer``); where the values of all inputs
     are known, the value of the output is too, by the layer's ``evaluate``. The walk keeps its own stack, so that a
-    network may have any depth. The types that are ``given``, those of the inputs of a call, are known; a branch that is
+    network may have any depth. ``inputs``, the types of the inputs of a call, are known; a branch that is
     not possible for them is an error only if it is taken.
 
     Attributes:
@@ -60,18 +60,18 @@ class TypeTable:
         is_of_call: whether the types are those of a call.
     """
 
-    def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
-        self.is_of_call = given is not None
-        self._known: dict[ITensor, Known] = dict(given or {})
+    def __init__(self, inputs: Mapping[ITensor, TensorType] | None = None) -> None:
+        self.is_of_call = inputs is not None
+        self._known: dict[ITensor, Known] = dict(inputs or {})
         self._widened: dict[ITensor, TensorType] = {}
         self._unchecked: list[ILayer] = []
         self.owner = Owner()
 
     def __getitem__(self, tensor: ITensor) -> TensorType:
         """The type of a tensor, which must have one."""
-        known = self.of(tensor)
-        assert isinstance(known, TensorType), f"no type for {tensor.name!r}: {known}"
-        return known
+        type_ = self.of(tensor)
+        assert isinstance(type_, TensorType), f"no type for {tensor.name!r}: {type_}"
+        return type_
 
     def of(self, tensor: ITensor) -> Known:
         """The type of a tensor, or the finding why it has none."""
@@ -88,9 +88,9 @@ class TypeTable:
         """
         self.is_of_call |= other.is_of_call
         for tensor, copy in pairs:
-            known = other._known.get(tensor)
-            if isinstance(known, TensorType) and (with_values or known.value is None):
-                self._known.setdefault(copy, known)
+            type_ = other._known.get(tensor)
+            if isinstance(type_, TensorType) and (with_values or type_.value is None):
+                self._known.setdefault(copy, type_)
             if tensor in other._widened:
                 self._widened[copy] = other._widened[tensor]
 
@@ -99,8 +99,8 @@ class TypeTable:
         for tensor in layer.type_inputs():
             if tensor is not None:
                 self.of(tensor)
-        known = self.of(layer.outputs[0]) if layer.outputs else self._infer(layer)
-        return known if isinstance(known, Finding) and known.at is layer else None
+        type_ = self.of(layer.outputs[0]) if layer.outputs else self._infer(layer)
+        return type_ if isinstance(type_, Finding) and type_.at is layer else None
 
     def forget(self, tensors: Iterable[ITensor]) -> None:
         """Forget the types of tensors, and of all that depend on them."""
@@ -173,8 +173,8 @@ class TypeTable:
             "carry the value through ILoop.add_recurrence",
         )
 
-    def _learn(self, layer: ILayer, found: Types | Finding) -> None:
-        types = found if isinstance(found, tuple) else (found,) * len(layer.outputs)
+    def _learn(self, layer: ILayer, result: Types | Finding) -> None:
+        types = result if isinstance(result, tuple) else (result,) * len(layer.outputs)
         for tensor, type in zip(layer.outputs, types, strict=True):
             wide = self._widened.get(tensor)
             if isinstance(type, TensorType) and wide is not None:
@@ -185,8 +185,8 @@ class TypeTable:
 
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []
-        known = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
-        for position, result in enumerate(layer.possible_types(known) if self.is_of_call else known):
+        inputs = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
+        for position, result in enumerate(layer.possible_types(inputs) if self.is_of_call else inputs):
             if isinstance(result, Finding):
                 return result
             if result is None and _is_required(layer, position):
@@ -209,15 +209,15 @@ def _is_required(layer: ILayer, position: int) -> bool:
     return position < layer.REQUIRED_INPUTS or layer.MAX_INPUTS <= position < len(layer.inputs)
 
 
-def _no_tensor(position: int, found: TensorType) -> LayerError:
-    if isinstance(found, UnrankedType):
-        what = f"input {position} is {found}, as the branches of a conditional have different ranks"
+def _no_tensor(position: int, type_: TensorType) -> LayerError:
+    if isinstance(type_, UnrankedType):
+        what = f"input {position} is {type_}, as the branches of a conditional have different ranks"
         return LayerError(what, "only an output of the network may have the rank of the branch taken", "reshape one")
-    return LayerError(f"input {position} takes a tensor, not {_a(found)}", TENSORS_ONLY)
+    return LayerError(f"input {position} takes a tensor, not {_a(type_)}", TENSORS_ONLY)
 
 
-def _a(found: TensorType) -> str:
-    return f"an {found}" if isinstance(found, OptionalType) else f"a {found}"
+def _a(type_: TensorType) -> str:
+    return f"an {type_}" if isinstance(type_, OptionalType) else f"a {type_}"
 
 
 def _possible(types: Types) -> Types:
@@ -261,12 +261,12 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
         return outputs
     try:
         with np.errstate(all="ignore"):
-            result = evaluate(*(None if tensor_type is None else tensor_type.value for tensor_type in inputs))
+            arrays = evaluate(*(None if tensor_type is None else tensor_type.value for tensor_type in inputs))
     except LayerError:
         return outputs
-    values: tuple[Array, ...] = result if isinstance(result, tuple) else (result,)
-    known = tuple(replace(type_, value=value, shape=value.shape) for type_, value in zip(types, values, strict=True))
-    return known if isinstance(outputs, tuple) else known[0]
+    values: tuple[Array, ...] = arrays if isinstance(arrays, tuple) else (arrays,)
+    valued = tuple(replace(type_, value=value, shape=value.shape) for type_, value in zip(types, values, strict=True))
+    return valued if isinstance(outputs, tuple) else valued[0]
 
 
 def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[TensorType, ...]) -> bool:

@@ -209,9 +209,9 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
         """The next value of a recurrence whose shape may change, which its output must be able to take; else None."""
         return None
 
-    def possible_types(self, known: list[Known | None]) -> list[Known | None]:
-        """The types of ``type_inputs`` in a call: that of another input for one that need not be computed."""
-        return known
+    def possible_types(self, types: list[Known | None]) -> list[Known | None]:
+        """The types of ``type_inputs`` in a call; an input that need not be computed takes the type of another one."""
+        return types
 
     @abstractmethod
     def infer(self, *inputs: Any, **named: Any) -> Types:

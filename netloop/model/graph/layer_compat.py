@@ -70,8 +70,8 @@ class LayerCompatibility(Unpicklable):
         return (self._type_of(0) if self.outputs else None) or DataType.FLOAT
 
     def _type_of(self, index: int) -> DataType | None:
-        known = self.types.of(self.outputs[index])
-        return data_type(known.dtype) if isinstance(known, TensorType) else None
+        type_ = self.types.of(self.outputs[index])
+        return data_type(type_.dtype) if isinstance(type_, TensorType) else None
 
     @property
     def precision_is_set(self) -> bool:

@@ -34,8 +34,8 @@ def tensor_text(tensor: ITensor | None) -> str:
 
 def type_text(tensor: ITensor) -> str:
     """The type of a tensor, such as ``float32[3,-1]``; ``?`` if it has none."""
-    known = tensor.types.of(tensor)
-    return "?" if isinstance(known, Finding) else str(known)
+    type_ = tensor.types.of(tensor)
+    return "?" if isinstance(type_, Finding) else str(type_)
 
 
 def kind_text(layer: ILayer) -> str:

@@ -63,17 +63,17 @@ def _none_on_error(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_call(
-    error: TypeError, method: Callable[..., Any], owner: LayerAdder, given: tuple[Any, ...], named: dict[str, Any]
+    error: TypeError, method: Callable[..., Any], owner: LayerAdder, positional: tuple[Any, ...], named: dict[str, Any]
 ) -> TypeError:
     """The error itself; if the arguments do not fit the method, or are swapped, one that says how to call it."""
-    form = signature(method)
-    call = f"{method.__name__}({', '.join(list(form.parameters)[1:])})"
+    expected = signature(method)
+    call = f"{method.__name__}({', '.join(list(expected.parameters)[1:])})"
     try:
-        arguments = form.bind(owner, *given, **named).arguments
+        arguments = expected.bind(owner, *positional, **named).arguments
     except TypeError as misfit:
         return TypeError(f"{method.__name__}: {misfit}; call {call}")
     if any(
-        isinstance(argument, Enum) and form.parameters[name].annotation in ("ITensor", ITensor)
+        isinstance(argument, Enum) and expected.parameters[name].annotation in ("ITensor", ITensor)
         for name, argument in arguments.items()
     ):
         return TypeError(f"{error}; call {call}")
@@ -171,9 +171,9 @@ def _stays_invalid(layer: ILayer) -> bool:
     # depend on any of these is certain: so infer runs on a stand-in that raises as soon as it reads one of them.
     tensors = [*layer.type_inputs()]
     tensors += [None] * (layer.MAX_INPUTS - len(tensors))
-    known = (_OpenInput() if tensor is None else layer.types.of(tensor) for tensor in tensors)
+    types = (_OpenInput() if tensor is None else layer.types.of(tensor) for tensor in tensors)
     try:
-        type(layer).infer(_AsAdded(layer), *known)  # pyright: ignore[reportArgumentType]
+        type(layer).infer(_AsAdded(layer), *types)  # pyright: ignore[reportArgumentType]
     except LayerError:
         return True
     except _OpenError:
@@ -198,5 +198,5 @@ def check_tensors(inputs: Iterable[ITensor], name: str = "inputs") -> list[ITens
 
 def third_from_end(tensor: ITensor) -> int:
     """The axis that TensorRT uses by default."""
-    known = check_tensor(tensor, "input").types.of(tensor)
-    return max(0, known.rank - 3) if isinstance(known, TensorType) else 0
+    type_ = check_tensor(tensor, "input").types.of(tensor)
+    return max(0, type_.rank - 3) if isinstance(type_, TensorType) else 0

@@ -101,10 +101,10 @@ class ITensor(Unpicklable, CheckedAttributes):
         Raises:
             NetworkError: it has none; the finding gives the reason.
         """
-        known = self.types.of(self)
-        if isinstance(known, Finding):
-            raise NetworkError(known)
-        return known
+        type_ = self.types.of(self)
+        if isinstance(type_, Finding):
+            raise NetworkError(type_)
+        return type_
 
     @property
     def shape(self) -> Dims:
@@ -203,6 +203,6 @@ class ITensor(Unpicklable, CheckedAttributes):
         self._range = None
 
     def __repr__(self) -> str:
-        known = self.types.of(self)
-        shown = "type unknown" if isinstance(known, Finding) else str(known)
+        type_ = self.types.of(self)
+        shown = "type unknown" if isinstance(type_, Finding) else str(type_)
         return f"<ITensor {self.name!r} {shown}>"

@@ -121,8 +121,8 @@ class IParametricReLULayer(Elementary):
                 f"along axis {axis} the slopes {slopes} have {own} elements, but the input {x} has {length}",
                 why="the slopes are broadcast to the input, never the input to the slopes",
             )
-        known = (own if own > 1 else length for own, length in zip(slopes.shape, x.shape, strict=True))
-        return x.with_shape(known)
+        dims = (own if own > 1 else length for own, length in zip(slopes.shape, x.shape, strict=True))
+        return x.with_shape(dims)
 
     def formula(self, xp: Any, x: Any, slopes: Any) -> Any:
         return xp.where(x >= 0, x, slopes * x)

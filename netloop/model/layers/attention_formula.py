@@ -136,7 +136,7 @@ class Attending:
         mask = mask.reshape(mask.shape[0], *groups, *mask.shape[2:])
         return (allowed & mask, None) if mask.dtype == jnp.bool_ else (allowed, mask)
 
-    def _same_sequence(self, queries: _Tokens, keys: _Tokens) -> Any:
+    def _same_sequence(self, queries: _PackedTokens, keys: _PackedTokens) -> Any:
         """The mask of pairs of one sequence in which the query may attend to the key."""
         sequence = queries.sequence[:, None]
         allowed = (sequence == keys.sequence) & queries.exists[:, None] & keys.exists
@@ -192,7 +192,7 @@ def _masks(mask: Array | None, queries: list[Array]) -> list[Any]:
     return [np.broadcast_to(mask[b % len(mask)], (len(query), *mask.shape[2:])) for b, query in enumerate(queries)]
 
 
-class _Tokens(NamedTuple):
+class _PackedTokens(NamedTuple):
     """The tokens of all sequences, concatenated.
 
     Attributes:
@@ -213,12 +213,12 @@ class _Tokens(NamedTuple):
         return flat.swapaxes(0, 1)[None]
 
 
-def _tokens(x: Any, form: AttentionIOForm, lengths: Any) -> _Tokens:
+def _tokens(x: Any, form: AttentionIOForm, lengths: Any) -> _PackedTokens:
     if form is PACKED:
         beginnings = jnp.asarray(lengths)
         sequence, position = tokens_of(beginnings, x.shape[0])
-        return _Tokens(sequence, position, sequence < len(beginnings) - 1, jnp.diff(beginnings))
+        return _PackedTokens(sequence, position, sequence < len(beginnings) - 1, jnp.diff(beginnings))
     batch, count = x.shape[0], x.shape[2]
     sequence, position = np.divmod(np.arange(batch * count), max(count, 1))
     whole = jnp.full(batch, count) if lengths is None else jnp.asarray(lengths)
-    return _Tokens(sequence, position, position < whole[sequence], whole)
+    return _PackedTokens(sequence, position, position < whole[sequence], whole)

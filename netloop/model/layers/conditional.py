@@ -125,8 +125,8 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     def type_inputs(self) -> Sequence[ITensor | None]:
         return [*self.inputs, self.conditional.condition]
 
-    def possible_types(self, known: list[Known | None]) -> list[Known | None]:
-        true, false, condition = (*known, None)[:3]
+    def possible_types(self, types: list[Known | None]) -> list[Known | None]:
+        true, false, condition = (*types, None)[:3]
         value = condition.value if isinstance(condition, TensorType) else None
         may_be_taken = [value is None or bool(value), value is None or not value]
         if isinstance(true, Finding) and may_be_taken[1]:

@@ -64,11 +64,11 @@ class ControlFlow(Unpicklable, LayerAdder, CheckedAttributes):
         """The network that it belongs to."""
         return self._network
 
-    def _bound(self, made: B, **tensors: ITensor) -> B:
+    def _bound(self, layer: B, **tensors: ITensor) -> B:
         """Add a boundary layer that reads ``tensors``, each under the name of the caller's parameter."""
-        self._network.add(made, [check_tensor(tensor, name) for name, tensor in tensors.items()])
-        self.layers.append(made)
-        return made
+        self._network.add(layer, [check_tensor(tensor, name) for name, tensor in tensors.items()])
+        self.layers.append(layer)
+        return layer
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"

@@ -14,7 +14,7 @@ from netloop.model.graph.layer import Axes, layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers import matrix
-from netloop.model.layers.windows import Places, SlidingWindow, Window, places_written
+from netloop.model.layers.windows import SlidingWindow, Window, WindowPositions, places_written
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike, Weights, check_dims, weights_array
 from netloop.values.enums import LayerType, PaddingMode
@@ -43,9 +43,9 @@ class WeightedWindow(SlidingWindow):
             return shape
         return (UNKNOWN if UNKNOWN in shape[:channels] else math.prod(shape[:channels]), *shape[channels:])
 
-    def _split(self, shape: Shape, made: Shape) -> Shape:
+    def _split(self, shape: Shape, parts: Shape) -> Shape:
         """The shape of the output for an input of ``shape``, given the output of the merged input."""
-        return (*shape[: len(shape) - len(made) + 1], *made[1:])
+        return (*shape[: len(shape) - len(parts) + 1], *parts[1:])
 
     KERNEL_AXES: ClassVar[tuple[str, str]]
     """The meaning of the first two axes of the kernel, as messages give it."""
@@ -128,17 +128,17 @@ class WeightedWindow(SlidingWindow):
             yield slice(group * inputs, (group + 1) * inputs), slice(group * outputs, (group + 1) * outputs)
 
     def lower_window(
-        self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
+        self, x: Any, kernel: Any, strides: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
     ) -> Any:
         """Convolve ``x``, dilated by ``spread`` and then padded, by a kernel [K, C / groups, ..]; half types wide."""
         # XLA's CPU convolves single channels of float64 with all others too, by zeros, which makes NaN of their NaN
         has_single_channels = kernel.shape[1] == 1 < self.num_groups
         if x.dtype in INTEGERS or (x.dtype == np.float64 and has_single_channels):
-            return self._lower_taps(x, kernel, steps, padding, spread)
+            return self._lower_taps(x, kernel, strides, padding, spread)
         return lax.conv_general_dilated(
             x,
             kernel,
-            steps,
+            strides,
             padding,
             lhs_dilation=spread,
             rhs_dilation=self.dilation_nd,
@@ -148,21 +148,21 @@ class WeightedWindow(SlidingWindow):
         )
 
     def _lower_taps(
-        self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
+        self, x: Any, kernel: Any, strides: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
     ) -> Any:
         """``lower_window`` as a sum of products, one per element of the window: few devices convolve integers."""
         around = [(before, after, step - 1) for (before, after), step in zip(padding, spread, strict=True)]
         wide = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), *around])
         lengths = [
-            (length - span) // step + 1 for length, span, step in zip(wide.shape[2:], self.spans, steps, strict=True)
+            (length - span) // step + 1 for length, span, step in zip(wide.shape[2:], self.spans, strides, strict=True)
         ]
         wide = wide.reshape(x.shape[0], self.num_groups, -1, *wide.shape[2:])
         maps = kernel.reshape(self.num_groups, -1, *kernel.shape[1:])
         array = jnp.zeros((x.shape[0], self.num_groups, maps.shape[1], *lengths), x.dtype)
         for tap in np.ndindex(*self.window):
             first = [f * dilation for f, dilation in zip(tap, self.dilation_nd, strict=True)]
-            last = [start + (n - 1) * step + 1 for start, n, step in zip(first, lengths, steps, strict=True)]
-            read = lax.slice(wide, (0, 0, 0, *first), (*wide.shape[:3], *last), (1, 1, 1, *steps))
+            last = [start + (n - 1) * step + 1 for start, n, step in zip(first, lengths, strides, strict=True)]
+            read = lax.slice(wide, (0, 0, 0, *first), (*wide.shape[:3], *last), (1, 1, 1, *strides))
             array += jnp.einsum("ngc...,gkc->ngk...", read, maps[:, :, :, *tap], preferred_element_type=x.dtype)
         return array.reshape(x.shape[0], -1, *lengths)
 
@@ -224,10 +224,10 @@ class IConvolutionLayer(WeightedWindow):
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
         lengths = x.shape[2:]
-        steps = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
+        windows = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
         padding = [
             (places.before, (places.length - 1) * stride + span - length - places.before)
-            for length, span, stride, places in steps
+            for length, span, stride, places in windows
         ]
         result = self.lower_window(jnp.asarray(x), weights, self.stride_nd, padding, (1,) * len(padding))
         return (result + _along_maps(shift, x.ndim)).astype(x.dtype)
@@ -268,7 +268,7 @@ class IDeconvolutionLayer(WeightedWindow):
     def kernel_shape(self, channels: int) -> Shape:
         return (channels, self.num_output_maps // self.num_groups, *self.kernel_size_nd)
 
-    def places_along(self, length: int, window: Window) -> Places:
+    def places_along(self, length: int, window: Window) -> WindowPositions:
         return places_written(length, window, self.padding_mode)
 
     def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
@@ -305,21 +305,21 @@ def is_given(weights: Array | None) -> bool:
 
 
 def _check_weights(
-    name: str, own: Array | None, given: TensorType | None, wanted: TensorType, axes: Sequence[str]
+    name: str, own: Array | None, operand: TensorType | None, wanted: TensorType, axes: Sequence[str]
 ) -> None:
     """Raise LayerError unless the weights, or the tensor in their place, have the type ``wanted``, of these axes."""
     shape = f"the shape of a {name} is ({', '.join(axes)})"
-    if given is not None:
+    if operand is not None:
         require(
             not is_given(own),
             f"the {name} is set both as weights and as a tensor",
             fix=f"set {name} to Weights()",
             why="one of them would be ignored",
         )
-        fits = given.dtype == wanted.dtype and agree(given.shape, wanted.shape)
+        fits = operand.dtype == wanted.dtype and agree(operand.shape, wanted.shape)
         require(
             fits,
-            f"the {name} is {given}, but must be {wanted}",
+            f"the {name} is {operand}, but must be {wanted}",
             why=shape,
         )
     elif own is not None and is_given(own):
@@ -328,8 +328,8 @@ def _check_weights(
             f"the {name} is {own.dtype}, but must be {wanted.dtype} like the input",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
         )
-        known = math.prod(length for length in wanted.shape if length != UNKNOWN)
-        fits = own.size == known if wanted.is_fixed else own.size % known == 0
+        volume = math.prod(length for length in wanted.shape if length != UNKNOWN)
+        fits = own.size == volume if wanted.is_fixed else own.size % volume == 0
         what = f"the {name} has {own.size} elements, but must have those of {wanted}"
         require(fits, what, why=shape, fix=f"change the shape of the {name}, or the numbers that it follows from")
 

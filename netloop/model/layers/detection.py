@@ -284,7 +284,7 @@ def _of_each_class(corners: Array, classes: Array, most: int, overlap: float) ->
 
 
 def _without_overlaps(corners: Array, most: int, overlap: float) -> list[int]:
-    """The first boxes, at most ``most``, of which none has a larger IoU with one before it."""
+    """The first boxes, at most ``most``, without those that have a larger IoU with one before them."""
     kept, left = list[int](), np.arange(len(corners))
     while left.size and len(kept) < most:
         kept.append(left[0])

@@ -12,7 +12,7 @@ from jax import lax
 from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.lax_forms import maximum, minimum, quotient
+from netloop.model.layers.lax_forms import maximum, minimum, quotient, sigmoid
 from netloop.model.layers.low_bit import lower_quantized, quantized
 from netloop.values.diagnostics import require
 from netloop.values.dims import Dims, DimsLike
@@ -23,7 +23,7 @@ LEAST_ROWS, MOST_ROWS = 8, 128
 """The bounds of the number of rows in a block that one expert is applied to."""
 
 
-class _Parts(NamedTuple):
+class _ExpertWeights(NamedTuple):
     """The weights, biases and scale of the experts, inputs 3 to 9; None for a missing one."""
 
     gate: Any = None
@@ -42,9 +42,9 @@ class _Parts(NamedTuple):
     def biases(self) -> tuple[Any, Any, Any]:
         return self.gate_bias, self.up_bias, self.down_bias
 
-    def of(self, expert: Any) -> "_Parts":
+    def of(self, expert: Any) -> "_ExpertWeights":
         """The weights, biases and scale of one expert."""
-        return _Parts(*(None if array is None else array[expert] if array.ndim else array for array in self))
+        return _ExpertWeights(*(None if array is None else array[expert] if array.ndim else array for array in self))
 
 
 FIRST_PART = 3
@@ -155,7 +155,7 @@ class IMoELayer(Operation):
     def infer(
         self, hidden: TensorType, experts: TensorType, scores: TensorType, *rest: TensorType | None
     ) -> TensorType:
-        parts = _Parts(*rest)
+        parts = _ExpertWeights(*rest)
         require(
             None not in parts.weights,
             "the experts have no weights",
@@ -229,10 +229,10 @@ class IMoELayer(Operation):
             return u * g
         limit = self.swiglu_param_limit
         g, u = minimum(xp, g, limit), maximum(xp, -limit, minimum(xp, limit, u))
-        return (u + self.swiglu_param_beta) * g * _sigmoid(xp, self.swiglu_param_alpha * g)
+        return (u + self.swiglu_param_beta) * g * sigmoid(xp, self.swiglu_param_alpha * g)
 
     def evaluate(self, hidden: Array, experts: Array, scores: Array, *rest: Array | None) -> Array:
-        parts = _Parts(*rest)
+        parts = _ExpertWeights(*rest)
         array = np.zeros(hidden.shape, wide(hidden).dtype)
         for b, s, k in np.ndindex(*experts.shape):
             expert, count = int(experts[b, s, k]), len(parts.gate)
@@ -244,7 +244,7 @@ class IMoELayer(Operation):
             array[b, s] += wide(scores[b, s, k]) * self._expert(hidden[b, s], parts.of(expert))
         return array.astype(hidden.dtype)
 
-    def _expert(self, x: Array, part: _Parts) -> Array:
+    def _expert(self, x: Array, part: _ExpertWeights) -> Array:
         """Apply one expert to one token."""
         biases = [0 if bias is None else wide(bias) for bias in part.biases]
         g, u = (wide(x) @ wide(w) + bias for w, bias in zip(part.weights[:2], biases[:2], strict=True))
@@ -256,7 +256,7 @@ class IMoELayer(Operation):
     def lower(self, hidden: Any, experts: Any, scores: Any, *rest: Any) -> Any:
         hidden, parts = (
             jnp.asarray(hidden),
-            _Parts(*(None if operand is None else jnp.asarray(operand) for operand in rest)),
+            _ExpertWeights(*(None if operand is None else jnp.asarray(operand) for operand in rest)),
         )
         tokens = hidden.reshape(math.prod(hidden.shape[:2]), hidden.shape[2])
         chosen = jnp.clip(jnp.asarray(experts).reshape(-1).astype(np.int32), 0, len(parts.gate) - 1)
@@ -265,11 +265,11 @@ class IMoELayer(Operation):
         def run(rows: Any, expert: Any) -> Any:
             return self._lower_expert(rows, parts.of(expert))
 
-        result = _routed(run, tokens[owners], chosen, len(parts.gate))
-        weighted = result * wide(jnp.asarray(scores)).reshape(-1, 1)
+        rows = _routed(run, tokens[owners], chosen, len(parts.gate))
+        weighted = rows * wide(jnp.asarray(scores)).reshape(-1, 1)
         return weighted.reshape(*experts.shape, hidden.shape[2]).sum(2).astype(hidden.dtype)
 
-    def _lower_expert(self, rows: Any, part: _Parts) -> Any:
+    def _lower_expert(self, rows: Any, part: _ExpertWeights) -> Any:
         """Apply one expert to several tokens."""
         g, u = (_product(rows, weight, bias) for weight, bias in zip(part.weights[:2], part.biases[:2], strict=True))
         h = self._activated(jnp, g, u)
@@ -277,10 +277,6 @@ class IMoELayer(Operation):
             scale = part.scale.astype(h.dtype)
             h = lower_quantized(quotient(jnp, h, scale), DataType.FP8).astype(h.dtype) * scale
         return _product(h.astype(rows.dtype), part.down, part.down_bias)
-
-
-def _sigmoid(xp: Any, x: Any) -> Any:
-    return jax.nn.sigmoid(x) if xp is jnp else 1 / (1 + np.exp(-x))
 
 
 def _match_axes(lengths: dict[str, int], name: str, type: TensorType) -> None:
@@ -293,13 +289,13 @@ def _match_axes(lengths: dict[str, int], name: str, type: TensorType) -> None:
         why="the weights of all experts are one tensor",
     )
     for axis, length in zip(axes, type.shape, strict=True):
-        known = lengths.get(axis, UNKNOWN)
+        common = lengths.get(axis, UNKNOWN)
         require(
-            UNKNOWN in (known, length) or known == length,
-            f"{name} is {type} with the axes [{shown}], but {axis} is {known} elsewhere",
+            UNKNOWN in (common, length) or common == length,
+            f"{name} is {type} with the axes [{shown}], but {axis} is {common} elsewhere",
             why="axes of the same name have the same length",
         )
-        lengths[axis] = length if known == UNKNOWN else known
+        lengths[axis] = length if common == UNKNOWN else common
 
 
 def _product(rows: Any, weights: Any, bias: Any) -> Any:

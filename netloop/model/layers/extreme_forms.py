@@ -28,7 +28,7 @@ at once."""
 
 
 def extremes(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool = False) -> jax.Array:
-    """The maxima or minima over axes, of which none is empty. NaN wins."""
+    """The maxima or minima over axes, none of them empty. NaN wins."""
     axes = sorted(axis % x.ndim for axis in axes)
     plain: Callable[[jax.Array], jax.Array] = partial(jnp.max if is_max else jnp.min, axis=axes, keepdims=keepdims)
     if x.dtype.name not in FOLDED:
@@ -65,10 +65,10 @@ def _folded_wide(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool
 def _folded(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool) -> jax.Array:
     """The element-wise extremes of the halves of axes, over and over, until one element is left."""
     combine = lax.max if is_max else lax.min
-    steps = [axis for axis in axes for _ in range((x.shape[axis] - 1).bit_length())]
-    for axis in steps[:-1]:
+    halvings = [axis for axis in axes for _ in range((x.shape[axis] - 1).bit_length())]
+    for axis in halvings[:-1]:
         x = combine(*_halves(x, axis))
-    for axis in steps[-1:]:  # XLA drops NaN from an extreme that is summed; a selection is a fifth slower
+    for axis in halvings[-1:]:  # XLA drops NaN from an extreme that is summed; a selection is a fifth slower
         x = selected_extreme(*_halves(x, axis), is_max)
     return x if keepdims else lax.squeeze(x, axes)
 

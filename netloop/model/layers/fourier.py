@@ -92,13 +92,13 @@ class IDFTLayer(Operation):
         is_half = self.onesided and not self.inverse and count != UNKNOWN
         return x.with_shape((*x.shape[:along], count // 2 + 1 if is_half else count, *x.shape[along + 1 : -1], last))
 
-    def _axis(self, rank: int, given: Array | None) -> int:
-        return normal_axis(self.axis if given is None else int(given), rank)
+    def _axis(self, rank: int, axis: Array | None) -> int:
+        return normal_axis(self.axis if axis is None else int(axis), rank)
 
-    def _count(self, own: int, given: int | None) -> int:
+    def _count(self, own: int, length: int | None) -> int:
         """The number n of elements of the transform, from the length of the axis and input 1."""
-        if given is not None:
-            return given
+        if length is not None:
+            return length
         return 2 * (own - 1) if self.onesided and self.inverse and own != UNKNOWN else own
 
     def beyond_tensorrt(self, x: TensorType, length: TensorType | None = None, axis: TensorType | None = None) -> str:

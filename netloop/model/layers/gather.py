@@ -285,7 +285,7 @@ def _lower_elements(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array
 
 
 def _reached(data: Any, indices: Any, axis: int) -> Any:
-    """The data without what no index can have the position of, on the other axes than that of the indices."""
+    """The data cut to the positions that an index can have, on all axes but the indexed one."""
     return data[tuple(slice(None if other == axis else reach) for other, reach in enumerate(indices.shape))]
 
 
@@ -340,10 +340,10 @@ class IScatterLayer(Operation):
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one of them with add_cast",
         )
-        known = ", ".join(operation.name for operation in COMBINED)
+        operations = ", ".join(operation.name for operation in COMBINED)
         require(
             self.reduction in COMBINED,
-            f"the reduction is {self.reduction.name}, but must be one of {known}",
+            f"the reduction is {self.reduction.name}, but must be one of {operations}",
             why="values that meet at one position are combined in any order",
         )
         require(

@@ -31,6 +31,11 @@ def _alike(a: Any, b: Any) -> tuple[Any, Any]:
     return jnp.broadcast_to(a, shape), jnp.broadcast_to(b, shape)
 
 
+def sigmoid(xp: Any, x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return jax.nn.sigmoid(x) if xp is jnp else 1 / (1 + np.exp(-x))
+
+
 def maximum(xp: Any, a: Any, b: Any) -> Any:
     """The larger elements of two arrays, or of an array and a number. NaN wins."""
     return xp.maximum(a, b) if xp is np else _extreme(a, b, is_max=True)

@@ -307,9 +307,9 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
             why="it is the length of one axis, the same for the whole loop",
             fix="take one element with add_gather, or convert it with add_cast",
         )
-        known = length.ints()
+        numbers = length.ints()
         # an impossible length is an error only if the output is needed, so here it only leaves the shape open
-        room = known[0] if known and self.impossible(known[0], x) is None else UNKNOWN
+        room = numbers[0] if numbers and self.impossible(numbers[0], x) is None else UNKNOWN
         axis = normal_axis(self.axis, x.rank + 1)
         return x.with_shape((*x.shape[:axis], room, *x.shape[axis:]))
 
@@ -386,8 +386,8 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
 
     def known_length(self, types: TypeTable) -> int | None:
         """The length of a stacked output as far as the types have its value, else None."""
-        known = types[self.tensor(1)].ints() if self.stacks else None
-        return known[0] if known else None
+        numbers = types[self.tensor(1)].ints() if self.stacks else None
+        return numbers[0] if numbers else None
 
     def known_error(self, types: TypeTable) -> Problem | None:
         """The problem of a known length that no output can have; None if there is none."""

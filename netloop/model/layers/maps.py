@@ -20,9 +20,9 @@ class MapOperation(HostOperation):
     BEYOND = "is a netloop extension for maps"
 
 
-def _require_keys(found: TensorType) -> None:
-    fits = found.is_tensor and found.dtype in MAP_KEYS
-    require(fits, f"the keys are {found}, but must be int64 or strings", fix="convert them with add_cast")
+def _require_keys(type_: TensorType) -> None:
+    fits = type_.is_tensor and type_.dtype in MAP_KEYS
+    require(fits, f"the keys are {type_}, but must be int64 or strings", fix="convert them with add_cast")
 
 
 @layer(LayerType.MAP, "Map")
@@ -41,8 +41,8 @@ class IMapLayer(MapOperation):
             keys.rank == 1, f"the keys are {keys}, but must be 1-D", why="a map is a list of keys and of their values"
         )
         fits = values.is_tensor and values.dtype in MAP_VALUES
-        known = "float32, float64, int64 or strings"
-        require(fits, f"the values are {values}, but must be {known}", fix="convert them with add_cast")
+        types = "float32, float64, int64 or strings"
+        require(fits, f"the values are {values}, but must be {types}", fix="convert them with add_cast")
         fits = values.rank in (1, 2) and agree(values.shape[-1:], keys.shape)
         require(
             fits,
@@ -94,8 +94,8 @@ class IMapLookupLayer(MapOperation):
     def evaluate(self, x: Map, keys: Array | None = None, default: Array | None = None) -> Array:
         if keys is None or default is None:
             return x.values
-        result = x.as_dict()
-        values = [result.get(number, default.item()) for number in keys.reshape(-1).tolist()]
+        mapping = x.as_dict()
+        values = [mapping.get(number, default.item()) for number in keys.reshape(-1).tolist()]
         return np.array(values, default.dtype).reshape(keys.shape)
 
 

@@ -147,7 +147,7 @@ def _own_axes(op: MatrixOperation) -> int:
 
 
 def _summed_axis(op: MatrixOperation, plain: int) -> int:
-    """The contracted axis of an operand without a batch; ``plain`` is that of an untransposed matrix."""
+    """The contracted axis of an operand without a batch; ``plain`` is the axis of an untransposed matrix."""
     return 0 if op is MatrixOperation.VECTOR else plain if op is MatrixOperation.NONE else 1 - plain
 
 

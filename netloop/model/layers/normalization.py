@@ -208,9 +208,9 @@ class NormalizationMethods(NetworkBase):
         result = INormalizationLayer(axes=check_int("axesMask", axesMask), is_v2=True)
         return self._add_normalization(result, input, scale, bias)
 
-    def _add_normalization(self, made: INormalizationLayer, *tensors: ITensor) -> INormalizationLayer:
+    def _add_normalization(self, layer: INormalizationLayer, *tensors: ITensor) -> INormalizationLayer:
         named = zip(tensors, ("input", "scale", "bias"), strict=True)
-        return self.add(made, [check_tensor(tensor, name) for tensor, name in named])
+        return self.add(layer, [check_tensor(tensor, name) for tensor, name in named])
 
     def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> IRaggedSoftMaxLayer:
         """Add a softmax of the first elements of each row of ``input``, up to ``bounds``."""

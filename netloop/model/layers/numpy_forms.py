@@ -1,4 +1,4 @@
-"""Fast forms of a few layers in numpy, by which an engine computes them outside of its programs.
+"""Fast implementations of a few layers in numpy, for layers that an engine computes outside of its programs.
 
 The references are loops over elements, which are easy to check and take long.
 """

@@ -42,10 +42,8 @@ class IPaddingLayer(Operation):
             fix="add axes with add_shuffle and reshape_dims, or use add_slice in FILL mode",
         )
         for name in ("pre_padding_nd", "post_padding_nd"):
-            result: Sequence[int] = getattr(self, name)
-            require(
-                len(result) == 2, f"{name} is {result}, but must have 2 numbers", why="they are for the last two axes"
-            )
+            pair: Sequence[int] = getattr(self, name)
+            require(len(pair) == 2, f"{name} is {pair}, but must have 2 numbers", why="they are for the last two axes")
         numbers, padded = list(x.shape), list(x.shape)
         for axis, before, after in self._along(x.rank):
             numbers[axis] = UNKNOWN if x.shape[axis] == UNKNOWN else before + x.shape[axis] + after

@@ -12,16 +12,12 @@ from netloop.model.graph.layer_compat import PLAIN
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.element_conversion import convert, lower_conversion
-from netloop.model.layers.lax_forms import maximum, minimum, quotient, rounded
+from netloop.model.layers.lax_forms import maximum, minimum, quotient, rounded, sigmoid
 from netloop.model.manual_axes import while_loop
 from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
 from netloop.values.string_arrays import type_name
-from netloop.values.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
-
-
-def _sigmoid(xp: Any, x: Any) -> Any:
-    return jax.nn.sigmoid(x) if xp is jnp else 1 / (1 + np.exp(-x))
+from netloop.values.types import OWN, TINY, Array, TensorType, broadcast, numpy_type, wide
 
 
 def _erf(xp: Any, x: Any) -> Any:
@@ -39,7 +35,7 @@ def _gelu_tanh(xp: Any, x: Any) -> Any:
 # fmt: off
 ACTIVATIONS: dict[ActivationType, Any] = {
     ActivationType.RELU:             lambda xp, x, a, b: maximum(xp, x, 0),
-    ActivationType.SIGMOID:          lambda xp, x, a, b: _sigmoid(xp, x),
+    ActivationType.SIGMOID:          lambda xp, x, a, b: sigmoid(xp, x),
     ActivationType.TANH:             lambda xp, x, a, b: xp.tanh(x),
     ActivationType.LEAKY_RELU:       lambda xp, x, a, b: xp.where(x >= 0, x, a * x),
     ActivationType.ELU:              lambda xp, x, a, b: xp.where(x >= 0, x, a * xp.expm1(minimum(xp, x, 0))),
@@ -119,8 +115,7 @@ class IActivationLayer(Elementary):
         which several roundings would leave few bits.
         """
         (x,) = inputs
-        wide = x if self.type is ActivationType.RELU else _wide(x)
-        return self.formula(jnp, wide).astype(x.dtype)
+        return self.formula(jnp, x if self.type is ActivationType.RELU else wide(x)).astype(x.dtype)
 
 
 # fmt: off
@@ -196,10 +191,6 @@ class IUnaryLayer(Elementary):
         return UNARIES[self.op](xp, x)
 
 
-def _wide(x: Any) -> Any:
-    return x.astype(np.float32) if x.dtype in HALVES else x
-
-
 def _divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
         return quotient(xp, a, b)
@@ -210,8 +201,8 @@ def _divide(xp: Any, a: Any, b: Any) -> Any:
 
 def _exponent(b: Any) -> Any:
     """The base-2 logarithm of compile-time constant integers, if they are powers of 2."""
-    known = isinstance(b, np.ndarray) and b.size > 0 and bool(np.all((b > 0) & (b & (b - 1) == 0)))
-    return np.asarray(np.log2(b.astype(np.float64))).astype(b.dtype) if known else None
+    is_power = isinstance(b, np.ndarray) and b.size > 0 and bool(np.all((b > 0) & (b & (b - 1) == 0)))
+    return np.asarray(np.log2(b.astype(np.float64))).astype(b.dtype) if is_power else None
 
 
 def _equal(xp: Any, a: Any, b: Any) -> Any:
@@ -222,7 +213,7 @@ def _equal(xp: Any, a: Any, b: Any) -> Any:
 
 def _floor_divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
-        return xp.floor(quotient(xp, _wide(a), _wide(b))).astype(a.dtype)
+        return xp.floor(quotient(xp, wide(a), wide(b))).astype(a.dtype)
     b = _divisor(xp, b)
     shift = _exponent(b) if xp is jnp else None
     return a // b if shift is None else jnp.right_shift(a, shift)

@@ -18,7 +18,7 @@ from netloop.model.layers.extreme_forms import extremes_of_blocks
 from netloop.model.layers.lax_forms import on_cpus
 from netloop.model.layers.matrix import reference_type
 from netloop.model.layers.reduce import lowest
-from netloop.model.layers.windows import Places, SlidingWindow
+from netloop.model.layers.windows import SlidingWindow, WindowPositions
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike, check_dims
 from netloop.values.enums import DataType, LayerType, PoolingType
@@ -99,7 +99,7 @@ class IPoolingLayer(SlidingWindow):
             array[:, :, *place] = self._pooled(wide, start, places)
         return array.astype(x.dtype)
 
-    def _pooled(self, x: Array, start: Sequence[int], places: Sequence[Places]) -> Any:
+    def _pooled(self, x: Array, start: Sequence[int], places: Sequence[WindowPositions]) -> Any:
         axes = list(enumerate(zip(start, x.shape[2:], places, strict=True)))
         inside = [
             range(self.taps_before(axis, first, 0), self.taps_before(axis, first, length))
@@ -225,8 +225,8 @@ class IPoolingIndicesLayer(SlidingWindow):
         for n, c, *place in np.ndindex(*result.shape):
             best = None
             for tap in product(*self.taps_read(lengths)):
-                steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
-                at = [p * stride + f * dilation - places.before for p, stride, f, dilation, places in steps]
+                axes = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
+                at = [p * stride + f * dilation - places.before for p, stride, f, dilation, places in axes]
                 if not all(0 <= i < length for i, length in zip(at, lengths, strict=True)):
                     continue
                 value = x[n, c, *at]
@@ -241,10 +241,9 @@ class IPoolingIndicesLayer(SlidingWindow):
         best = jnp.full((*x.shape[:2], *(place.length for place in places)), lowest(x.dtype))
         result = jnp.full(best.shape, -1, dtype)
         for tap in product(*self.taps_read(lengths)):
-            steps = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
+            axes = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
             at = [
-                xp.arange(places.length) * stride + f * dilation - places.before
-                for f, stride, dilation, places in steps
+                xp.arange(places.length) * stride + f * dilation - places.before for f, stride, dilation, places in axes
             ]
             inside = reduce(xp.logical_and.outer, (((i >= 0) & (i < n)) for i, n in zip(at, lengths, strict=True)))
             near = [i.clip(0, n - 1) for i, n in zip(at, lengths, strict=True)]

@@ -63,9 +63,9 @@ def _check_scale(x: TensorType, scale: TensorType, axis: int, block: Sequence[in
             f"the scale has {scale.shape[0]} elements, and axis {axis} of the input has {wanted}",
             why="each slice along the axis has a scale of its own",
         )
-    known = scale.value
+    factors = scale.value
     require(
-        known is None or bool((known.astype(np.float64) > 0).all()),
+        factors is None or bool((factors.astype(np.float64) > 0).all()),
         "the scale has an element that is not positive",
         "values are divided by it",
     )
@@ -139,7 +139,7 @@ def _with_axes(scale: Any, rank: int, axis: int) -> Any:
 
 
 def _spread(scale: Array, shape: Shape) -> Array:
-    """The scale of each element of a tensor, that of its block; or an array that broadcasts to it."""
+    """The scale of each element of a tensor, taken from its block; or an array that broadcasts to it."""
     for axis, (few, many) in enumerate(zip(scale.shape, shape, strict=True)):
         if few not in (1, many):
             scale = scale.take(np.arange(many) * few // many, axis)
@@ -210,10 +210,10 @@ class IQuantizeLayer(Operation):
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         what = f"the input is {x}, but must have at least one axis"
         require(x.rank > 0, what, "blocks lie along an axis", "add one with add_unsqueeze")
-        known = ", ".join(format_.name for format_ in FORMATS)
+        formats = ", ".join(format_.name for format_ in FORMATS)
         require(
             self.to_type in FORMATS,
-            f"to_type is {self.to_type.name}, but must be one of {known}",
+            f"to_type is {self.to_type.name}, but must be one of {formats}",
             why="blocks are quantized to these types",
         )
         _check_scale(x, scale, self.axis, self.block_shape)
@@ -226,13 +226,13 @@ class IQuantizeLayer(Operation):
     def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
         _check_zeros(zero)
         inputs = wide(x)
-        each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
-        return quantized(inputs / each.astype(inputs.dtype), self.to_type)
+        scales = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
+        return quantized(inputs / scales.astype(inputs.dtype), self.to_type)
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         inputs = wide(jnp.asarray(x))
-        inputs, each = _with_scale(inputs, _with_axes(jnp.asarray(scale), inputs.ndim, self.axis), 2)
-        return lower_quantized(quotient(jnp, inputs, each), self.to_type)
+        inputs, scales = _with_scale(inputs, _with_axes(jnp.asarray(scale), inputs.ndim, self.axis), 2)
+        return lower_quantized(quotient(jnp, inputs, scales), self.to_type)
 
 
 @layer(LayerType.DEQUANTIZE, "Dequantize")
@@ -257,10 +257,10 @@ class IDequantizeLayer(Operation):
     to_type: DataType
 
     def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
-        known = ", ".join(format_.name for format_ in FORMATS)
+        formats = ", ".join(format_.name for format_ in FORMATS)
         require(
             x.dtype in QUANTISED,
-            f"the input is {x}, but must be one of {known}",
+            f"the input is {x}, but must be one of {formats}",
             fix="quantize it first, with add_quantize",
             why="only these types are codes that need a scale",
         )
@@ -283,14 +283,14 @@ class IDequantizeLayer(Operation):
 
     def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
         _check_zeros(zero)
-        each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
-        array = np.asarray(x.astype(self._width) * each.astype(self._width))
+        scales = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
+        array = np.asarray(x.astype(self._width) * scales.astype(self._width))
         return array.astype(numpy_type(self.to_type))
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         array = jnp.asarray(x).astype(self._width)
-        array, each = _with_scale(array, _with_axes(jnp.asarray(scale), x.ndim, self.axis), 0.5)
-        return (array * each).astype(numpy_type(self.to_type))
+        array, scales = _with_scale(array, _with_axes(jnp.asarray(scale), x.ndim, self.axis), 0.5)
+        return (array * scales).astype(numpy_type(self.to_type))
 
 
 @layer(LayerType.DYNAMIC_QUANTIZE, "DynamicQuantize")
@@ -349,8 +349,8 @@ class IDynamicQuantizeLayer(Operation):
 
     def _check_types(self, double: TensorType | None) -> None:
         pair = self.to_type, self.scale_type
-        known = ", ".join(f"{to.name} with {scale.name}" for to, scale in DYNAMIC)
-        require(pair in DYNAMIC, f"to_type is {pair[0].name} with scale_type {pair[1].name}", f"there are {known}")
+        formats = ", ".join(f"{to.name} with {scale.name}" for to, scale in DYNAMIC)
+        require(pair in DYNAMIC, f"to_type is {pair[0].name} with scale_type {pair[1].name}", f"there are {formats}")
         require(
             (double is not None) == DYNAMIC[pair],
             f"to_type is {self.to_type.name}, and there is {'no' if double is None else 'a'} scale of the scales",
@@ -409,9 +409,9 @@ class IDynamicQuantizeLayer(Operation):
         blocks = [block for _, block in pairs]
         largest = extremes_of_blocks(jnp.abs(inputs), blocks, blocks, is_max=True)
         scales = self._lower_scales(lax.stop_gradient(largest.astype(inputs.dtype)), again)
-        inputs, each = _with_scale(inputs, scales, 2)
-        is_normal = each * again >= jnp.finfo(inputs.dtype).tiny
-        return lower_quantized(jnp.where(is_normal, quotient(jnp, inputs, each * again), 0), self.to_type), scales
+        inputs, factors = _with_scale(inputs, scales, 2)
+        is_normal = factors * again >= jnp.finfo(inputs.dtype).tiny
+        return lower_quantized(jnp.where(is_normal, quotient(jnp, inputs, factors * again), 0), self.to_type), scales
 
     def _lower_scales(self, largest: Any, again: Any) -> Any:
         if self.scale_type is DataType.E8M0:

@@ -166,13 +166,14 @@ class ISqueezeLayer(Operation):
     NUMPY_IS_FAST = True
 
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
-        if axes is not None and axes.value is None:
+        if axes is not None:
             require(
                 axes.rank == 1,
                 f"the axes are 1-D, not {axes}",
                 why="there is one number for each axis that is removed",
                 fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
             )
+        if axes is not None and axes.value is None:
             count = axis_count(axes)
             require(
                 count <= x.rank,
@@ -193,12 +194,6 @@ class ISqueezeLayer(Operation):
                 fix="list the axes: set_input(1, axes)",
             )
             return tuple(axis for axis, length in enumerate(x.shape) if length == 1)
-        require(
-            axes.rank == 1,
-            f"the axes are 1-D, not {axes}",
-            why="there is one number for each axis that is removed",
-            fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
-        )
         dropped = distinct_axes(axes, x.rank)
         for axis in dropped:
             require(
@@ -265,7 +260,7 @@ def axis_count(axes: TensorType) -> int:
     """The number of axes that a tensor lists, or has a number for.
 
     Raises:
-        LayerError: it is not a list of axes, or its length is unknown, or longer than that of any list of axes.
+        LayerError: it is not a list of axes, or its length is unknown, or larger than a list of axes can have.
     """
     require(
         axes.is_index and axes.rank <= 1,
@@ -294,11 +289,11 @@ def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
         LayerError: there is no such axis, or it is listed twice.
     """
     axis_count(axes)
-    result = axes.ints() or []
-    numbers = tuple(normal_axis(axis, rank) for axis in result)
+    listed = axes.ints() or []
+    numbers = tuple(normal_axis(axis, rank) for axis in listed)
     require(
         len(set(numbers)) == len(numbers),
-        f"the axes {result} list an axis twice",
+        f"the axes {listed} list an axis twice",
         why="each number is an axis of the output",
     )
     return numbers

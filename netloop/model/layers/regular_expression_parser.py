@@ -70,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Alternation:
-    """Nodes of which one matches."""
+    """Alternative nodes: one of them matches."""
 
     nodes: "tuple[Node, ...]"
 
@@ -153,7 +153,7 @@ class _Parser:
         return flag
 
     def _match(self, form: re.Pattern[str]) -> re.Match[str] | None:
-        """Read what has a form; None if the pattern does not continue with it."""
+        """Read text that a regular expression matches; None if the pattern does not continue with it."""
         match_ = form.match(self._pattern, self._at)
         self._at = match_.end() if match_ else self._at
         return match_

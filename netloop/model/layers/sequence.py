@@ -49,32 +49,32 @@ class HostOperation(Operation):
         raise AssertionError(f"{self.described} cannot be compiled")
 
 
-def _sequence(found: TensorType) -> SequenceType:
+def _sequence(type_: TensorType) -> SequenceType:
     require(
-        isinstance(found, SequenceType),
-        f"input 0 is {found}, but must be a sequence",
+        isinstance(type_, SequenceType),
+        f"input 0 is {type_}, but must be a sequence",
         why="the layer works on a list of tensors",
         fix="make one with add_sequence",
     )
-    assert isinstance(found, SequenceType)
-    return found
+    assert isinstance(type_, SequenceType)
+    return type_
 
 
-def _check_position(found: TensorType | None) -> None:
-    fits = found is None or (found.is_tensor and found.is_index and found.rank <= 1 and found.volume in (1, UNKNOWN))
+def _check_position(type_: TensorType | None) -> None:
+    fits = type_ is None or (type_.is_tensor and type_.is_index and type_.rank <= 1 and type_.volume in (1, UNKNOWN))
     require(
-        fits, f"the position is {found}, but must be an int32[] or int64[]", why="it is one position in the sequence"
+        fits, f"the position is {type_}, but must be an int32[] or int64[]", why="it is one position in the sequence"
     )
 
 
-def _position(given: Array, least: int, most: int, length: int) -> int:
+def _position(index: Array, least: int, most: int, length: int) -> int:
     """The non-negative position in a sequence."""
     require(
-        given.size == 1,
-        f"the position has {given.size} elements, but must be one number",
+        index.size == 1,
+        f"the position has {index.size} elements, but must be one number",
         why="it is one position in the sequence",
     )
-    position = int(given.reshape(()))
+    position = int(index.reshape(()))
     require(
         least <= position <= most,
         f"position {position} is out of range for a sequence of {length} tensors",

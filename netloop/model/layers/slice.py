@@ -137,10 +137,10 @@ class ISliceLayer(Operation):
         )
         if self.mode is SampleMode.STRICT_BOUNDS:
             first, last = _at_best(places)
-            known = None not in places
+            is_exact = None not in places
             require(
                 min(first, last) >= 0 and (length == UNKNOWN or max(first, last) < length),
-                f"axis {axis} is read from {first} to {last}{'' if known else ' at best'}, "
+                f"axis {axis} is read from {first} to {last}{'' if is_exact else ' at best'}, "
                 f"and has {'an unknown number of' if length == UNKNOWN else length} elements",
                 why="STRICT_BOUNDS does not allow positions outside of the input",
                 fix="set mode to CLAMP, FILL, REFLECT or WRAP, or read less",
@@ -194,8 +194,8 @@ class ISliceLayer(Operation):
     ) -> Array:
         if self.mode is not SampleMode.STRICT_BOUNDS or x.dtype == STRING:
             return self.evaluate(x, start, size, stride, fill, axes)
-        result = zip((self.start, self.shape, self.stride), (start, size, stride), strict=True)
-        numbers = [tuple(own if array is None else array.tolist()) for own, array in result]
+        pairs = zip((self.start, self.shape, self.stride), (start, size, stride), strict=True)
+        numbers = [tuple(own if array is None else array.tolist()) for own, array in pairs]
         chosen = self.axes if axes is None else axes.tolist()
         if chosen is not None:
             along = [axis % x.ndim for axis in chosen]
@@ -298,13 +298,13 @@ def _known(x: Array) -> TensorType:
     return TensorType(x.dtype, x.shape, x)
 
 
-def _numbers(name: str, own: Sequence[int], given: TensorType | None, count: int) -> Sequence[int] | None:
+def _numbers(name: str, own: Sequence[int], operand: TensorType | None, count: int) -> Sequence[int] | None:
     """Start, shape or stride for each axis; None if unknown."""
-    shape = (len(own),) if given is None else given.shape
-    if given is not None:
+    shape = (len(own),) if operand is None else operand.shape
+    if operand is not None:
         require(
-            given.rank == 1 and given.is_index,
-            f"{name} is 1-D, int32 or int64, not {given}",
+            operand.rank == 1 and operand.is_index,
+            f"{name} is 1-D, int32 or int64, not {operand}",
             why="there is one number for each axis that is sliced",
         )
     require(
@@ -313,7 +313,7 @@ def _numbers(name: str, own: Sequence[int], given: TensorType | None, count: int
         why="there is one number for each axis that is sliced",
         fix="give a number for each axis: 0, the length and 1 for those that stay whole",
     )
-    return own if given is None else given.ints()
+    return own if operand is None else operand.ints()
 
 
 def _replaced(numbers: Iterable[Any], along: Iterable[int], by: Iterable[Any]) -> tuple[Any, ...]:

@@ -179,44 +179,44 @@ class IFillLayer(Operation):
                 why="it has one number for each axis",
             )
             require(shape.is_fixed, f"the shape {shape} has an unknown number of dims", why="the rank is fixed")
-            known = shape.ints()
-            if known is None:
+            dims = shape.ints()
+            if dims is None:
                 return (UNKNOWN,) * shape.volume
-            lengths = known
+            lengths = dims
         require(
             min(lengths, default=0) >= 0, f"the shape {tuple(lengths)} has a negative dim", why="a length is 0 or more"
         )
         return tuple(lengths)
 
-    def _check_inputs(self, made: TensorType, alpha: TensorType, beta: TensorType) -> None:
-        wanted = TensorType(made.dtype, () if self.draws else (made.rank,))
+    def _check_inputs(self, output: TensorType, alpha: TensorType, beta: TensorType) -> None:
+        wanted = TensorType(output.dtype, () if self.draws else (output.rank,))
         require(
-            alpha.dtype == made.dtype and alpha.rank == 0,
-            f"alpha is {alpha}, but must be {TensorType(made.dtype)}",
+            alpha.dtype == output.dtype and alpha.rank == 0,
+            f"alpha is {alpha}, but must be {TensorType(output.dtype)}",
             why="the elements are computed from it",
         )
         require(
-            beta.dtype == made.dtype and agree(beta.shape, wanted.shape),
+            beta.dtype == output.dtype and agree(beta.shape, wanted.shape),
             f"beta is {beta}, but must be {wanted}",
             why="" if self.draws else "LINSPACE has one step for each axis",
         )
         if alpha.value is not None and beta.value is not None and self.draws:
             self._check_range(float(alpha.value), float(beta.value))
 
-    def _check_attributes(self, made: TensorType) -> None:
+    def _check_attributes(self, output: TensorType) -> None:
         if self.draws:
             return self._check_range(self.alpha, self.beta)
         require(
-            made.rank <= 1,
-            f"the shape has {made.rank} axes, and beta is one number",
+            output.rank <= 1,
+            f"the shape has {output.rank} axes, and beta is one number",
             why="LINSPACE has one step for each axis",
             fix="give alpha and beta as inputs 1 and 2",
         )
         for name in ("alpha", "beta"):
             value = getattr(self, name)
             require(
-                made.is_float or value.is_integer(),
-                f"{name} is {value}, and {made.dtype} has only whole numbers",
+                output.is_float or value.is_integer(),
+                f"{name} is {value}, and {output.dtype} has only whole numbers",
                 why="the elements would have to be rounded",
             )
         return None

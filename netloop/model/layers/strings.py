@@ -202,7 +202,7 @@ class IStringMatchLayer(StringOperation):
 class IStringTokenizationLayer(StringOperation):
     """Split each string into tokens, along a new last axis that is as long as the most tokens.
 
-    Input [n] or [b, n]. Tokens are what matches ``token``, or what is left between matches of the separators, one of
+    Input [n] or [b, n]. Tokens are the matches of ``token``, or the parts between matches of the separators, one of
     which is applied after the other. Matches are as long as possible. Source: onnxruntime's Tokenizer.
 
     Attributes:
@@ -398,7 +398,7 @@ class StringMethods(NetworkBase):
     def add_string_tokenization(
         self, input: ITensor, separators: Sequence[str] | Array | None = None, token: str | None = None
     ) -> IStringTokenizationLayer:
-        """Add the tokens of strings: what is between separators, or what matches ``token``; a netloop extension."""
+        """Add the tokens of strings: parts between separators, or matches of ``token``; a netloop extension."""
         listed = None if separators is None else _strings(separators, "separators")
         return self.add(IStringTokenizationLayer(separators=listed, token=token), input=input)
 
@@ -413,15 +413,15 @@ class StringMethods(NetworkBase):
         return self.add(result, input=input)
 
 
-def _strings(given: Any, name: str) -> Array:
+def _strings(strings: Any, name: str) -> Array:
     """A list of strings as an array.
 
     Raises:
         TypeError: it has other elements.
     """
-    if not isinstance(given, list | tuple | np.ndarray):
-        raise TypeError(f"{name} must be a list of strings, not {type(given).__name__}")
+    if not isinstance(strings, list | tuple | np.ndarray):
+        raise TypeError(f"{name} must be a list of strings, not {type(strings).__name__}")
     try:
-        return string_array(given)
+        return string_array(strings)
     except ValueError as error:
         raise TypeError(f"{name} must be a list of strings: {error}") from None

@@ -39,7 +39,7 @@ class Window(NamedTuple):
     after: int
 
 
-class Places(NamedTuple):
+class WindowPositions(NamedTuple):
     """The positions of a window along one axis: position i starts at element i * stride - before.
 
     Attributes:
@@ -52,23 +52,23 @@ class Places(NamedTuple):
     after: int
 
 
-def places_read(length: int, window: Window, mode: PaddingMode) -> Places:
+def places_read(length: int, window: Window, mode: PaddingMode) -> WindowPositions:
     """The positions at which a window reads an axis of some length; the output length is below 1 if it does not fit."""
     span, stride, before, after = window
     if mode in SAME:
         count = -(-length // stride)
-        return Places(count, *_split((count - 1) * stride + span - length, mode))
+        return WindowPositions(count, *_split((count - 1) * stride + span - length, mode))
     room = length + before + after - span
-    steps = -(-room // stride) if mode is PaddingMode.EXPLICIT_ROUND_UP else room // stride
-    return Places(steps + 1, before, after)
+    strides = -(-room // stride) if mode is PaddingMode.EXPLICIT_ROUND_UP else room // stride
+    return WindowPositions(strides + 1, before, after)
 
 
-def places_written(length: int, window: Window, mode: PaddingMode) -> Places:
+def places_written(length: int, window: Window, mode: PaddingMode) -> WindowPositions:
     """The positions at which the windows of ``length`` elements are written, and the output length after trimming."""
     span, stride, before, after = window
     if mode in SAME:
         before, after = _split(span - stride, mode)
-    return Places((length - 1) * stride + span - before - after, before, after)
+    return WindowPositions((length - 1) * stride + span - before - after, before, after)
 
 
 def _split(padding: int, mode: PaddingMode) -> tuple[int, int]:
@@ -121,19 +121,19 @@ class SlidingWindow(Operation):
         """The extent of the window along each axis, dilation included."""
         return [1 + step * (size - 1) for size, step in zip(self.window, self.dilation_nd, strict=True)]
 
-    def places_along(self, length: int, window: Window) -> Places:
+    def places_along(self, length: int, window: Window) -> WindowPositions:
         """The positions of the window along an axis of some length."""
         return places_read(length, window, self.padding_mode)
 
-    def places(self, lengths: Sequence[int]) -> list[Places]:
+    def places(self, lengths: Sequence[int]) -> list[WindowPositions]:
         """The positions of the window along each axis."""
         windows = map(Window, self.spans, self.stride_nd, self.pre_padding, self.post_padding)
         return [self.places_along(length, window) for length, window in zip(lengths, windows, strict=True)]
 
-    def position(self, place: Shape, tap: Shape, places: Sequence[Places]) -> Shape:
+    def position(self, place: Shape, tap: Shape, places: Sequence[WindowPositions]) -> Shape:
         """The indices of element ``tap`` of the window at position ``place``; outside of the tensor where padded."""
-        steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
-        return tuple(p * stride + f * dilation - places.before for p, stride, f, dilation, places in steps)
+        axes = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
+        return tuple(p * stride + f * dilation - places.before for p, stride, f, dilation, places in axes)
 
     def taps_before(self, axis: int, start: Any, end: int, xp: Any = np) -> Any:
         """The number of elements of the window that are before ``end``, if the first one is at ``start``."""

@@ -37,7 +37,7 @@ class Ancestry(Generic[T]):
         return self._parents[node]
 
     def ancestor(self, node: T | None, depth: int) -> T | None:
-        """The ancestor of a node at a depth, which is at most that of the node."""
+        """The ancestor of a node at a depth, which is at most the depth of the node."""
         while self._depths[node] > depth:
             jump = self._jumps[node]
             node = self._parents[node] if self._depths[jump] < depth else jump

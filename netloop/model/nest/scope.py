@@ -124,7 +124,7 @@ class Scopes:
         return self._mask(first) == self._mask(second)
 
     def is_chain(self, place: Place) -> bool:
-        """Whether a scope is one loop and all loops around it, of which the same is true; or empty."""
+        """Whether a scope is one loop and all loops around it, each nested in the next; or empty."""
         mask = self._mask(place)
         return not mask or mask in self._innermost
 

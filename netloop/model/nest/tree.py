@@ -6,7 +6,6 @@ A layer that varies in no loop is in no loop, and one that only one branch needs
 from __future__ import annotations
 
 import functools
-import heapq
 from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -24,6 +23,7 @@ from netloop.model.layers.loop import (
     ITripLimitLayer,
 )
 from netloop.model.nest.ancestry import Ancestry
+from netloop.model.nest.ranked_order import ranked_order
 from netloop.model.nest.scope import Scopes
 from netloop.model.nest.steps import Block, IfStep, LayerStep, LoopStep, Step, walk
 from netloop.values.diagnostics import Finding, NetworkError, reason
@@ -170,29 +170,9 @@ def _in_order(region: _Region, pinned: Mapping[Step, Branch | None]) -> list[Ste
     for step, branch in pinned.items():
         if branch is not None:
             before[branch[0]] = {**dict.fromkeys(before[branch[0]]), step: None}
-    order = _by_rank(before, region.ranks)
+    order = ranked_order(before, region.ranks)
     if len(order) < len(before):
         TopologicalSorter(before).prepare()  # which finds the cycle
-    return order
-
-
-def _by_rank(before: Mapping[Step, Collection[Step]], ranks: Mapping[Step, int]) -> list[Step]:
-    """The steps that do not depend on a cycle: next is always that of the lowest rank among those that may run."""
-    after: dict[Step, list[Step]] = {}
-    for step, makers in before.items():
-        for maker in makers:
-            after.setdefault(maker, []).append(step)
-    missing = {step: len(makers) for step, makers in before.items()}
-    ready = [(ranks[step], step) for step, count in missing.items() if not count]
-    heapq.heapify(ready)
-    order: list[Step] = []
-    while ready:
-        _, step = heapq.heappop(ready)
-        order.append(step)
-        for reader in after.get(step, ()):
-            missing[reader] -= 1
-            if not missing[reader]:
-                heapq.heappush(ready, (ranks[reader], reader))
     return order
 
 

@@ -152,13 +152,13 @@ class JsonValue:
         """A member of an enumeration, by its name."""
         return self.one_of(enum.__members__, f"the name of a {enum.__name__}")
 
-    def one_of(self, known: Mapping[str, T], what: str) -> T:
-        """One of the values of ``known``, by its name."""
+    def one_of(self, choices: Mapping[str, T], what: str) -> T:
+        """One of the values of ``choices``, by its name."""
         name = self.text()
-        if name not in known:
-            hint = did_you_mean(name, known)
+        if name not in choices:
+            hint = did_you_mean(name, choices)
             self.refuse(f"expected {what}, found {_shown(name)}{hint and f'; {hint}'}")
-        return known[name]
+        return choices[name]
 
     def numbered(self, items: Sequence[T], what: str) -> T:
         """One of ``items``, by its index."""

@@ -1,4 +1,4 @@
-"""The kinds of layers that a plan can hold, and the forms in which their attributes are written and read.
+"""The kinds of layers that a plan can hold, and the codecs that write and read their attributes.
 
 Names in a plan are looked up in tables, never in modules: a kind is a class of ``netloop.model.layers``, and its
 attributes are the fields of the class.
@@ -48,8 +48,8 @@ class PlanReader(Protocol):
 
 
 @dataclass(frozen=True)
-class Form:
-    """The form of a value in a plan.
+class Codec:
+    """How a value is written to a plan and read from it.
 
     Attributes:
         write: converts a value to JSON; raises a ValueError with the reason if it cannot.
@@ -66,12 +66,12 @@ class PlanKind:
 
     Attributes:
         cls: its class.
-        forms: the forms of its attributes; those without a default are ``required``.
+        codecs: the codecs of its attributes; those without a default are ``required``.
         least_inputs, most_inputs: the range of the number of inputs, including missing ones.
     """
 
     cls: type[ILayer]
-    forms: dict[str, Form]
+    codecs: dict[str, Codec]
     required: frozenset[str]
     least_inputs: int
     most_inputs: float
@@ -122,18 +122,18 @@ def read_numbers(node: JsonValue) -> tuple[float, ...]:
 
 
 # fmt: off
-FORMS: dict[Any, Form] = {
-    int:             Form(lambda value, _: whole(value),                     lambda node, _: node.whole()),
-    float:           Form(lambda value, _: number(value),                    lambda node, _: node.number()),
-    bool:            Form(lambda value, _: instance(value, bool, "a bool"),  lambda node, _: node.flag()),
-    str:             Form(lambda value, _: encodable(value)               , lambda node, _: node.text()),
-    DimsLike:        Form(lambda value, _: wholes(value),                    lambda node, _: read_wholes(node)),
-    PermutationLike: Form(lambda value, _: wholes(value),                    lambda node, _: read_wholes(node)),
-    Numbers:         Form(lambda value, _: list(map(number, value)),         lambda node, _: read_numbers(node)),
-    Array:           Form(lambda value, plan: plan.number_of_array(value),   lambda node, plan: plan.array(node)),
-    ILoop:           Form(lambda value, plan: plan.number_of(value),         lambda node, plan: plan.loop(node)),
-    IIfConditional:  Form(lambda value, plan: plan.number_of(value),         lambda node, plan: plan.conditional(node)),
-    IPluginV3:       Form(
+CODECS: dict[Any, Codec] = {
+    int:             Codec(lambda value, _: whole(value),                    lambda node, _: node.whole()),
+    float:           Codec(lambda value, _: number(value),                   lambda node, _: node.number()),
+    bool:            Codec(lambda value, _: instance(value, bool, "a bool"), lambda node, _: node.flag()),
+    str:             Codec(lambda value, _: encodable(value),                lambda node, _: node.text()),
+    DimsLike:        Codec(lambda value, _: wholes(value),                   lambda node, _: read_wholes(node)),
+    PermutationLike: Codec(lambda value, _: wholes(value),                   lambda node, _: read_wholes(node)),
+    Numbers:         Codec(lambda value, _: list(map(number, value)),        lambda node, _: read_numbers(node)),
+    Array:           Codec(lambda value, plan: plan.number_of_array(value),  lambda node, plan: plan.array(node)),
+    ILoop:           Codec(lambda value, plan: plan.number_of(value),        lambda node, plan: plan.loop(node)),
+    IIfConditional:  Codec(lambda value, plan: plan.number_of(value),        lambda node, plan: plan.conditional(node)),
+    IPluginV3:       Codec(
         lambda value, plan: plugins.write(value, plan.number_of_array),
         lambda node, plan: plugins.read(node, plan.array),
     ),
@@ -141,24 +141,24 @@ FORMS: dict[Any, Form] = {
 # fmt: on
 
 
-def form_of(hint: Any) -> Form:
-    """Return the form of an attribute annotated ``hint``."""
+def codec_of(hint: Any) -> Codec:
+    """Return the codec of an attribute annotated ``hint``."""
     if get_origin(hint) in (Union, UnionType):
         (inner,) = (argument for argument in get_args(hint) if argument is not type(None))
-        return _or_null(form_of(inner))
+        return _or_null(codec_of(inner))
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return Form(
+        return Codec(
             lambda value, _: instance(value, hint, f"a {hint.__name__}").name, lambda node, _: node.member(hint)
         )
     hint = Array if hint is FlatArray else hint
-    assert hint in FORMS, f"plans have no form for attributes annotated {hint}"
-    return FORMS[hint]
+    assert hint in CODECS, f"plans have no codec for attributes annotated {hint}"
+    return CODECS[hint]
 
 
-def _or_null(form: Form) -> Form:
-    return Form(
-        lambda value, plan: None if value is None else form.write(value, plan),
-        lambda node, plan: None if node.value is None else form.read(node, plan),
+def _or_null(codec: Codec) -> Codec:
+    return Codec(
+        lambda value, plan: None if value is None else codec.write(value, plan),
+        lambda node, plan: None if node.value is None else codec.read(node, plan),
     )
 
 
@@ -180,9 +180,9 @@ def kind_of(cls: type[ILayer]) -> PlanKind:
     """The kind of layer of a class."""
     hints = get_type_hints(cls, include_extras=True)
     required = [field.name for field in fields(cls) if field.default is MISSING]  # pyright: ignore[reportArgumentType]
-    forms = {name: form_of(hints[name]) for name in cls.ATTRIBUTES}
+    codecs = {name: codec_of(hints[name]) for name in cls.ATTRIBUTES}
     least, most = (0, math.inf) if _is_variadic(cls) else (cls.REQUIRED_INPUTS, cls.MAX_INPUTS or cls.REQUIRED_INPUTS)
-    return PlanKind(cls, forms, frozenset(required), least, most)
+    return PlanKind(cls, codecs, frozenset(required), least, most)
 
 
 def _is_variadic(cls: type[ILayer]) -> bool:

@@ -44,7 +44,7 @@ from netloop.model.marking import Marks
 from netloop.model.network import INetworkDefinition
 from netloop.model.plan import npy_arrays
 from netloop.model.plan.json_reader import JsonValue
-from netloop.model.plan.layer_kinds import Form, PlanKind, form_of, kind_of, kinds
+from netloop.model.plan.layer_kinds import Codec, PlanKind, codec_of, kind_of, kinds
 from netloop.values.diagnostics import Finding, NetworkError, SourceLocation, quoted
 from netloop.values.dims import Dims, DimsLike
 from netloop.values.enums import DataType, TensorLocation
@@ -57,21 +57,21 @@ G = TypeVar("G", ILoop, IIfConditional)
 NETWORK_INPUT = -1
 
 # fmt: off
-LAYER_EXTRAS: dict[str, tuple[Form, Any]] = {
-    "metadata":               (form_of(str),            ""),
-    "num_ranks":              (form_of(int),            1),
+LAYER_EXTRAS: dict[str, tuple[Codec, Any]] = {
+    "metadata":               (codec_of(str),            ""),
+    "num_ranks":              (codec_of(int),            1),
 }
-TENSOR_EXTRAS: dict[str, tuple[Form, Any]] = {
-    "location":               (form_of(TensorLocation), TensorLocation.DEVICE),
-    "allowed_formats":        (form_of(int),            ALL_FORMATS),
-    "broadcast_across_batch": (form_of(bool),           False),
+TENSOR_EXTRAS: dict[str, tuple[Codec, Any]] = {
+    "location":               (codec_of(TensorLocation), TensorLocation.DEVICE),
+    "allowed_formats":        (codec_of(int),            ALL_FORMATS),
+    "broadcast_across_batch": (codec_of(bool),           False),
 }
-OUTPUT_EXTRAS: dict[str, tuple[Form, Any]] = {
-    "is_inner":               (form_of(bool),           False),
-    "is_converted":           (form_of(bool),           False),
+OUTPUT_EXTRAS: dict[str, tuple[Codec, Any]] = {
+    "is_inner":               (codec_of(bool),           False),
+    "is_converted":           (codec_of(bool),           False),
 }
 # fmt: on
-"""The optional properties of layers, of tensors, and of outputs of layers, each with its form and default."""
+"""The optional properties of layers, of tensors, and of outputs of layers, each with its codec and default."""
 
 NAMES = "dimension_names"
 SEQUENCE, OPTIONAL, KEY = "sequence", "optional", "key"
@@ -117,8 +117,8 @@ class NetworkWriter:
         """
         network = self._network
         values: dict[str, Any] = dict.fromkeys(FIELDS)
-        values["name"] = self._form(network, "name", form_of(str))
-        values["flags"] = self._form(network, "flags", form_of(int))
+        values["name"] = self._json(network, "name", codec_of(str))
+        values["flags"] = self._json(network, "flags", codec_of(int))
         values["inputs"] = [self._input(tensor) for tensor in network.inputs]
         values["loops"] = [self._group(loop) for loop in network.loops]
         values["conditionals"] = [self._group(conditional) for conditional in network.conditionals]
@@ -167,12 +167,12 @@ class NetworkWriter:
         if kinds().get(type(layer).__name__) is not type(layer):
             what = f"{layer.described} is of a kind that plans do not have"
             raise _unwritable(layer, what, "only netloop's own kinds of layers can be read")
-        forms = kind_of(type(layer)).forms.items()
+        codecs = kind_of(type(layer)).codecs.items()
         return {
             "kind": type(layer).__name__,
-            "name": self._form(layer, "name", form_of(str)),
+            "name": self._json(layer, "name", codec_of(str)),
             "place": self._place(layer.source_location),
-            "attributes": {name: self._form(layer, name, form) for name, form in forms},
+            "attributes": {name: self._json(layer, name, codec) for name, codec in codecs},
             "inputs": [None if tensor is None else self._reference(tensor, layer) for tensor in layer.inputs],
             "outputs": [self._tensor(tensor) for tensor in layer.outputs],
             **self._extras(layer, LAYER_EXTRAS),
@@ -181,7 +181,7 @@ class NetworkWriter:
     def _input(self, tensor: ITensor) -> dict[str, Any]:
         declared = tensor.declared
         assert declared is not None, f"the input {quoted(tensor.name)} has no type"
-        shape = self._written(tensor, "shape", form_of(DimsLike | None), declared.held_shape)
+        shape = self._written(tensor, "shape", codec_of(DimsLike | None), declared.held_shape)
         result = {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
         if isinstance(declared, MapType):
             return {**result, KEY: data_type(declared.key).name}
@@ -191,17 +191,17 @@ class NetworkWriter:
     def _tensor(self, tensor: ITensor) -> dict[str, Any]:
         result = {"name": tensor.name, **self._extras(tensor, {**TENSOR_EXTRAS, **OUTPUT_EXTRAS})}
         named = [
-            [self._written(tensor, NAMES, form_of(int), axis), self._written(tensor, NAMES, form_of(str), name)]
+            [self._written(tensor, NAMES, codec_of(int), axis), self._written(tensor, NAMES, codec_of(str), name)]
             for axis, name in tensor.dimension_names.items()
         ]
         return {**result, NAMES: named} if named else result
 
     def _group(self, group: ILoop | IIfConditional) -> dict[str, Any]:
-        return {"name": self._form(group, "name", form_of(str)), "place": self._place(group.source_location)}
+        return {"name": self._json(group, "name", codec_of(str)), "place": self._place(group.source_location)}
 
-    def _extras(self, at: Any, extras: dict[str, tuple[Form, Any]]) -> dict[str, Any]:
+    def _extras(self, at: Any, extras: dict[str, tuple[Codec, Any]]) -> dict[str, Any]:
         return {
-            name: self._form(at, name, form) for name, (form, usual) in extras.items() if getattr(at, name) != usual
+            name: self._json(at, name, codec) for name, (codec, usual) in extras.items() if getattr(at, name) != usual
         }
 
     def _place(self, place: SourceLocation | None) -> list[int | str]:
@@ -214,12 +214,12 @@ class NetworkWriter:
             raise _unwritable(reader, what, "remove_tensor removed this input, and it is still in use")
         return self._tensors[tensor]
 
-    def _form(self, at: Any, name: str, form: Form) -> Any:
-        return self._written(at, name, form, getattr(at, name))
+    def _json(self, at: Any, name: str, codec: Codec) -> Any:
+        return self._written(at, name, codec, getattr(at, name))
 
-    def _written(self, at: Any, name: str, form: Form, value: Any) -> Any:
+    def _written(self, at: Any, name: str, codec: Codec, value: Any) -> Any:
         try:
-            return form.write(value, self)
+            return codec.write(value, self)
         except ValueError as error:
             raise _unwritable(at, f"{name} of {type(at).__name__} {quoted(at.name)} {error}") from error.__cause__
 
@@ -342,7 +342,7 @@ class NetworkReader:
     def _output(self, node: JsonValue, producer: ILayer, position: int) -> ITensor:
         fields = node.fields(("name",), (*TENSOR_EXTRAS, *OUTPUT_EXTRAS, NAMES))
         tensor = self._tensor(ITensor("", self._made.types, producer, position), fields)
-        own = {name: form.read(fields[name], self) for name, (form, _) in OUTPUT_EXTRAS.items() if name in fields}
+        own = {name: codec.read(fields[name], self) for name, (codec, _) in OUTPUT_EXTRAS.items() if name in fields}
         if own.get("is_converted") and not isinstance(producer, ICastLayer):
             node.refuse(f"tensor {quoted(tensor.name)} is converted, and is not the output of a cast")
         vars(tensor).update(own)
@@ -354,9 +354,9 @@ class NetworkReader:
             tensor.name = fields["name"].text()
         except ValueError as error:
             fields["name"].refuse(str(error))
-        for name, (form, _) in TENSOR_EXTRAS.items():
+        for name, (codec, _) in TENSOR_EXTRAS.items():
             if name in fields:
-                setattr(tensor, name, form.read(fields[name], self))
+                setattr(tensor, name, codec.read(fields[name], self))
         for node in fields[NAMES].items() if NAMES in fields else ():
             axis, name = node.pair()
             if axis.whole() in tensor.dimension_names:
@@ -375,7 +375,9 @@ class NetworkReader:
         layer = object.__new__(kind.cls)
         own = vars(layer)
         own.update(self._attributes(fields["attributes"], kind))
-        own.update((name, form.read(fields[name], self)) for name, (form, _) in LAYER_EXTRAS.items() if name in fields)
+        own.update(
+            (name, codec.read(fields[name], self)) for name, (codec, _) in LAYER_EXTRAS.items() if name in fields
+        )
         place = self._place(fields["place"])
         own.update(types=self._made.types, index=index, name=fields["name"].text(), source_location=place)
         nodes = fields["outputs"].items()
@@ -389,11 +391,11 @@ class NetworkReader:
         return layer
 
     def _attributes(self, node: JsonValue, kind: PlanKind) -> dict[str, Any]:
-        fields = node.fields(kind.required, kind.forms)
-        return {name: self._attribute(fields[name], kind, name) for name in kind.forms if name in fields}
+        fields = node.fields(kind.required, kind.codecs)
+        return {name: self._attribute(fields[name], kind, name) for name in kind.codecs if name in fields}
 
     def _attribute(self, node: JsonValue, kind: PlanKind, name: str) -> Any:
-        value = kind.forms[name].read(node, self)
+        value = kind.codecs[name].read(node, self)
         if id(value) in self._zeros:
             if kind.cls is not IConstantLayer:
                 node.refuse("the array is absent, and the layer is not a constant")

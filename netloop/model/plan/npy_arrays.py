@@ -86,8 +86,8 @@ def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
     raw: Array = np.frombuffer(file, stored, offset=len(start)).astype(stored.newbyteorder("="), copy=False)
     raw = np.require(raw, requirements=["ALIGNED"]) if raw.nbytes < LEAST_VIEW else raw
     _check_values(raw, dtype)
-    result = raw.astype(numpy_type(dtype)) if dtype in TINY_INTEGERS else raw.view(numpy_type(dtype))
-    array = result.reshape(shape)
+    array = raw.astype(numpy_type(dtype)) if dtype in TINY_INTEGERS else raw.view(numpy_type(dtype))
+    array = array.reshape(shape)
     array.flags.writeable = False
     return array
 

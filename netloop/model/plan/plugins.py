@@ -77,8 +77,8 @@ def _creator(node: JsonValue, name: str, version: str, namespace: str) -> IPlugi
     registry = get_plugin_registry()
     one = registry.get_creator(name, version, namespace)
     if one is None:
-        known = f"plugin {quoted(name)} of version {quoted(version)} in namespace {quoted(namespace)}"
-        what = f"the plan has the {known}, and no creator is registered for it"
+        plugin = f"plugin {quoted(name)} of version {quoted(version)} in namespace {quoted(namespace)}"
+        what = f"the plan has the {plugin}, and no creator is registered for it"
         hint = did_you_mean(name, {creator.name for creator in registry.all_creators} - {name})
         fix = f"register its creator before the plan is read{hint and f'; {hint}'}"
         raise FileFormatError(Finding("NL715", what, node.where, reason("NL715"), fix))

@@ -99,13 +99,13 @@ class HostKernel(Kernel):
         is_packed = any(type_ in PACKED for type_ in types)
         ensure(not is_packed, f"an input of {self._name} has packed elements", "convert with add_cast")
         with self._calling("get_output_data_types"):
-            result = self._build.get_output_data_types(list(types))
-        dtypes = self._counted("get_output_data_types", result, DataType)
+            returned = self._build.get_output_data_types(list(types))
+        dtypes = self._counted("get_output_data_types", returned, DataType)
         shapes = [DimsExprs(map(_expression, tensor_type.shape)) for tensor_type in inputs]
         with self._calling("get_output_shapes"):
             values = [DimsExprs(map(_expression, _values(tensor_type))) for tensor_type in shape_inputs]
-            result = self._build.get_output_shapes(shapes, values, IExprBuilder())
-        dims = self._counted("get_output_shapes", result, list)
+            returned = self._build.get_output_shapes(shapes, values, IExprBuilder())
+        dims = self._counted("get_output_shapes", returned, list)
         outputs = [self._output(number, *entry) for number, entry in enumerate(zip(dtypes, dims, strict=True))]
         for output in outputs:
             self._require_scalars(output, outputs)
@@ -162,11 +162,11 @@ class HostKernel(Kernel):
             plugin = self._prepared_for(
                 [TensorType.of(array) for array in inputs], [TensorType.of(array) for array in shape_inputs]
             )
-            result = [np.array(array, order="C") for array in inputs]
-            arrays = [self._memory(number, output, result) for number, output in enumerate(plugin.outputs)]
+            copies = [np.array(array, order="C") for array in inputs]
+            arrays = [self._memory(number, output, copies) for number, output in enumerate(plugin.outputs)]
             described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
             with self._calling("enqueue"):
-                status: Any = plugin.runtime.enqueue(*described, _addresses(result), _addresses(arrays), workspace, 0)
+                status: Any = plugin.runtime.enqueue(*described, _addresses(copies), _addresses(arrays), workspace, 0)
             ensure(not status, f"enqueue of {self._name} returned {status!r}")
             return tuple(self._cut(number, plugin.outputs, arrays) for number in range(len(arrays)))
 
@@ -176,8 +176,8 @@ class HostKernel(Kernel):
             alias = self._build.get_aliased_input(number) if isinstance(self._build, IPluginV3OneBuildV2) else NO_ALIAS
         if alias == NO_ALIAS:
             return np.zeros(output.reserved, output.type.dtype)
-        known = type(alias) is int and 0 <= alias < len(inputs)
-        ensure(known, f"get_aliased_input of {self._name} returned {alias!r}, which is none of {len(inputs)} inputs")
+        fits = type(alias) is int and 0 <= alias < len(inputs)
+        ensure(fits, f"get_aliased_input of {self._name} returned {alias!r}, which is none of {len(inputs)} inputs")
         result = inputs[alias]
         what = f"output {number} of {self._name} is {output.type}, and shares the memory of {TensorType.of(result)}"
         ensure((result.shape, result.dtype) == (output.reserved, output.type.dtype), what, "their types must be equal")
@@ -244,8 +244,8 @@ def _expression(length: int) -> IDimensionExpr:
 def _values(type: TensorType) -> list[int]:
     """The elements of a shape input, -1 for unknown ones."""
     ensure(type.is_fixed, f"a shape input is {type}, and its number of elements must be known")
-    known = type.ints()
-    return [UNKNOWN] * type.volume if known is None else known
+    dims = type.ints()
+    return [UNKNOWN] * type.volume if dims is None else dims
 
 
 def _description(type: TensorType) -> PluginTensorDesc:

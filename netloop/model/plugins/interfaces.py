@@ -89,7 +89,7 @@ class IPluginV3OneCore(IPluginCapability):
     """The name of a plugin.
 
     Attributes:
-        plugin_name, plugin_version, plugin_namespace: the key by which its creator is found.
+        plugin_name, plugin_version, plugin_namespace: the key of its creator.
     """
 
     INTERFACE = "PLUGIN_V3ONE_CORE"
@@ -151,7 +151,7 @@ class IPluginV3OneBuildV2(IPluginV3OneBuild):
     """An IPluginV3OneBuild of a plugin that changes inputs in place; the network's own tensors keep their values."""
 
     def get_aliased_input(self, output_index: int) -> int:
-        """Return the index of the input whose memory is that of an output; -1 for memory of its own."""
+        """Return the index of the input that an output shares its memory with; -1 for memory of its own."""
         return NO_ALIAS
 
 
@@ -204,7 +204,7 @@ class IPluginCreatorV3One(IPluginCreatorInterface):
     """A creator of plugins of one kind; derive from it and override ``create_plugin``.
 
     Attributes:
-        name, plugin_version, plugin_namespace: the key by which it is found.
+        name, plugin_version, plugin_namespace: its key.
         field_names: the fields that its plugins have.
     """
 

@@ -185,9 +185,9 @@ class JaxKernel(Kernel):
             LayerError: the function does not accept these inputs, fails, or contradicts ``output_types``.
         """
         values = [tensor_type.value for tensor_type in shape_inputs]
-        known = all(tensor_type.is_fixed for tensor_type in inputs) and all(array is not None for array in values)
+        is_fixed = all(tensor_type.is_fixed for tensor_type in inputs) and all(array is not None for array in values)
         promised = None if self._promise is None else self._promised(self._promise, [*inputs, *shape_inputs])
-        if known:
+        if is_fixed:
             traced = self._trace([tensor_type.shape for tensor_type in inputs], inputs, values)
             return traced if promised is None else self._kept(promised, traced)
         return self._partial_types(inputs, shape_inputs) if promised is None else promised
@@ -213,8 +213,8 @@ class JaxKernel(Kernel):
     def _call(self, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[jax.Array, ...]:
         """Call the function, and return its outputs as JAX arrays."""
         with calling(self._name):
-            result = self._function(*map(jnp.asarray, inputs), *values)
-        outputs = tuple(result) if isinstance(result, list | tuple) else (result,)
+            returned = self._function(*map(jnp.asarray, inputs), *values)
+        outputs = tuple(returned) if isinstance(returned, list | tuple) else (returned,)
         count = f"{len(outputs)} outputs, and num_outputs is {self.num_outputs}"
         ensure(len(outputs) == self.num_outputs, f"{self._name} returned {count}")
         for tensor in outputs:
@@ -252,11 +252,11 @@ class JaxKernel(Kernel):
 
     def _promised(self, promise: Function, inputs: Sequence[TensorType]) -> Types:
         with calling(f"output_types of {self._name}"):
-            result = promise(*inputs)
-        types = tuple(result) if isinstance(result, list | tuple) else (result,)
+            promised = promise(*inputs)
+        types = tuple(promised) if isinstance(promised, list | tuple) else (promised,)
         right = len(types) == self.num_outputs and all(isinstance(type_, TensorType) for type_ in types)
         ensure(
-            right, f"output_types of {self._name} returned {result!r}, but must return {self.num_outputs} TensorType"
+            right, f"output_types of {self._name} returned {promised!r}, but must return {self.num_outputs} TensorType"
         )
         return tuple(type_.without_value() for type_ in types)
 

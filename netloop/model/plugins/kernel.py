@@ -39,10 +39,10 @@ class Kernel(ABC):
         """
         key = key_of(inputs, shape_inputs)
         if key not in self._remembered:
-            result = self.find_types(inputs, shape_inputs)
+            types = self.find_types(inputs, shape_inputs)
             if len(self._remembered) >= MOST_REMEMBERED:
                 self._remembered.clear()
-            self._remembered[key] = result
+            self._remembered[key] = types
         return self._remembered[key]
 
     @abstractmethod

@@ -190,17 +190,17 @@ class Interpreter:
         if isinstance(layer, ILoopBoundaryLayer | IIfConditionalBoundaryLayer):
             return (yield from layer.element(at, self.types))
         assert isinstance(layer, Operation)
-        known = self.types.of(layer.outputs[0])
-        if isinstance(layer, IShapeLayer) and isinstance(known, TensorType) and known.value is not None:
-            return known.value
+        type_ = self.types.of(layer.outputs[0])
+        if isinstance(layer, IShapeLayer) and isinstance(type_, TensorType) and type_.value is not None:
+            return type_.value
         return (yield from self._operation(layer, at))
 
     def _operation(self, layer: Operation, at: Trips) -> Meaning:
         arrays: list[Any] = []
         for tensor in layer.inputs:
             arrays.append(None if tensor is None else (yield tensor, at))
-        known = self.types.of(layer.outputs[0])
-        if not isinstance(known, TensorType) or not known.is_fixed:
+        type_ = self.types.of(layer.outputs[0])
+        if not isinstance(type_, TensorType) or not type_.is_fixed:
             typed = zip(layer.inputs, arrays, strict=True)
             layer.infer(*(None if tensor is None else type_of(array, self.types[tensor]) for tensor, array in typed))
         if not layer.draws:

@@ -250,18 +250,18 @@ def _tensors(network: INetworkDefinition) -> list[ITensor]:
     return network.inputs + [tensor for layer in network.layers for tensor in layer.outputs]
 
 
-def _find(wanted: T | str, known: Collection[T], kind: str) -> T:
+def _find(wanted: T | str, choices: Collection[T], kind: str) -> T:
     """The tensor or loop that is wanted, or the only one of this name."""
     if not isinstance(wanted, str):
-        if wanted not in known:
+        if wanted not in choices:
             raise InputError(Finding("NL610", f"{kind} {wanted.name!r} was not in the network when it was traced"))
         return wanted
-    values = [t for t in known if t.name == wanted]
+    values = [t for t in choices if t.name == wanted]
     if len(values) == 1:
         return values[0]
     if values:
         what = f"{len(values)} {kind}s are called {wanted!r}"
         fix = f"pass the {kind} itself, or give each {kind} a name of its own"
         raise InputError(Finding("NL610", what, why=reason("NL610"), fix=fix))
-    hint = did_you_mean(wanted, [t.name for t in known])
+    hint = did_you_mean(wanted, [t.name for t in choices])
     raise InputError(Finding("NL610", f"the network has no {kind} {wanted!r}", fix=hint))

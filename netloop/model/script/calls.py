@@ -47,7 +47,7 @@ class Method(NamedTuple):
     """A method that adds layers of a kind.
 
     Attributes:
-        owner: the class that has it: that of networks, of loops or of conditionals.
+        owner: the class that has it: the class of networks, loops or conditionals.
         name: its name.
         parameters: its parameters.
     """
@@ -59,8 +59,8 @@ class Method(NamedTuple):
     @property
     def num_tensors(self) -> int | None:
         """The number of tensors that it takes; None for any number."""
-        each = [parameter.tensors for parameter in self.parameters]
-        return None if 2 in each else sum(each)
+        counts = [parameter.tensors for parameter in self.parameters]
+        return None if 2 in counts else sum(counts)
 
     def arguments(self, layer: ILayer) -> list[Any]:
         """The arguments with which the method adds a layer like this one: tensors and attributes."""

@@ -68,7 +68,7 @@ if __name__ == "__main__":
 def module_text(
     network: INetworkDefinition, module: str, file: str, lines: Sequence[str], weights: ScriptWeights
 ) -> str:
-    """Return the whole script; ``file`` is the name of that of the weights."""
+    """Return the whole script; ``file`` is the name of the file of the weights."""
     return "".join(_parts(network, module, file, lines, weights))
 
 

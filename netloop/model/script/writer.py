@@ -86,39 +86,39 @@ class ScriptWriter:
             method = "add_sequence_input"
         elif isinstance(declared, MapType):
             method, arguments = "add_map_input", [tensor.name, data_type(declared.key), dtype]
-        result = getattr(self._made, method)(*arguments)
-        self._assign(tensor, result, f"network.{method}({', '.join(map(expression, arguments))})", "input")
+        copy = getattr(self._made, method)(*arguments)
+        self._assign(tensor, copy, f"network.{method}({', '.join(map(expression, arguments))})", "input")
 
-    def _assign(self, tensor: ITensor, made: ITensor, text: str, otherwise: str) -> None:
+    def _assign(self, tensor: ITensor, copy: ITensor, text: str, otherwise: str) -> None:
         """Write the assignment of a tensor to a variable, and its settings."""
-        self._parts[tensor] = made
+        self._parts[tensor] = copy
         name = self._texts[tensor] = self._names.of(tensor.name, otherwise)
-        known = tensor.types.of(tensor)
-        comment = f"  # {known}" if isinstance(known, TensorType) else ""
-        self._lines.append(f"{name} = {self._named(tensor, made, text)}{comment}")
-        self._set(tensor, made, TENSOR_EXTRAS)
+        type_ = tensor.types.of(tensor)
+        comment = f"  # {type_}" if isinstance(type_, TensorType) else ""
+        self._lines.append(f"{name} = {self._named(tensor, copy, text)}{comment}")
+        self._set(tensor, copy, TENSOR_EXTRAS)
         for axis, label in tensor.dimension_names.items():
             self._lines.append(f"{name}.set_dimension_name({axis}, {label!r})")
-            made.set_dimension_name(axis, label)
+            copy.set_dimension_name(axis, label)
 
-    def _named(self, part: Any, made: Any, text: str) -> str:
+    def _named(self, part: Any, copy: Any, text: str) -> str:
         """The expression of a layer, tensor, loop or conditional with the name and metadata that it has to have."""
         metadata = getattr(part, "metadata", "")
-        if part.name == made.name and not metadata:
+        if part.name == copy.name and not metadata:
             return text
-        made.name = part.name
+        copy.name = part.name
         if metadata:
-            made.metadata = metadata
+            copy.metadata = metadata
         return f"named({text}, {part.name!r}{f', {metadata!r}' if metadata else ''})"
 
-    def _set(self, part: Any, made: Any, attributes: Iterable[str], variable: str = "") -> None:
+    def _set(self, part: Any, copy: Any, attributes: Iterable[str], variable: str = "") -> None:
         """Write assignments of the attributes in which a part of the network differs from the one made so far."""
         variable = variable or self._texts[part]
         for name in attributes:
             value = getattr(part, name)
-            if not same(value, getattr(made, name)):
+            if not same(value, getattr(copy, name)):
                 self._lines.append(f"{variable}.{name} = {self._expression(value, f'{variable}_{name}')}")
-                setattr(made, name, value)
+                setattr(copy, name, value)
 
     def _expression(self, value: Any, name: str) -> str:
         if isinstance(value, ITensor | ILoop | IIfConditional):
@@ -146,18 +146,18 @@ class ScriptWriter:
         elif isinstance(layer, IAttentionOutputLayer):
             self._finish_attention(layer)
         else:
-            method, result = self._best_call(layer, self._owner_of(layer))
+            method, copy = self._best_call(layer, self._owner_of(layer))
             variable = self._variable(layer)
             call = f"{self._texts[self._owner_of(layer)]}.{method.name}({self._arguments(method, layer, variable)})"
-            named = self._named(layer, result, call)
-            settings = self._settings(layer, result, variable)
-            waits = any(result is layer for waiting in self._later.values() for layer, _, _ in waiting)
+            named = self._named(layer, copy, call)
+            settings = self._settings(layer, copy, variable)
+            waits = any(copy is layer for waiting in self._later.values() for layer, _, _ in waiting)
             if settings or waits or layer.num_outputs > 1 or (layer.num_outputs and named != call):
                 self._lines += [f"{variable} = {named}", *settings]
                 named = variable
             elif not layer.num_outputs:
                 self._lines.append(named)
-            self._assign_outputs(layer, result, named)
+            self._assign_outputs(layer, copy, named)
 
     def _arguments(self, method: Method, layer: ILayer, variable: str) -> str:
         values = zip(method.parameters, method.arguments(layer), strict=True)
@@ -183,9 +183,9 @@ class ScriptWriter:
     def _group(self, group: Any, groups: list[Any], kind: str) -> Any:
         for value in groups:
             if value not in self._parts:
-                self._parts[value] = result = getattr(self._made, f"add_{kind}")()
+                self._parts[value] = copy = getattr(self._made, f"add_{kind}")()
                 variable = self._texts[value] = self._names.of(value.name, kind.removeprefix("if_"))
-                self._lines += ["", f"{variable} = {self._named(value, result, f'network.add_{kind}()')}"]
+                self._lines += ["", f"{variable} = {self._named(value, copy, f'network.add_{kind}()')}"]
             if value is group:
                 break
         return group
@@ -212,9 +212,9 @@ class ScriptWriter:
             return [self._made_part(element) for element in value]
         return self._parts[value] if isinstance(value, ITensor) else value
 
-    def _differences(self, layer: ILayer, made: ILayer) -> int:
+    def _differences(self, layer: ILayer, copy: ILayer) -> int:
         differ = [
-            attribute for attribute in layer.ATTRIBUTES if not same(getattr(layer, attribute), getattr(made, attribute))
+            attribute for attribute in layer.ATTRIBUTES if not same(getattr(layer, attribute), getattr(copy, attribute))
         ]
         return len(differ) + len(layer.ATTRIBUTES) * len(layer.READ_ONLY & {*differ} - {"loop", "conditional"})
 
@@ -244,7 +244,7 @@ class ScriptWriter:
         made.set_input(index, self._parts[tensor])
 
     def _assign_outputs(self, layer: ILayer, made: Any, text: str) -> None:
-        """Write the assignments of the outputs of a layer, and what waits for them."""
+        """Write the assignments of the outputs of a layer, and the statements that wait for them."""
         for tensor in layer.outputs:
             self._assign(
                 tensor, made.get_output(tensor.position), f"{text}.get_output({tensor.position})", _label(layer)
@@ -258,23 +258,23 @@ class ScriptWriter:
         ((output, _), *_) = layer.outputs[0].uses
         attention = IAttention(output)  # pyright: ignore[reportArgumentType]
         values = [attention.norm_op, attention.causal_kind]
-        result = self._made.add_attention_v2(*map(self._made_part, layer.inputs), *values)
-        self._parts[output] = result
-        self._parts.update(zip(layer.outputs, result.input_layer.outputs, strict=True))
+        copy = self._made.add_attention_v2(*map(self._made_part, layer.inputs), *values)
+        self._parts[output] = copy
+        self._parts.update(zip(layer.outputs, copy.input_layer.outputs, strict=True))
         variable = self._texts[output] = self._variable(output)
         arguments = ", ".join(self._expression(tensor, "") for tensor in [*layer.inputs, *values])
-        call = self._named(attention, result, f"network.add_attention_v2({arguments})")
+        call = self._named(attention, copy, f"network.add_attention_v2({arguments})")
         self._lines.append(f"{variable} = {call}")
 
     def _finish_attention(self, layer: IAttentionOutputLayer) -> None:
-        attention, result, variable = IAttention(layer), self._parts[layer], self._texts[layer]
-        self._set(attention, result, ["num_ranks", *OF_ATTENTION], variable)
+        attention, copy, variable = IAttention(layer), self._parts[layer], self._texts[layer]
+        self._set(attention, copy, ["num_ranks", *OF_ATTENTION], variable)
         for name in INPUTS_OF_ATTENTION:
             tensor = getattr(attention, name)
             if tensor is not None:
                 self._lines.append(f"{variable}.{name} = {self._texts[tensor]}")
-                setattr(result, name, self._parts[tensor])
-        self._assign_outputs(layer, result, variable)
+                setattr(copy, name, self._parts[tensor])
+        self._assign_outputs(layer, copy, variable)
 
     # ------------------------------------------------------------------ marks
 

@@ -193,14 +193,14 @@ def milliseconds(text: str) -> float:
     return duration(text, 1e-3)
 
 
-def listed_in(known: Sequence[str]) -> Any:
+def listed_in(choices: Sequence[str]) -> Any:
     """A function that splits a text at commas and checks that all parts are known."""
 
     def split(text: str) -> list[str]:
         words = text.split(",")
         for word in words:
-            if word not in known:
-                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(known)}")
+            if word not in choices:
+                raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(choices)}")
         return words
 
     return split

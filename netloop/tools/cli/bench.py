@@ -60,30 +60,30 @@ def _percentiles(text: str) -> list[float]:
     return numbers
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if another runtime fails."""
-    given.model = given.model or given.file
-    for name in given.against:
+    args.model = args.model or args.file
+    for name in args.against:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
-    network = models.load(given.model)
-    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
-    loops = on_demand.iterations.made(network, arrays, given.max_trips)
-    engine = models.engine(given.model, network, tune=given.tune and arrays, timing_cache=given.timingCacheFile)
+    network = models.load(args.model)
+    arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
+    loops = on_demand.iterations.counted(network, arrays, args.max_trips)
+    engine = models.engine(args.model, network, tune=args.tune and arrays, timing_cache=args.timingCacheFile)
     for trial in engine.trials:
         print(f"timed {trial}")
     calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}
-    for name in given.against:
-        call = _call(name, given.model, network, arrays)
+    for name in args.against:
+        call = _call(name, args.model, network, arrays)
         calls |= {} if call is None else {name: call}
     timing = on_demand.timing
     with status(f"measuring {', '.join(calls)}"):
-        times = timing.in_turns(calls, given.iterations, given.duration, given.warmUp / 1e3)
-    print(*on_demand.iterations.lines_of(loops), *timing.lines_of(times, given.percentile), sep="\n")
-    if given.exportTimes is not None:
-        _write(given.exportTimes, timing.as_records(times))
-    if given.exportProfile is not None:
-        _write(given.exportProfile, _profile(network, times["netloop"], engine.profile(arrays), loops))
-    return 0 if len(calls) == 1 + len(set(given.against)) else 1
+        times = timing.in_turns(calls, args.iterations, args.duration, args.warmUp / 1e3)
+    print(*on_demand.iterations.lines_of(loops), *timing.lines_of(times, args.percentile), sep="\n")
+    if args.exportTimes is not None:
+        _write(args.exportTimes, timing.as_records(times))
+    if args.exportProfile is not None:
+        _write(args.exportProfile, _profile(network, times["netloop"], engine.profile(arrays), loops))
+    return 0 if len(calls) == 1 + len(set(args.against)) else 1
 
 
 def _profile(network: trt.INetworkDefinition, times: Any, phases: Any, loops: Any) -> list[dict[str, Any]]:

@@ -29,25 +29,25 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if there are errors."""
-    layers, findings = _findings(given)
-    if given.json:
+    layers, findings = _findings(args)
+    if args.json:
         print(json.dumps([finding.as_json() for finding in findings], indent=2))
     else:
         print(
-            *(coloured(finding, sys.stdout) for finding in findings), _summary(given.model, layers, findings), sep="\n"
+            *(coloured(finding, sys.stdout) for finding in findings), _summary(args.model, layers, findings), sep="\n"
         )
     return 1 if any(finding.severity is trt.FindingSeverity.ERROR for finding in findings) else 0
 
 
-def _findings(given: argparse.Namespace) -> tuple[int | None, Sequence[trt.Finding]]:
+def _findings(args: argparse.Namespace) -> tuple[int | None, Sequence[trt.Finding]]:
     """The number of layers, None for a model that cannot be imported, and the findings."""
     try:
-        network = models.load(given.model)
+        network = models.load(args.model)
     except (trt.ModelError, trt.FileFormatError) as error:
         return None, error.findings
-    return network.num_layers, trt.check(network, given.target)
+    return network.num_layers, trt.check(network, args.target)
 
 
 def _summary(model: Path, layers: int | None, findings: Sequence[trt.Finding]) -> str:

@@ -35,7 +35,7 @@ def of_network(network: trt.INetworkDefinition) -> dict[str, Any]:
 
 
 def of_engine(engine: trt.ICudaEngine) -> dict[str, Any]:
-    """The form of each loop and what the passes changed, in the latest program of an engine."""
+    """The lowering strategy of each loop and the changes of the passes, in the latest program of an engine."""
     strategies = engine.loop_strategies.items()
     return {
         "strategies": [{"name": name, "strategy": strategy.name, "why": strategy.why} for name, strategy in strategies],

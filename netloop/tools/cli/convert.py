@@ -45,14 +45,14 @@ def _target(text: str) -> Path:
     return path
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    network, suffix = models.load(given.source, given.shapes), given.target.suffix.lower()
-    with status(f"writing {given.target}"):
+    network, suffix = models.load(args.source, args.shapes), args.target.suffix.lower()
+    with status(f"writing {args.target}"):
         if suffix in DEPLOYED:
-            trt.export(network, given.target, shapes=on_demand.inputs.shapes_for(network, given.shapes))
+            trt.export(network, args.target, shapes=on_demand.inputs.shapes_for(network, args.shapes))
         else:
-            options = {"module": given.module} if suffix == ".py" else {}
-            models.module_of(given.target).save(network, given.target, **options)
-    print(f"{given.target}: {models.counted(network.num_layers, 'layer')}")
+            options = {"module": args.module} if suffix == ".py" else {}
+            models.module_of(args.target).save(network, args.target, **options)
+    print(f"{args.target}: {models.counted(network.num_layers, 'layer')}")
     return 0

@@ -35,45 +35,45 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if there is a difference."""
-    kind = trt.peers.kind_of(given.against)  # before JAX runs: importing OpenVINO forks
-    network = models.load(given.model)
-    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
-    loops = on_demand.iterations.made(network, arrays, given.max_trips)
-    with status(f"comparing with {given.against}"):
-        tensor, text = _difference(given, network, arrays)
+    kind = trt.peers.kind_of(args.against)  # before JAX runs: importing OpenVINO forks
+    network = models.load(args.model)
+    arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
+    loops = on_demand.iterations.counted(network, arrays, args.max_trips)
+    with status(f"comparing with {args.against}"):
+        tensor, text = _difference(args, network, arrays)
     print(text, *on_demand.iterations.lines_of(loops), sep="\n")
     if tensor is None:
-        return 0 if _outputs_agree(given, network, arrays) else 1
+        return 0 if _outputs_agree(args, network, arrays) else 1
     with status("looking for the smallest part"):
-        part = trt.peers.smallest_failure(kind, network, arrays, tensor, rtol=given.rtol, atol=given.atol)
-    _tell(given, part)
+        part = trt.peers.smallest_failure(kind, network, arrays, tensor, rtol=args.rtol, atol=args.atol)
+    _report(args, part)
     return 1
 
 
-def _difference(given: argparse.Namespace, network: Any, arrays: Any) -> tuple[Any, str]:
+def _difference(args: argparse.Namespace, network: Any, arrays: Any) -> tuple[Any, str]:
     """The tensor that differs first, or None, and what to say about it."""
-    tolerances = {"rtol": given.rtol, "atol": given.atol}
-    if given.against == "reference":
-        engine = models.engine(given.model, network)
+    tolerances = {"rtol": args.rtol, "atol": args.atol}
+    if args.against == "reference":
+        engine = models.engine(args.model, network)
         comparison = trt.compare(network, arrays, engine, **tolerances)
         difference, text = comparison.difference, str(comparison)
     else:
-        kind = trt.peers.kind_of(given.against)
-        difference = trt.peers.difference_from(kind, network, arrays, model=given.model, **tolerances)
-        text = str(difference or f"no tensor differs from {given.against}")
+        kind = trt.peers.kind_of(args.against)
+        difference = trt.peers.difference_from(kind, network, arrays, model=args.model, **tolerances)
+        text = str(difference or f"no tensor differs from {args.against}")
     if difference is None:
         return None, text
     named = (tensor for layer in network.layers for tensor in layer.outputs if tensor.name == difference.tensor)
     return next(named), text
 
 
-def _outputs_agree(given: argparse.Namespace, network: Any, arrays: Any) -> bool:
+def _outputs_agree(args: argparse.Namespace, network: Any, arrays: Any) -> bool:
     """Whether the outputs agree of a run in which no other tensors are outputs."""
-    engine = models.engine(given.model, network)
-    expected = trt.peers.peer(given.against, network, given.model)(arrays)
-    agreements = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, given.rtol, given.atol)
+    engine = models.engine(args.model, network)
+    expected = trt.peers.peer(args.against, network, args.model)(arrays)
+    agreements = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, args.rtol, args.atol)
     for agreement in agreements:
         if agreement.caution:
             print(agreement)
@@ -82,7 +82,7 @@ def _outputs_agree(given: argparse.Namespace, network: Any, arrays: Any) -> bool
     return all(agreement.agrees for agreement in agreements)
 
 
-def _tell(given: argparse.Namespace, part: Any) -> None:
+def _report(args: argparse.Namespace, part: Any) -> None:
     if part is None:
         print("no part of the network differs by itself")
         return
@@ -92,10 +92,10 @@ def _tell(given: argparse.Namespace, part: Any) -> None:
     if len(layers) > MOST:
         print(f"  ... and {len(layers) - MOST} more")
     print(*(f"  {value}" for value in part.found), sep="\n")
-    if given.output is None:
+    if args.output is None:
         print("--output part.onnx would write it, and its inputs", file=sys.stderr)
         return
-    models.module_of(given.output).save(part.network, given.output)
-    arrays_file = Path(f"{given.output}.npz")
+    models.module_of(args.output).save(part.network, args.output)
+    arrays_file = Path(f"{args.output}.npz")
     on_demand.outputs.save(part.inputs, arrays_file)
-    print(f"{given.output}, {arrays_file}: the part and its inputs")
+    print(f"{args.output}, {arrays_file}: the part and its inputs")

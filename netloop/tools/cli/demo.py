@@ -31,6 +31,6 @@ def _length(text: str) -> int:
     return length
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if engine and reference differ."""
-    return import_module("netloop.tools.demo.show").show(given.seed, given.length, given.weights)
+    return import_module("netloop.tools.demo.show").show(args.seed, args.length, args.weights)

@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command.
 
     Raises:
@@ -28,7 +28,7 @@ def run(given: argparse.Namespace) -> int:
     import_module("netloop.model.check")  # its rules have codes too
     texts = import_module("netloop.values.diagnostics.explain")
     try:
-        print(texts.codes() if given.code is None else texts.explain(given.code))
+        print(texts.codes() if args.code is None else texts.explain(args.code))
     except ValueError as error:
         raise Misuse(str(error)) from None
     return 0

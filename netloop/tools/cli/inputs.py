@@ -26,14 +26,14 @@ Ranges = Iterable[tuple[str, tuple[float, float]]]
 
 def arrays_for(
     network: trt.INetworkDefinition,
-    given: Sequence[str],
+    words: Sequence[str],
     shapes: Mapping[str, Sequence[int]],
     seed: int,
     ranges: Ranges = (),
 ) -> dict[str, Any]:
     """An array for each input of a network.
 
-    Those that ``given`` does not name are random: floats from 0 to 1, and 0 or 1 for integers and bools, which as
+    Those that ``words`` do not name are random: floats from 0 to 1, and 0 or 1 for integers and bools, which as
     indices and masks are valid nearly everywhere; inputs that decide trip counts let loops run. An .npz file has all
     inputs, so that one that it lacks is an error of the run.
 
@@ -44,7 +44,7 @@ def arrays_for(
     for argument, names in (("--shapes", shapes), ("--range", limits)):
         for name in names:
             _input(named, name, argument) if name else None
-    result = _given(named, given, shapes)
+    result = _given(named, words, shapes)
     if any(result.is_whole or name in result.of_files for name in shapes):
         raise Misuse("--shapes are for random inputs, and --inputs has arrays with shapes")
     if any(result.is_whole or name in result.arrays for name in limits):
@@ -60,8 +60,8 @@ def _input(named: Mapping[str, trt.ITensor], name: str, argument: str) -> trt.IT
     """The input of a name that an argument has."""
     if name not in named:
         hint = did_you_mean(name, named)
-        known = f"the model has {', '.join(map(repr, named)) or 'none'}"
-        raise Misuse(f"{argument} has {name!r}, which is no input; {known}" + (hint and f"; {hint}"))
+        has = f"the model has {', '.join(map(repr, named)) or 'none'}"
+        raise Misuse(f"{argument} has {name!r}, which is no input; {has}" + (hint and f"; {hint}"))
     return named[name]
 
 
@@ -82,10 +82,10 @@ class Given(NamedTuple):
     is_whole: bool
 
 
-def _given(named: Mapping[str, trt.ITensor], given: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> Given:
+def _given(named: Mapping[str, trt.ITensor], words: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> Given:
     written, files, is_whole = dict[str, Any](), dict[str, Any](), False
     # trtexec has commas between files
-    for word in (part for text in given for part in ([text] if Path(text).exists() else _parts(text))):
+    for word in (part for text in words for part in ([text] if Path(text).exists() else _parts(text))):
         name, equals, value = word.partition("=")
         if word.endswith(".npz"):
             files |= _read(Path(word))
@@ -125,8 +125,8 @@ def _of_file(named: Mapping[str, trt.ITensor], text: str) -> dict[str, Any]:
     """The array of ``NAME:FILE`` by its name, or of ``FILE`` for the only input."""
     name, colon, file = text.rpartition(":")
     if not colon and len(named) != 1:
-        known = ", ".join(map(repr, named))
-        raise Misuse(f"{text!r} is for the only input, and the model has {known}; write NAME:{text}")
+        names = ", ".join(map(repr, named))
+        raise Misuse(f"{text!r} is for the only input, and the model has {names}; write NAME:{text}")
     return {name or next(iter(named)): _read(Path(file))}
 
 
@@ -206,7 +206,7 @@ def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ..
     if wanted is None:
         return tuple(OPEN if length == -1 else length for length in declared)
     fits = len(wanted) == len(declared) and all(
-        length in (-1, given) for length, given in zip(declared, wanted, strict=True)
+        length in (-1, number) for length, number in zip(declared, wanted, strict=True)
     )
     if not fits:
         text = "x".join(map(str, wanted)) or "scalar"

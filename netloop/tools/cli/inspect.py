@@ -32,19 +32,19 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    network = models.load(given.model)
+    network = models.load(args.model)
     contents = on_demand.contents
     values = contents.of_network(network)
-    if given.passes:
-        arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
-        on_demand.iterations.made(network, arrays, given.max_trips)
-        engine = models.engine(given.model, network)
+    if args.passes:
+        arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
+        on_demand.iterations.counted(network, arrays, args.max_trips)
+        engine = models.engine(args.model, network)
         engine(arrays)
         values |= contents.of_engine(engine)
-    print(json.dumps(values, indent=2) if given.json else "\n".join(_lines(str(given.model), values)))
-    if given.layers and not given.json:
+    print(json.dumps(values, indent=2) if args.json else "\n".join(_lines(str(args.model), values)))
+    if args.layers and not args.json:
         print("", network, sep="\n")
     return 0
 

@@ -16,7 +16,7 @@ from netloop.values.enums import TripLimit
 ENDLESS, MOST = "NL609", "--max-trips"
 
 
-def made(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trips: int) -> list[TripCount]:
+def counted(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trips: int) -> list[TripCount]:
     """The iterations of each loop for some inputs, with a warning for a loop that makes none.
 
     None are returned if they cannot be counted; if the run of the model fails too, that says why.

@@ -19,8 +19,8 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    page = on_demand.jax_primitives.page if given.format == "jax" else getattr(trt, given.format).operators_page
+    page = on_demand.jax_primitives.page if args.format == "jax" else getattr(trt, args.format).operators_page
     print(page(), end="")
     return 0

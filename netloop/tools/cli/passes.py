@@ -16,7 +16,7 @@ def add_to(commands: Any) -> None:
     arguments.add_command(commands, "passes", EXAMPLES).set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command."""
     print(import_module("netloop.compiler.passes").sections(), end="")
     return 0

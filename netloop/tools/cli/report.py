@@ -31,17 +31,17 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    for name in given.compare:
+    for name in args.compare:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
-    network = models.load(given.model)
+    network = models.load(args.model)
     inputs, loops = None, []
-    if given.values or given.inputs or given.compare:
-        inputs = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
-        loops = on_demand.iterations.made(network, inputs, given.max_trips)
-    with status(f"writing {given.output}"):
-        trt.report(network, given.output, inputs, given.compare)
-    said = f"{given.output}: {models.counted(network.num_layers, 'layer')}"
+    if args.values or args.inputs or args.compare:
+        inputs = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
+        loops = on_demand.iterations.counted(network, inputs, args.max_trips)
+    with status(f"writing {args.output}"):
+        trt.report(network, args.output, inputs, args.compare)
+    said = f"{args.output}: {models.counted(network.num_layers, 'layer')}"
     print(said, *on_demand.iterations.lines_of(loops), sep="\n")
     return 0

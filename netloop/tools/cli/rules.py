@@ -16,7 +16,7 @@ def add_to(commands: Any) -> None:
     arguments.add_command(commands, "rules", EXAMPLES).set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command."""
     import_module("netloop.model.check")  # its rules have codes too
     print(import_module("netloop.values.diagnostics.explain").rules_page(), end="")

@@ -34,22 +34,22 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if outputs differ, or another runtime fails."""
-    for name in given.compare:
+    for name in args.compare:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
-    network = models.load(given.model)
-    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
-    loops = on_demand.iterations.made(network, arrays, given.max_trips)
-    engine = models.engine(given.model, network)
-    with status(f"running {given.model}"):
+    network = models.load(args.model)
+    arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
+    loops = on_demand.iterations.counted(network, arrays, args.max_trips)
+    engine = models.engine(args.model, network)
+    with status(f"running {args.model}"):
         values = on_demand.outputs.as_numpy(engine(arrays))
-    if not given.json:
+    if not args.json:
         print(*on_demand.outputs.lines_of(values), *on_demand.iterations.lines_of(loops), sep="\n")
-    if given.output is not None:
-        on_demand.outputs.save(values, given.output)
-    comparisons = {value: _compared(value, given, network, arrays, values) for value in given.compare}
-    if given.json:
+    if args.output is not None:
+        on_demand.outputs.save(values, args.output)
+    comparisons = {value: _compared(value, args, network, arrays, values) for value in args.compare}
+    if args.json:
         records = {
             name: None if comparison is None else [one.as_json() for one in comparison]
             for name, comparison in comparisons.items()
@@ -63,15 +63,15 @@ def run(given: argparse.Namespace) -> int:
     )
 
 
-def _compared(name: str, given: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any, found: Any) -> Any:
+def _compared(name: str, args: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any, outputs: Any) -> Any:
     """How well each output agrees with another runtime's; None, with the reason on stderr, if that fails."""
     try:
-        with status(f"running {given.model} in {name}"):
-            expected = trt.peers.peer(name, network, given.model)(arrays)
+        with status(f"running {args.model} in {name}"):
+            expected = trt.peers.peer(name, network, args.model)(arrays)
     except (trt.ExecutionError, trt.NetworkError) as error:
         print(error, file=sys.stderr)
         return None
-    agreements = trt.peers.agreements(found, on_demand.outputs.as_numpy(expected), given.rtol, given.atol)
-    if not given.json:
+    agreements = trt.peers.agreements(outputs, on_demand.outputs.as_numpy(expected), args.rtol, args.atol)
+    if not args.json:
         print(f"\nnetloop and {name}:", *(f"  {agreement}" for agreement in agreements), sep="\n")
     return agreements

@@ -52,58 +52,58 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(given: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    if given.stream and (given.states or given.triton):
+    if args.stream and (args.states or args.triton):
         raise Misuse("--stream is for a whole loop, without --states, and not for Triton's python backend")
-    if not (given.write or given.triton) and find_spec("mlserver") is None:
+    if not (args.write or args.triton) and find_spec("mlserver") is None:
         raise ModuleNotFoundError("MLServer is not installed: pip install 'netloop[serve]'", name="mlserver")
-    engine = models.engine(given.model, models.load(given.model))
+    engine = models.engine(args.model, models.load(args.model))
     try:
-        return served(engine, given.name or given.model.stem, given)
+        return served(engine, args.name or args.model.stem, args)
     except ValueError as error:  # a name that the network has not
         raise Misuse(str(error)) from error
 
 
-def served(engine: trt.ICudaEngine, name: str, given: argparse.Namespace) -> int:
+def served(engine: trt.ICudaEngine, name: str, args: argparse.Namespace) -> int:
     """Write an engine where the arguments say so, or serve it; return the exit status."""
-    if given.triton:
-        folder = trt.serve.write_repository(engine, given.triton, name, **options(given))
-        print(f"{folder}: a model for tritonserver --model-repository {given.triton}")
-    if given.write:
-        write(engine, given.write, name, given)
-        print(f"{given.write}: mlserver start {given.write}")
-    return 0 if given.triton or given.write else start(engine, name, given)
+    if args.triton:
+        folder = trt.serve.write_repository(engine, args.triton, name, **options(args))
+        print(f"{folder}: a model for tritonserver --model-repository {args.triton}")
+    if args.write:
+        write(engine, args.write, name, args)
+        print(f"{args.write}: mlserver start {args.write}")
+    return 0 if args.triton or args.write else start(engine, name, args)
 
 
-def start(engine: trt.ICudaEngine, name: str, given: argparse.Namespace) -> int:
+def start(engine: trt.ICudaEngine, name: str, args: argparse.Namespace) -> int:
     """Serve an engine by MLServer, until it ends."""
     with tempfile.TemporaryDirectory(prefix="netloop-serve.") as folder:
-        write(engine, Path(folder), name, given)
-        with status(f"serving {name} at port {given.port}"):
+        write(engine, Path(folder), name, args)
+        with status(f"serving {name} at port {args.port}"):
             return subprocess.run([sys.executable, "-c", START, "start", folder], check=False).returncode
 
 
-def write(engine: trt.ICudaEngine, folder: Path, name: str, given: argparse.Namespace) -> None:
+def write(engine: trt.ICudaEngine, folder: Path, name: str, args: argparse.Namespace) -> None:
     """Write the plan of an engine, and MLServer's settings.
 
     Raises:
         NetworkError, ValueError: the engine cannot be served so.
         OSError: a file cannot be written.
     """
-    extra = options(given)
+    extra = options(args)
     # refused now, and not by the server
-    if given.stream:
+    if args.stream:
         trt.SlotEngine(engine, slots=extra["slots"])
     else:
-        (trt.serve.Sequences if given.states else trt.serve.Server)(engine, **extra).close()
+        (trt.serve.Sequences if args.states else trt.serve.Server)(engine, **extra).close()
     folder.mkdir(parents=True, exist_ok=True)
     engine.save(folder / "model.plan")
     parameters = {"uri": "model.plan", "extra": extra}
     model = {"name": name, "implementation": "netloop.tools.serve.mlserver.NetloopRuntime", "parameters": parameters}
     # MLServer's compression and metrics would keep the rows of a stream back
-    streams = {"gzip_enabled": False, "metrics_endpoint": None} if given.stream else {}
-    settings = {"http_port": given.port, "grpc_port": given.grpc_port, **streams}
+    streams = {"gzip_enabled": False, "metrics_endpoint": None} if args.stream else {}
+    settings = {"http_port": args.port, "grpc_port": args.grpc_port, **streams}
     for file, written in (
         ("model-settings.json", model),
         # the states of sequences are in one process
@@ -112,12 +112,12 @@ def write(engine: trt.ICudaEngine, folder: Path, name: str, given: argparse.Name
         write_whole(folder / file, [f"{json.dumps(written, indent=2)}\n".encode()])
 
 
-def options(given: argparse.Namespace) -> dict[str, Any]:
+def options(args: argparse.Namespace) -> dict[str, Any]:
     """The options of the service that the arguments name."""
-    if given.stream:
-        return {"stream": True, "slots": given.slots or REQUESTS}
-    states = {"states": given.states, "slots": given.slots or SEQUENCES} if given.states else {}
-    return {"sizes": given.sizes, **states}
+    if args.stream:
+        return {"stream": True, "slots": args.slots or REQUESTS}
+    states = {"states": args.states, "slots": args.slots or SEQUENCES} if args.states else {}
+    return {"sizes": args.sizes, **states}
 
 
 def states(text: str) -> dict[str, str]:

@@ -12,14 +12,14 @@ FIRST = "netloop"
 """The name of what the others are compared with."""
 
 
-class Call(NamedTuple):
+class CallTime(NamedTuple):
     """One call: when it began, in seconds after the first one, and how many seconds it took."""
 
     began: float
     took: float
 
 
-Times = Mapping[str, Sequence[Call]]
+Times = Mapping[str, Sequence[CallTime]]
 """The calls of each system; those of one index are of one turn."""
 
 
@@ -37,7 +37,7 @@ def in_turns(calls: Mapping[str, Callable[[], Any]], iterations: int, duration: 
         call()
         while time.perf_counter() - begin < warm_up:
             call()
-    result: dict[str, list[Call]] = {name: [] for name in calls}
+    result: dict[str, list[CallTime]] = {name: [] for name in calls}
     turns, spent, names, start = 0, 0.0, list(calls), time.perf_counter()
     while turns < max(iterations, 1) or spent < duration * len(calls):
         turns += 1
@@ -45,7 +45,7 @@ def in_turns(calls: Mapping[str, Callable[[], Any]], iterations: int, duration: 
             begin = time.perf_counter()
             calls[name]()
             took = time.perf_counter() - begin
-            result[name].append(Call(begin - start, took))
+            result[name].append(CallTime(begin - start, took))
             spent += took
         # the first one after another system may find the caches of the core in another state
         names.append(names.pop(0))
@@ -90,7 +90,7 @@ def as_records(times: Times) -> list[dict[str, Any]]:
     ]
 
 
-def profile(model: str, calls: Sequence[Call], phases: Mapping[str, float]) -> list[dict[str, Any]]:
+def profile(model: str, calls: Sequence[CallTime], phases: Mapping[str, float]) -> list[dict[str, Any]]:
     """The times of a model, with the keys of trtexec's ``--exportProfile``; XLA fuses layers, so it is one layer."""
     numbers = 1e3 * np.array([call.took for call in calls])
     whole = {"name": model, "timeMs": float(numbers.sum()), "averageMs": float(numbers.mean())}

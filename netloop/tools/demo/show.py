@@ -40,8 +40,8 @@ def _generate(network: trt.INetworkDefinition, inputs: dict[str, Array], built: 
     generated = np.asarray(engine(inputs)["generated"])
     end = time.perf_counter()
     print(f"\n{char_rnn.decode(inputs['seed'])}{char_rnn.decode(generated)}\n")
-    each = (end - middle) / len(generated)
-    print(f"time: {built:.3f} s to build, {middle - begin:.3f} s to compile, {1e3 * each:.3f} ms a character")
+    seconds = (end - middle) / len(generated)
+    print(f"time: {built:.3f} s to build, {middle - begin:.3f} s to compile, {1e3 * seconds:.3f} ms a character")
     return generated
 
 

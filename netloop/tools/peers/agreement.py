@@ -147,7 +147,7 @@ def _caution(expected: Array, limits: Limits) -> str:
 
 
 def _errors(got: Array, expected: Array) -> tuple[float, float]:
-    """The largest absolute and relative difference of finite numbers; 0 for what has no difference."""
+    """The largest absolute and relative difference of finite numbers; 0 if there is none."""
     if expected.dtype.kind in "TbO":
         return 0.0, 0.0
     a, b = (array.astype(np.float64) for array in (expected, got))

@@ -29,7 +29,7 @@ class Failure:
     Attributes:
         network: the part, as a network of its own; its inputs are inputs of the network, and tensors inside it.
         inputs: their arrays: those of the peer.
-        found: what differs.
+        found: the difference.
     """
 
     network: INetworkDefinition
@@ -62,21 +62,21 @@ def smallest_failure(
     Returns:
         The part; None if none differs, as when only the whole network with its own outputs does.
     """
-    parts = _Parts(kind, network, inputs, tensor, rtol, atol)
-    last, size, smaller = parts.position + 1, 1, 0
-    while (failure := parts.failure(size)) is None:
+    endings = _Endings(kind, network, inputs, tensor, rtol, atol)
+    last, size, smaller = endings.position + 1, 1, 0
+    while (failure := endings.failure(size)) is None:
         if size == last:
             return None
         smaller, size = size, min(2 * size, last)
     while size - smaller > 1:
         middle = (size + smaller) // 2
-        tried = parts.failure(middle)
+        tried = endings.failure(middle)
         failure, size, smaller = (tried, middle, smaller) if tried else (failure, size, middle)
     return failure
 
 
-class _Parts:
-    """The parts of a network that end with the step that computes a tensor.
+class _Endings:
+    """The endings of a network that end with the step that computes a tensor.
 
     Attributes:
         position: the number of this step.
@@ -145,15 +145,15 @@ def _cut(
         name = tensor.name
         while any(tensor.name == name for tensor in network.inputs):
             name += "'"
-        result = network.add_input(name, data_type(value.dtype), value.shape)
+        input_ = network.add_input(name, data_type(value.dtype), value.shape)
         arrays[name] = value
     else:
         layer = network.add_constant(value.shape, value)
         kept.add(layer)
-        result = layer.outputs[0]
+        input_ = layer.outputs[0]
     for layer, position in list(tensor.uses):
         if layer in kept:
-            layer.set_input(position, result)
+            layer.set_input(position, input_)
 
 
 def _copied(tensor: ITensor, network: INetworkDefinition) -> ITensor:

@@ -17,7 +17,7 @@ REFERENCE = "reference"
 
 
 def check_peer(peer: Any) -> None:
-    """Raise for what an engine cannot be compared with.
+    """Raise an error for an engine that cannot be compared.
 
     Raises:
         TypeError: it is neither a name nor callable.

@@ -40,7 +40,7 @@ def page_model(
     Args:
         shown: a network, which may be invalid, or an engine.
         inputs: an array for each input, by name; None for a page without values.
-        peers: what the outputs for these inputs are compared with.
+        peers: the runtimes that the outputs for these inputs are compared with.
 
     Raises:
         TypeError: ``shown`` is neither a network nor an engine, or a peer is neither a name nor callable.

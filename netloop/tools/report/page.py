@@ -32,8 +32,8 @@ def report(
         network: a network, which may be invalid, or an engine.
         path: the file to write; None to write none.
         inputs: an array for each input, by name: the page then shows the values by iteration, and the time of a call.
-        peers: what every tensor is compared with: ``"reference"``, ``"onnxruntime"`` or ``"openvino"``, of which the
-            last two need their packages; or functions from inputs to outputs by name, which compare outputs.
+        peers: the runtimes that every tensor is compared with: ``"reference"``, or ``"onnxruntime"`` or ``"openvino"``,
+            which need their packages; or functions from inputs to outputs by name, which compare outputs.
 
     Returns:
         The page.

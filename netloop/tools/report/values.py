@@ -21,8 +21,6 @@ MOST_ITERATIONS = 128
 """The most elements of a tensor that the page shows."""
 MOST_CELLS = 32
 """The most numbers of an element in a heat map."""
-MOST_LISTED = 8
-"""The most numbers of a single value that are listed."""
 
 
 def number(value: Any) -> float | str | None:

@@ -47,22 +47,22 @@ def error_as_json(error: BaseException) -> dict[str, Any]:
     return results
 
 
-def error_from_json(given: Any, others: Mapping[str, type[Exception]]) -> Exception:
+def error_from_json(record: Any, others: Mapping[str, type[Exception]]) -> Exception:
     """The error that ``error_as_json`` described: of the same class, with the same findings; a MemoryError, or a
     RuntimeError for an error of any other class.
 
     Args:
-        given: the description.
+        record: the description.
         others: classes by name that may be raised too, and are none of netloop's.
 
     Raises:
         ProtocolError: it describes no error.
     """
-    if not isinstance(given, dict) or not isinstance(given.get("class"), str) or not isinstance(given.get("text"), str):
+    if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in ("class", "text")):
         raise ProtocolError("with an error without a class")
-    name, text = given["class"], given["text"]
+    name, text = record["class"], record["text"]
     if name in TYPED:
-        return TYPED[name](*map(_finding, _some(given.get("findings"))))
+        return TYPED[name](*map(_finding, _some(record.get("findings"))))
     if name in others:
         return others[name](text)
     return MemoryError(text) if name.endswith("MemoryError") else RuntimeError(f"{name}: {text}")
@@ -74,11 +74,11 @@ def _some(findings: Any) -> list[Any]:
     return findings
 
 
-def _finding(given: Any) -> Finding:
-    texts: list[Any] = [given.get(name) for name in TEXTS] if isinstance(given, dict) else [None]
+def _finding(record: Any) -> Finding:
+    texts: list[Any] = [record.get(name) for name in TEXTS] if isinstance(record, dict) else [None]
     if not all(isinstance(text, str) for text in texts):
         raise ProtocolError("with a finding without texts")
     try:
-        return Finding(*texts, severity=Severity(given.get("severity")))
+        return Finding(*texts, severity=Severity(record.get("severity")))
     except ValueError as error:
         raise ProtocolError("with a finding without a severity") from error

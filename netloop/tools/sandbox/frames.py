@@ -1,7 +1,7 @@
 """The protocol between a sandboxed model and its caller: frames of JSON and raw arrays.
 
 A frame is the length of its header in 4 bytes, the header in JSON, and the bytes of its arrays, in C order. The header
-has the forms of the values: null for an absent one, the element type and shape of an array, or a list of such forms for
+has a spec of each value: null for an absent one, the element type and shape of an array, or a list of specs for
 a sequence; of strings also the number of bytes. Nothing is unpickled, and nothing in a frame is larger than the reader
 allows.
 """
@@ -36,8 +36,8 @@ class ProtocolError(Exception):
 
 def write_frame(stream: IO[bytes], header: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Write a frame; the element types of all arrays must be among ``DTYPES``."""
-    forms = {name: _form(value) for name, value in values.items()}
-    text = json.dumps({**header, "values": forms}).encode()
+    specs = {name: _spec(value) for name, value in values.items()}
+    text = json.dumps({**header, "values": specs}).encode()
     _write(stream, len(text).to_bytes(4, "big") + text)
     for array in (array for value in values.values() for array in arrays_of(value)):
         is_text = array.dtype == STRING
@@ -68,11 +68,11 @@ def read_frame(stream: IO[bytes], most: int) -> tuple[Header, Values] | None:
         header: Any = json.loads(bytes(_read(stream, length)))
     except (ValueError, RecursionError) as error:
         raise ProtocolError("with a header that is no JSON") from error
-    forms = header.pop("values", None) if isinstance(header, dict) else None
-    if not isinstance(forms, dict):
+    specs = header.pop("values", None) if isinstance(header, dict) else None
+    if not isinstance(specs, dict):
         raise ProtocolError("with a header without values")
     reader = _ArrayReader(stream, most)
-    return header, {name: reader.value(form) for name, form in forms.items()}
+    return header, {name: reader.value(spec) for name, spec in specs.items()}
 
 
 def arrays_of(value: Any) -> Iterator[Array]:
@@ -83,9 +83,9 @@ def arrays_of(value: Any) -> Iterator[Array]:
         yield value
 
 
-def _form(value: Any) -> Any:
+def _spec(value: Any) -> Any:
     if isinstance(value, list):
-        return [_form(element) for element in value]
+        return [_spec(element) for element in value]
     if value is None:
         return None
     size = {"bytes": len(encoded(value))} if value.dtype == STRING else {}
@@ -99,16 +99,16 @@ class _ArrayReader:
         self._stream = stream
         self._room = room
 
-    def value(self, form: Any) -> Any:
-        if isinstance(form, list):
-            return [self._array(value) for value in form]
-        return None if form is None else self._array(form)
+    def value(self, spec: Any) -> Any:
+        if isinstance(spec, list):
+            return [self._array(value) for value in spec]
+        return None if spec is None else self._array(spec)
 
-    def _array(self, form: Any) -> Array:
-        dtype, shape = type_of_form(form)
+    def _array(self, spec: Any) -> Array:
+        dtype, shape = type_of_spec(spec)
         if min(shape, default=0) < 0:
             raise ProtocolError("with an array with negative dims")
-        size = _text_size(form) if dtype == STRING else math.prod(shape) * dtype.itemsize
+        size = _text_size(spec) if dtype == STRING else math.prod(shape) * dtype.itemsize
         self._room -= size
         if self._room < 0:
             raise ProtocolError(f"with arrays that are too large, one of them {type_name(dtype)}{list(shape)}")
@@ -127,8 +127,8 @@ def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
         raise ProtocolError("with an array with impossible dims") from error
 
 
-def _text_size(form: Any) -> int:
-    size = form.get("bytes")
+def _text_size(spec: Any) -> int:
+    size = spec.get("bytes")
     if type(size) is not int or size < 0:
         raise ProtocolError("with strings without their number of bytes")
     return size
@@ -141,13 +141,13 @@ def _strings(raw: Array, shape: tuple[int, ...]) -> Array:
         raise ProtocolError(f"with strings that cannot be read: {error}") from error
 
 
-def type_of_form(form: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """The element type and the dims of an array by its form.
+def type_of_spec(spec: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The element type and the dims in the spec of an array.
 
     Raises:
-        ProtocolError: it is the form of no array.
+        ProtocolError: it specifies no array.
     """
-    name, shape = (form.get("dtype"), form.get("shape")) if isinstance(form, dict) else (None, None)
+    name, shape = (spec.get("dtype"), spec.get("shape")) if isinstance(spec, dict) else (None, None)
     dtype = DTYPES.get(name) if isinstance(name, str) else None
     if dtype is None or not isinstance(shape, list) or len(shape) > 32:
         raise ProtocolError("with an array without an element type or shape")

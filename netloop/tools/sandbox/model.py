@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netloop.tools.sandbox.errors import FILE_ERRORS, error_from_json
-from netloop.tools.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_form
+from netloop.tools.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_spec
 from netloop.tools.sandbox.process import ChildProcess
 from netloop.values.checked_attributes import seconds as number_of_seconds
 from netloop.values.checked_attributes import whole
@@ -147,9 +147,9 @@ class SandboxedModel:
     def seconds(self, value: float) -> None:
         self._process.seconds = SECONDS("seconds", value)
 
-    def _infos(self, given: Any) -> dict[str, TensorInfo]:
+    def _infos(self, document: Any) -> dict[str, TensorInfo]:
         try:
-            named = [_info(value) for value in (given if isinstance(given, list) else [given])]
+            named = [_info(value) for value in (document if isinstance(document, list) else [document])]
         except ProtocolError as error:
             raise self._process.protocol_error(str(error)) from error
         infos = dict(named)
@@ -175,10 +175,10 @@ class SandboxedModel:
         self.close()
 
 
-def _info(given: Any) -> tuple[str, TensorInfo]:
-    is_unranked = isinstance(given, dict) and given.get("shape", ()) is None
-    dtype, shape = type_of_form({**given, "shape": []} if is_unranked else given)
-    name, kind = given.get("name"), given.get("kind")
+def _info(document: Any) -> tuple[str, TensorInfo]:
+    is_unranked = isinstance(document, dict) and document.get("shape", ()) is None
+    dtype, shape = type_of_spec({**document, "shape": []} if is_unranked else document)
+    name, kind = document.get("name"), document.get("kind")
     if not isinstance(name, str) or kind not in KINDS:
         raise ProtocolError("with a tensor without a name or kind")
     return name, TensorInfo(kind, dtype, None if is_unranked else shape)
@@ -190,9 +190,9 @@ def _to_user(value: Any) -> Any:
     return value.astype(object) if value is not None and value.dtype == STRING else value
 
 
-def _array(given: Any) -> Any:
-    array = np.asarray(given)
-    return string_array(given) if array.dtype.kind in KINDS_OF_TEXT else array
+def _array(value: Any) -> Any:
+    array = np.asarray(value)
+    return string_array(value) if array.dtype.kind in KINDS_OF_TEXT else array
 
 
 def _fits(value: Any, info: TensorInfo) -> bool:

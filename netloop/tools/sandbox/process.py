@@ -153,7 +153,7 @@ class ChildProcess:
         return SandboxError(finding, ended_by=ended_by, stderr="\n".join(lines))
 
 
-class _Request(NamedTuple):
+class _PendingRequest(NamedTuple):
     """A request on its way to the process, and the future of its reply."""
 
     header: Mapping[str, Any]
@@ -171,13 +171,13 @@ class _Exchanges:
 
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self._is_over = False
-        self._requests = SimpleQueue[_Request | None]()
+        self._requests = SimpleQueue[_PendingRequest | None]()
         self._thread = threading.Thread(target=_exchange_all, args=(self._requests, stdin, stdout), daemon=True)
         self._thread.start()
 
     def begin(self, header: Mapping[str, Any], values: Mapping[str, Any], most: int) -> Future[Reply]:
         """Send a request; return the future of its reply, which raises what ``exchange`` does."""
-        request = _Request(header, values, most, Future())
+        request = _PendingRequest(header, values, most, Future())
         self._requests.put(request)
         if self._is_over:  # another thread has closed the model: the request may never be taken
             request.reply.cancel()
@@ -190,13 +190,13 @@ class _Exchanges:
         _join(self._thread, until)
 
 
-def _exchange_all(requests: SimpleQueue[_Request | None], stdin: IO[bytes], stdout: IO[bytes]) -> None:
+def _exchange_all(requests: SimpleQueue[_PendingRequest | None], stdin: IO[bytes], stdout: IO[bytes]) -> None:
     with stdin, stdout:
         while _answered(requests.get(), stdin, stdout):
             continue
 
 
-def _answered(request: _Request | None, stdin: IO[bytes], stdout: IO[bytes]) -> bool:
+def _answered(request: _PendingRequest | None, stdin: IO[bytes], stdout: IO[bytes]) -> bool:
     """Answer a request, whose arrays nothing refers to afterwards; whether there was one."""
     if request is None or not request.reply.set_running_or_notify_cancel():
         return False

@@ -120,8 +120,8 @@ class NetloopRuntime(MLSERVER.MLModel):
         """
         async for payload in payloads:
             try:
-                async for each in self._responses(payload):
-                    yield each
+                async for response in self._responses(payload):
+                    yield response
             except MLSERVER.errors.MLServerError as error:
                 if not _is_http(payload):
                     raise
@@ -168,9 +168,9 @@ class NetloopRuntime(MLSERVER.MLModel):
         start, end = (require_boolean(name, getattr(named, name, False)) for name in ("sequence_start", "sequence_end"))
         return service.submit(_key(named), inputs, start=start, end=end)
 
-    def _response(self, payload: Any, made: Outputs, **parameters: Any) -> Any:
-        wanted = {tensor.name for tensor in payload.outputs or ()} or made.keys()
-        outputs = [_encoded(name, np.atleast_1d(array)) for name, array in made.items() if name in wanted]
+    def _response(self, payload: Any, arrays: Outputs, **parameters: Any) -> Any:
+        wanted = {tensor.name for tensor in payload.outputs or ()} or arrays.keys()
+        outputs = [_encoded(name, np.atleast_1d(array)) for name, array in arrays.items() if name in wanted]
         named = TYPES.Parameters(**parameters) if parameters else None
         return TYPES.InferenceResponse(id=payload.id, model_name=self.name, outputs=outputs, parameters=named)
 
@@ -198,12 +198,12 @@ def _decoded(tensor: Any) -> Array:
         return CODECS.NumpyCodec.decode_input(tensor)
     if name not in NUMPY_TYPES:
         raise ValueError(f"{shown} has the datatype {name}, and not one of {', '.join(NUMPY_TYPES)}")
-    result, dtype = np.asarray(getattr(tensor.data, "root", tensor.data)), NUMPY_TYPES[name]
+    data, dtype = np.asarray(getattr(tensor.data, "root", tensor.data)), NUMPY_TYPES[name]
     # numpy would round numbers, and read text, without a word
-    if result.size and result.dtype.kind not in KINDS[dtype.kind]:
-        raise ValueError(f"{shown} has the datatype {name}, and its data are {result.dtype.name}")
-    array = result.astype(dtype)
-    if dtype.kind != "f" and not np.array_equal(array, result):
+    if data.size and data.dtype.kind not in KINDS[dtype.kind]:
+        raise ValueError(f"{shown} has the datatype {name}, and its data are {data.dtype.name}")
+    array = data.astype(dtype)
+    if dtype.kind != "f" and not np.array_equal(array, data):
         raise ValueError(f"{shown} has the datatype {name}, and a number out of its range")
     if any(length < 0 for length in tensor.shape):
         raise ValueError(f"{shown} has the shape {tensor.shape}, and a length is at least 0")

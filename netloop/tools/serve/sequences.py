@@ -147,12 +147,12 @@ class Sequences(BatchService[StepRequest]):
             types = self._program.state_types
             return {name: jnp.zeros((self.slots + 1, *of.shape), of.dtype) for name, of in types.items()}
 
-    def _initial(self, given: Mapping[str, Any]) -> dict[str, Array]:
-        unknown = [name for name in given if name not in self._program.state_types]
+    def _initial(self, initial: Mapping[str, Any]) -> dict[str, Array]:
+        unknown = [name for name in initial if name not in self._program.state_types]
         if unknown:
             raise ValueError(f"there is no state {unknown[0]!r} to give an initial value")
         first = {name: np.zeros(of.shape, of.dtype) for name, of in self._program.state_types.items()}
-        for name, value in given.items():
+        for name, value in initial.items():
             require_type(name, np.asarray(value), self._program.state_types[name])
             first[name] = np.array(value)
         return first
@@ -239,11 +239,11 @@ class Sequences(BatchService[StepRequest]):
             cancelled = (
                 request for request in self._queue if request.sequence is sequence and request.future.cancelled()
             )
-            result = next(cancelled, None)
-            if result is None:
+            request = next(cancelled, None)
+            if request is None:
                 break
-            self._queue.remove(result)
-            errors += self._drop(result, "cancelled")
+            self._queue.remove(request)
+            errors += self._drop(request, "cancelled")
         return errors
 
     def _sequence(self, step: Step, now: float) -> Live:
@@ -354,14 +354,16 @@ class Sequences(BatchService[StepRequest]):
         program = self._program
         inputs = {name: np.stack([row.inputs[name] for row in rows]) for name in program.inputs}
         try:
-            made = program(self._states, self._first, read, write, starts, inputs)
+            outcome = program(self._states, self._first, read, write, starts, inputs)
         except BaseException:
             self._restore()
             raise
-        self._states = made.states
+        self._states = outcome.states
         return [
-            ExecutionError(program.finding(int(flag))) if flag else {name: of[row] for name, of in made.outputs.items()}
-            for row, flag in enumerate(made.flags[:count].tolist())
+            ExecutionError(program.finding(int(flag)))
+            if flag
+            else {name: of[row] for name, of in outcome.outputs.items()}
+            for row, flag in enumerate(outcome.flags[:count].tolist())
         ]
 
     def _restore(self) -> None:
@@ -405,18 +407,18 @@ NO_SLOT = -1
 MOST_ROWS = 256
 
 
-def _engine(given: INetworkDefinition | ICudaEngine) -> ICudaEngine:
-    if isinstance(given, ICudaEngine):
-        return given
-    return ICudaEngine(check_instance("network", given, INetworkDefinition))
+def _engine(model: INetworkDefinition | ICudaEngine) -> ICudaEngine:
+    if isinstance(model, ICudaEngine):
+        return model
+    return ICudaEngine(check_instance("network", model, INetworkDefinition))
 
 
-def _sizes(given: Iterable[int] | None, slots: int) -> tuple[int, ...]:
+def _sizes(numbers: Iterable[int] | None, slots: int) -> tuple[int, ...]:
     """The sizes of batches, in order."""
-    if given is None:
+    if numbers is None:
         most = min(slots, MOST_ROWS)
-        given = [number for number in (1, 4, 16, 64) if number < most] + [most]
-    sizes = tuple(sorted({whole(1)("a batch size", number) for number in given}))
+        numbers = [number for number in (1, 4, 16, 64) if number < most] + [most]
+    sizes = tuple(sorted({whole(1)("a batch size", number) for number in numbers}))
     if not sizes:
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
     return sizes

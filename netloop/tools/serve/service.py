@@ -191,7 +191,7 @@ class Service(Unpicklable, ABC, Generic[R]):
     def close(self) -> None:
         """Refuse new requests, answer those in the queue with an error, and wait for the call in progress.
 
-        In a forked process there is nothing to close: the thread is that of the parent.
+        In a forked process there is nothing to close: the thread belongs to the parent.
         """
         if FORK.lost_jax:
             return
@@ -252,23 +252,23 @@ class Service(Unpicklable, ABC, Generic[R]):
             self._taken = []
 
     def _take(self) -> tuple[list[R], Errors[R]]:
-        """The next batch, and the errors of requests whose time is over; what does not fit stays in order."""
+        """The next batch, and the errors of requests whose time is over; requests that do not fit stay in order."""
         batch: list[R] = []
         skipped: list[R] = []
         errors: Errors[R] = []
         joins, now = self._admission(), self._clock()
         while self._queue and len(batch) < self._most():
-            each = self._queue.popleft()
-            self._taken.append(each)
-            if each.deadline < now:
+            request = self._queue.popleft()
+            self._taken.append(request)
+            if request.deadline < now:
                 error = timed_out("a request waited in the queue until its time was over")
-                errors += [(each, error), *self._drop(each, "timed_out")]
-            elif not joins(each):
-                skipped.append(each)
-            elif self._starts(each):
-                batch.append(each)
+                errors += [(request, error), *self._drop(request, "timed_out")]
+            elif not joins(request):
+                skipped.append(request)
+            elif self._starts(request):
+                batch.append(request)
             else:
-                errors += self._drop(each, "cancelled")
+                errors += self._drop(request, "cancelled")
         self._queue.extendleft(reversed(skipped))
         self._taken = [*batch, *(request for request, _ in errors)]
         return batch, errors
@@ -332,22 +332,22 @@ def answer_all(errors: Iterable[tuple[Request, Exception]]) -> None:
     """Give requests their errors, all of them, even if a callback of one raises Ctrl-C in this thread.
 
     Raises:
-        BaseException: what callbacks raised last.
+        BaseException: the last one that a callback raised.
     """
     raised: BaseException | None = None
     for request, error in errors:
         try:
             request.future.fail(error)
-        except BaseException as found:  # the others have callers that wait
-            raised = found
+        except BaseException as failure:  # the others have callers that wait
+            raised = failure
     if raised is not None:
         raise raised
 
 
-def limit(name: str, given: float | None) -> float | None:
+def limit(name: str, value: float | None) -> float | None:
     """Return a number of seconds, or None for no limit, which infinity is too.
 
     Raises:
         TypeError, ValueError: it is none of them.
     """
-    return None if given is None or seconds(endless=True)(name, given) == math.inf else given
+    return None if value is None or seconds(endless=True)(name, value) == math.inf else value

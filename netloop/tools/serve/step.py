@@ -165,9 +165,9 @@ class StepProgram:
         kept = {name: state.at[write].set(after[name]) for name, state in states.items()}
         return kept, {name: outputs[name] for name in self.outputs}, flags
 
-    def _row(self, loaded: Any, given: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    def _row(self, loaded: Any, row: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         """The outputs of one row, and its error flag."""
-        arrays = [given[tensor.name] for tensor in self._lowered.inputs]
+        arrays = [row[tensor.name] for tensor in self._lowered.inputs]
         outcome = self._lowered.run(self._loader.values(loaded), arrays)
         verdict = outcome.verdict()
         return dict(zip(self._names, outcome.values, strict=True)), jnp.int32(0 if verdict is None else verdict)

@@ -177,15 +177,15 @@ class Streams(Service[StreamRequest]):
         for request in over:
             self._end(request, _outcome(request))
 
-    def _end(self, request: StreamRequest, found: Outputs | Exception) -> None:
+    def _end(self, request: StreamRequest, result: Outputs | Exception) -> None:
         if not request.future.set_running_or_notify_cancel():
             self._recorder.add("cancelled")
-        elif isinstance(found, Exception):
+        elif isinstance(result, Exception):
             self._recorder.add("failed")
-            request.future.set_exception(found)
+            request.future.set_exception(result)
         else:
             self._recorder.complete(self._clock() - request.arrived)
-            request.future.set_result(found)
+            request.future.set_result(result)
 
 
 def _inputs(inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> Mapping[str, Any]:

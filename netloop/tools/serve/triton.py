@@ -116,7 +116,7 @@ def write_repository(
 def config(
     name: str, inputs: Mapping[str, TensorType], outputs: Mapping[str, TensorType], options: Mapping[str, Any]
 ) -> str:
-    """The text of ``config.pbtxt`` for inputs and outputs by name, of which each type is without the axis of rows."""
+    """The text of ``config.pbtxt`` for inputs and outputs by name, whose types are without the axis of rows."""
     lines = [f"name: {_quoted(name)}", 'backend: "python"', f"max_batch_size: {options['sizes'][-1]}"]
     lines += [_tensors("input", inputs), _tensors("output", outputs)]
     lines += ["# one process, which computes on JAX's device", "instance_group [ { count: 1 kind: KIND_CPU } ]"]
@@ -176,16 +176,16 @@ def _dims(of: TensorType) -> str:
 
 
 def _type(name: str, of: TensorType) -> str:
-    known = TYPES.get("" if of.is_string else np.dtype(of.dtype).name)
-    if known is None:
+    word = TYPES.get("" if of.is_string else np.dtype(of.dtype).name)
+    if word is None:
         what = f"{name!r} is {of}, an element type that Triton's python backend has not as a numpy array"
         fix = f"cast it to one of {', '.join(TYPES)}"
         raise NetworkError(Finding("NL647", what, "", reason("NL647"), fix))
-    return known
+    return word
 
 
-def _microseconds(given: float) -> int:
-    return round(given * 1e6)
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1e6)
 
 
 def _quoted(text: str) -> str:

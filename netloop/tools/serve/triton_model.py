@@ -42,7 +42,7 @@ class TritonModel:
         """
         options = json.loads(json.loads(args["model_config"])["parameters"][OPTIONS]["string_value"])
         engine = load(Path(args["model_repository"]) / args["model_version"] / PLAN)
-        self._model = _Sequences(engine, options) if options["states"] else _Rows(engine, options)
+        self._model = _SequenceModel(engine, options) if options["states"] else _RowModel(engine, options)
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer requests: a response for each, with its outputs or its error."""
@@ -57,15 +57,15 @@ class TritonModel:
         tensors = {name: self.utils.get_input_tensor_by_name(request, name) for name in self._model.names}
         return {name: tensor.as_numpy() for name, tensor in tensors.items() if tensor is not None}
 
-    def _response(self, request: Any, found: Outputs | Exception) -> Any:
-        if isinstance(found, Exception):
-            return self.utils.InferenceResponse(output_tensors=[], error=self.utils.TritonError(str(found)))
+    def _response(self, request: Any, result: Outputs | Exception) -> Any:
+        if isinstance(result, Exception):
+            return self.utils.InferenceResponse(output_tensors=[], error=self.utils.TritonError(str(result)))
         wanted = set(request.requested_output_names())
-        tensors = [self.utils.Tensor(name, _with_axis(array)) for name, array in found.items() if name in wanted]
+        tensors = [self.utils.Tensor(name, _with_axis(array)) for name, array in result.items() if name in wanted]
         return self.utils.InferenceResponse(output_tensors=tensors)
 
 
-class _Rows:
+class _RowModel:
     """Requests of rows."""
 
     def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:
@@ -87,7 +87,7 @@ class _Rows:
         )
 
 
-class _Sequences:
+class _SequenceModel:
     """Requests that are steps of sequences."""
 
     def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:

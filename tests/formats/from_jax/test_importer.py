@@ -77,7 +77,7 @@ def test_exception_of_a_rule_is_a_fault_of_netloop(monkeypatch):
     def fail(*_):
         raise ValueError("of numpy")
 
-    monkeypatch.setattr(importer, "Call", fail)
+    monkeypatch.setattr(importer, "EquationCall", fail)
     (finding,) = errors_of(jnp.sin, X)
 
     assert (finding.code, finding.what) == ("NL754", "netloop cannot import it: ValueError: of numpy")

@@ -3,7 +3,7 @@
 import pytest
 
 from netloop.tools.cli import timing
-from netloop.tools.cli.timing import Call
+from netloop.tools.cli.timing import CallTime
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_warm_up_lasts_for_each_system_and_does_not_count(clock):
     times = timing.in_turns({name: clock(name, 1.0, log) for name in "ab"}, iterations=1, duration=0, warm_up=3)
 
     assert "".join(log) == "aaa" + "bbb" + "ab"
-    assert times == {"a": [Call(0.0, 1.0)], "b": [Call(1.0, 1.0)]}
+    assert times == {"a": [CallTime(0.0, 1.0)], "b": [CallTime(1.0, 1.0)]}
 
 
 def test_duration_is_that_of_the_systems_on_average(clock):
@@ -49,7 +49,7 @@ def test_there_is_at_least_one_turn(clock):
 
 
 def test_numbers_of_the_table():
-    times = {"netloop": [Call(0, number) for number in (0.001, 0.002, 0.006)], "x": [Call(0, 0.004)] * 3}
+    times = {"netloop": [CallTime(0, number) for number in (0.001, 0.002, 0.006)], "x": [CallTime(0, 0.004)] * 3}
     _, _, mine, theirs, ratio = timing.lines_of(times, [100])
 
     assert mine.split() == ["netloop", "2", "3", "1", "6", "6", "333.3"]
@@ -59,7 +59,10 @@ def test_numbers_of_the_table():
 
 
 def test_ratio_is_that_of_the_turns():
-    times = {"netloop": [Call(0, number) for number in (1, 10, 100)], "x": [Call(0, number) for number in (2, 20, 25)]}
+    times = {
+        "netloop": [CallTime(0, number) for number in (1, 10, 100)],
+        "x": [CallTime(0, number) for number in (2, 20, 25)],
+    }
 
     *_, ratio = timing.lines_of(times, [])
     assert ratio.startswith("netloop / x: 0.5 ")

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.rule_table import defined, primitive
 from netloop.formats.from_jax.rules.pointwise.elements import binary
 from netloop.model.formulas import as_dtype
@@ -15,14 +15,16 @@ from netloop.values.enums import ElementWiseOperation
 
 
 @primitive("bitcast_convert_type")
-def bit_cast(call: Call, x: ITensor) -> ITensor:
+def bit_cast(call: EquationCall, x: ITensor) -> ITensor:
     """The bits of each element read as another type; of a smaller or larger one, along a last axis."""
     value = call.facts.scalar_of(x)
     if x.type.dtype.itemsize != call.dtype.itemsize:
         return call.define(lambda array: _regrouped(array, call.dtype), x)[0]
     if value is not None and x.type.rank == 0:
         return call.make.constant(value.view(call.dtype))
-    return x if x.type.dtype == call.dtype else call.make.made(call.make.network.add_bit_cast(x, as_dtype(call.dtype)))
+    return (
+        x if x.type.dtype == call.dtype else call.make.output(call.make.network.add_bit_cast(x, as_dtype(call.dtype)))
+    )
 
 
 def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
@@ -44,7 +46,7 @@ def _regrouped(x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 @primitive("shift_right_logical", "shift_right_arithmetic", broadcasts=True)
-def shift_right(call: Call, x: ITensor, by: ITensor) -> ITensor:
+def shift_right(call: EquationCall, x: ITensor, by: ITensor) -> ITensor:
     """The bits shifted down, with zeros or the sign bit above."""
     own, bits = x.type.dtype, 8 * x.type.dtype.itemsize
     name = "uint" if call.name == "shift_right_logical" else "int"
@@ -54,14 +56,14 @@ def shift_right(call: Call, x: ITensor, by: ITensor) -> ITensor:
     return _read_as(call, shifted, own.name)
 
 
-def _read_as(call: Call, x: ITensor, name: str) -> ITensor:
+def _read_as(call: EquationCall, x: ITensor, name: str) -> ITensor:
     dtype = np.dtype(name)
     if x.type.dtype == dtype:
         return x
     value = call.facts.scalar_of(x)
     if value is not None:
         return call.make.constant(value.view(dtype))
-    return call.make.made(call.make.network.add_bit_cast(x, as_dtype(dtype)))
+    return call.make.output(call.make.network.add_bit_cast(x, as_dtype(dtype)))
 
 
 def _unsigned(x: Any) -> Any:

@@ -1,6 +1,6 @@
 """Primitives of several devices: those along axes of vmap are reductions, and no others have layers."""
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.rule_table import primitive, refuse
 from netloop.formats.from_jax.rules.reduce import REDUCE
 from netloop.model.graph.tensor import ITensor
@@ -13,7 +13,7 @@ BETWEEN_DEVICES = (
 
 
 @primitive("psum", "pmax", "pmin")
-def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
+def of_named_axes(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """The reductions over axes that vmap has put instead of their names."""
     axes, name = call.params["axes"], call.name
     require(

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from netloop.formats.from_jax.call import Call
-from netloop.formats.from_jax.counters import bounds, known_number, only_bound, step_of
+from netloop.formats.from_jax.call import EquationCall
+from netloop.formats.from_jax.counters import bounds, increment_of, known_number, only_bound
 from netloop.formats.from_jax.patterns import softplus
 from netloop.formats.from_jax.rule_table import primitive, refuse
 from netloop.formats.from_jax.rules.pointwise.elements import unconverted
@@ -23,7 +23,7 @@ BODIES = ("jaxpr", "call_jaxpr", "fun_jaxpr")
     "custom_vjp_call_jaxpr", "custom_vmap_call", "composite", "remat_opt", "eval_jaxpr",
     broadcasts=True,
 )  # fmt: skip
-def inlined(call: Call, *operands: ITensor) -> list[ITensor]:
+def inlined(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """The equations of the function, instead of the call."""
     body: Any = next(call.params[name] for name in BODIES if name in call.params)
     assert isinstance(body, ClosedJaxpr | Jaxpr)
@@ -35,7 +35,7 @@ def inlined(call: Call, *operands: ITensor) -> list[ITensor]:
 
 
 @primitive("custom_linear_solve")
-def linear_solve(call: Call, *operands: ITensor) -> list[ITensor]:
+def linear_solve(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """The equations of the solver."""
     lengths, jaxprs = call.params["const_lengths"], call.params["jaxprs"]
     start = lengths.matvec + lengths.vecmat
@@ -44,7 +44,7 @@ def linear_solve(call: Call, *operands: ITensor) -> list[ITensor]:
 
 
 @primitive("while")
-def while_loop(call: Call, *operands: ITensor) -> list[ITensor]:
+def while_loop(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """A loop with a WHILE limit: the condition of the values before each iteration; a COUNT where it only counts."""
     params, make = call.params, call.make
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
@@ -54,8 +54,8 @@ def while_loop(call: Call, *operands: ITensor) -> list[ITensor]:
     kept = [before is after for before, after in zip(result, returned, strict=True)]
     recurrences = [None if same else loop.add_recurrence(state) for same, state in zip(kept, initial, strict=True)]
     carried = [state if one is None else one.outputs[0] for one, state in zip(recurrences, initial, strict=True)]
-    steps = [step_of(body, before, after) for before, after in zip(result, returned, strict=True)]
-    state = ConditionOperands([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + steps)
+    increments = [increment_of(body, before, after) for before, after in zip(result, returned, strict=True)]
+    state = ConditionOperands([*operands[:first], *carried], [*operands[:first], *initial], [None] * first + increments)
     count, goes_on = _count(call, state), None
     if count is not None:
         loop.add_trip_limit(count, TripLimit.COUNT)
@@ -82,20 +82,20 @@ class ConditionOperands:
     Attributes:
         carried: their tensors in an iteration.
         initial: their tensors before the loop.
-        steps: what each iteration adds to them; None where that is no constant.
+        increments: the constant that each iteration adds to an operand; None where it is no constant.
     """
 
     carried: list[ITensor]
     initial: list[ITensor]
-    steps: list[int | None]
+    increments: list[int | None]
 
 
-def _count(call: Call, state: ConditionOperands) -> ITensor | None:
+def _count(call: EquationCall, state: ConditionOperands) -> ITensor | None:
     """The number of iterations of a loop that goes on while a counter with step 1 is below a number that stays."""
     condition, make = call.params["cond_jaxpr"], call.make
     pair = only_bound(condition)
     places = {variable: number for number, variable in enumerate(condition.jaxpr.invars)}
-    if pair is None or pair[0] not in places or state.steps[places[pair[0]]] != 1:
+    if pair is None or pair[0] not in places or state.increments[places[pair[0]]] != 1:
         return None
     first = state.initial[places[pair[0]]]
     if isinstance(pair[1], Literal):
@@ -110,13 +110,13 @@ def _count(call: Call, state: ConditionOperands) -> ITensor | None:
     return count if count.type.is_index else None
 
 
-def _enter_ranges(call: Call, state: ConditionOperands) -> None:
+def _enter_ranges(call: EquationCall, state: ConditionOperands) -> None:
     """Enter the ranges of counters in the body, where the condition is true."""
     condition, facts = call.params["cond_jaxpr"], call.facts
     places = {variable: number for number, variable in enumerate(condition.jaxpr.invars)}
     for counter, most in bounds(condition):
         number = places.get(counter)
-        if number is None or state.steps[number] is None:
+        if number is None or state.increments[number] is None:
             continue
         start = facts.range_of(state.initial[number])
         limits = {name: facts.range_of(state.carried[place]) for name, place in places.items()}
@@ -126,13 +126,13 @@ def _enter_ranges(call: Call, state: ConditionOperands) -> None:
             facts.ranges[state.carried[number]] = start[0], end - 1
 
 
-def _condition(call: Call, condition: ClosedJaxpr, operands: list[ITensor]) -> ITensor:
+def _condition(call: EquationCall, condition: ClosedJaxpr, operands: list[ITensor]) -> ITensor:
     """The condition; several of them for a loop under vmap, which ends when all are false."""
     (tensor,) = call.inline(condition, operands)
     return call.facts.whole(tensor, condition.jaxpr.outvars[0].aval)
 
 
-def _where_it_goes_on(call: Call, goes_on: ITensor, after: ITensor, before: ITensor) -> ITensor:
+def _where_it_goes_on(call: EquationCall, goes_on: ITensor, after: ITensor, before: ITensor) -> ITensor:
     """The next value, and the value before for those of vmap that have ended."""
     if goes_on.type.rank == 0:
         return after
@@ -141,7 +141,7 @@ def _where_it_goes_on(call: Call, goes_on: ITensor, after: ITensor, before: ITen
 
 
 @primitive("platform_index")
-def platform_index(call: Call) -> ITensor:
+def platform_index(call: EquationCall) -> ITensor:
     """The place of the branch for all platforms; netloop runs on any, and so has no other."""
     platforms = [*call.params["platforms"]]
     place = platforms.index(None) if None in platforms else len(platforms) - 1
@@ -149,12 +149,12 @@ def platform_index(call: Call) -> ITensor:
 
 
 @primitive("cond")
-def conditional(call: Call, which: ITensor, *operands: ITensor) -> list[ITensor]:
+def conditional(call: EquationCall, which: ITensor, *operands: ITensor) -> list[ITensor]:
     """A conditional; one inside the other for more than two branches."""
     make, branches = call.make, call.params["branches"]
-    known = make.known(which)
-    if known is not None:
-        chosen = branches[min(max(int(known), 0), len(branches) - 1)]
+    index = make.known(which)
+    if index is not None:
+        chosen = branches[min(max(int(index), 0), len(branches) - 1)]
         return call.inline(chosen, operands)
     results = [_branch(call, branch, operands) for branch in branches]
     tensors = results[-1] if len(branches) != 2 else None
@@ -168,12 +168,12 @@ def conditional(call: Call, which: ITensor, *operands: ITensor) -> list[ITensor]
     return tensors
 
 
-def _branch(call: Call, branch: ClosedJaxpr, operands: tuple[ITensor, ...]) -> list[ITensor]:
+def _branch(call: EquationCall, branch: ClosedJaxpr, operands: tuple[ITensor, ...]) -> list[ITensor]:
     tensors = call.inline(branch, operands)
     return [call.facts.whole(tensor, atom.aval) for tensor, atom in zip(tensors, branch.jaxpr.outvars, strict=True)]
 
 
-def _either(call: Call, condition: ITensor, true: list[ITensor], false: list[ITensor]) -> list[ITensor]:
+def _either(call: EquationCall, condition: ITensor, true: list[ITensor], false: list[ITensor]) -> list[ITensor]:
     result = call.make.network.add_if_conditional()
     result.set_condition(condition)
     pairs = zip(true, false, strict=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import Call, ints
+from netloop.formats.from_jax.call import EquationCall, ints
 from netloop.formats.from_jax.rule_table import on_parts, primitive
 from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.model.graph.tensor import ITensor
@@ -15,7 +15,7 @@ from netloop.values.dims import Dims
 
 
 @primitive("conv_general_dilated")
-def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
+def convolution(call: EquationCall, x: ITensor, kernel: ITensor) -> ITensor:
     """A convolution; one with dilated input inserts zeros before, as the gradient of one with strides does."""
     params, make = call.params, call.make
     numbers, dtype = params["dimension_numbers"], call.dtype
@@ -40,7 +40,7 @@ def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
     return make.transpose(tensor, np.argsort(ints(numbers.out_spec)).tolist())
 
 
-def _cropped(call: Call, x: ITensor, padding: Sequence[Any], zero: ITensor) -> ITensor:
+def _cropped(call: EquationCall, x: ITensor, padding: Sequence[Any], zero: ITensor) -> ITensor:
     """The input without the elements that negative padding removes."""
     axes = [axis for axis, pair in enumerate(padding) if min(pair) < 0]
     if not axes:
@@ -55,7 +55,7 @@ def _cropped(call: Call, x: ITensor, padding: Sequence[Any], zero: ITensor) -> I
     return filled(call, x, starts, sizes, [2 + axis for axis in axes], zero)
 
 
-def _convolved(call: Call, x: ITensor, kernel: ITensor, padding: Sequence[Any], groups: int) -> ITensor:
+def _convolved(call: EquationCall, x: ITensor, kernel: ITensor, padding: Sequence[Any], groups: int) -> ITensor:
     maps, _, *window = kernel.type.shape
     value = call.facts.array_of(kernel)
     none = np.zeros(0, kernel.type.dtype)
@@ -68,11 +68,11 @@ def _convolved(call: Call, x: ITensor, kernel: ITensor, padding: Sequence[Any], 
         layer.dilation_nd = Dims(call.ints("rhs_dilation"))
         layer.pre_padding = Dims([max(before, 0) for before, _ in padding])
         layer.post_padding = Dims([max(after, 0) for _, after in padding])
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
-def _groups_of_channels(call: Call, x: ITensor, groups: int) -> ITensor:
-    """An input whose batch is in groups, [g n, c, ..], as one whose channels are, [n, g c, ..]."""
+def _groups_of_channels(call: EquationCall, x: ITensor, groups: int) -> ITensor:
+    """Groups moved from the batch axis of an input, [g n, c, ..], to its channels, [n, g c, ..]."""
     make = call.make
     batch, channels, *space = (make.length(x, axis) for axis in range(x.type.rank))
     parts = make.reshape(x, [groups, make.part_of(batch, groups), channels, *space])

@@ -1,13 +1,13 @@
 """Fourier transforms, of complex numbers: real and imaginary parts along a last axis of length 2."""
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.rule_table import primitive
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 
 
 @primitive("fft")
-def transform(call: Call, x: ITensor) -> ITensor:
+def transform(call: EquationCall, x: ITensor) -> ITensor:
     """The discrete Fourier transform, its inverse, and those of real numbers, along the last axes."""
     kind, lengths = call.params["fft_type"].name, call.params["fft_lengths"]
     rank = len(call.operand(0).shape)
@@ -25,9 +25,9 @@ def transform(call: Call, x: ITensor) -> ITensor:
 
 
 def _transformed(
-    call: Call, x: ITensor, axis: int, inverse: bool, *, onesided: bool = False, length: Length | None = None
+    call: EquationCall, x: ITensor, axis: int, inverse: bool, *, onesided: bool = False, length: Length | None = None
 ) -> ITensor:
     layer = call.make.network.add_dft(x, axis, inverse, onesided)
     if length is not None:
         layer.set_input(1, call.make.scalar(call.make.tensor(length)))
-    return call.make.made(layer)
+    return call.make.output(layer)

@@ -7,7 +7,7 @@ import numpy as np
 from jax import lax
 from jax.lax import GatherScatterMode
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import Indices, Windows
 from netloop.formats.from_jax.rule_table import complex_primitive, primitive
 from netloop.formats.from_jax.rules.reduce import neutral
@@ -18,7 +18,7 @@ from netloop.values.diagnostics import require
 from netloop.values.enums import ReduceOperation, SampleMode
 
 
-def _fill_value(call: Call) -> Any:
+def _fill_value(call: EquationCall) -> Any:
     """The value that a gather reads out of bounds."""
     result, dtype = call.params["fill_value"], call.dtype
     if result is not None:
@@ -29,7 +29,7 @@ def _fill_value(call: Call) -> Any:
 
 
 @primitive("gather")
-def gather(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+def gather(call: EquationCall, x: ITensor, indices: ITensor) -> ITensor:
     """The windows of the tensor at some positions; out of bounds clipped, or filled with NaN."""
     numbers, sizes = call.params["dimension_numbers"], call.params["slice_sizes"]
     windows = Windows.of_gather(call, numbers, sizes)
@@ -49,27 +49,27 @@ Axis = tuple[str, int]
 """An axis of a result: of the indices, ``batch``, or of the operand, ``window``."""
 
 
-def _gathered(call: Call, x: ITensor, found: Indices) -> tuple[ITensor, list[Axis]]:
-    """The windows, and what their axes are."""
-    make, windows = call.make, found.windows
-    batch: list[Axis] = [("batch", axis) for axis in range(found.batch)]
+def _gathered(call: EquationCall, x: ITensor, indices: Indices) -> tuple[ITensor, list[Axis]]:
+    """The windows, and the kinds of their axes."""
+    make, windows = call.make, indices.windows
+    batch: list[Axis] = [("batch", axis) for axis in range(indices.batch)]
     inner: list[Axis] = [("window", axis) for axis in windows.partial]
     if not windows.indexed:
-        lengths = [make.length(found.given, axis) for axis in range(found.batch)]
+        lengths = [make.length(indices.starts, axis) for axis in range(indices.batch)]
         wide = call.facts.broadcast(x, [*lengths, *(make.length(x, axis) for axis in range(x.type.rank))])
         return wide, [*batch, *(("window", axis) for axis in range(windows.rank))]
     if len(windows.indexed) == 1:
         axis = windows.indexed[0]
-        tensor = make.gather(x, found.along(axis), axis)
+        tensor = make.gather(x, indices.along(axis), axis)
         before, after = (
             [("window", number) for number in span] for span in (range(axis), range(axis + 1, windows.rank))
         )
         return tensor, [*before, *batch, *inner, *after]
-    element = found.element_axis()
+    element = indices.element_axis()
     if element is not None:
-        return make.gather_elements(x, found.along(element), element), batch
+        return make.gather_elements(x, indices.along(element), element), batch
     whole = [axis for axis in range(x.type.rank) if axis not in windows.indexed]
-    tensor = make.gather_nd(make.transpose(x, [*windows.indexed, *whole]), found.positions())
+    tensor = make.gather_nd(make.transpose(x, [*windows.indexed, *whole]), indices.positions())
     return tensor, [*batch, *inner, *(("window", axis) for axis in whole if axis < windows.rank)]
 
 
@@ -82,7 +82,7 @@ def _result_axes(numbers: Any, windows: Windows, batch: int) -> list[Axis]:
 
 
 @primitive(*SCATTER_REDUCTIONS.jax.read)
-def scatter(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
+def scatter(call: EquationCall, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """Updates written into windows, or combined with them; those out of bounds clipped, or dropped."""
     name = call.name
     numbers, by = call.params["dimension_numbers"], SCATTER_REDUCTIONS.jax.read[name]
@@ -108,46 +108,46 @@ def _update_order(numbers: Any, windows: Windows, batch: int, rank: int) -> list
 
 
 def written(
-    call: Call, x: ITensor, found: Indices, updates: ITensor, by: ReduceOperation, drops: bool = False
+    call: EquationCall, x: ITensor, indices: Indices, updates: ITensor, by: ReduceOperation, drops: bool = False
 ) -> ITensor:
     """``x`` with updates [batch.., indexed window axes.., whole axes..] written at indices, or combined by ``by``."""
-    make, windows = call.make, found.windows
+    make, windows = call.make, indices.windows
     is_bool = x.type.is_bool and by is not ReduceOperation.NONE
     if is_bool:
         x, updates = make.cast(x, np.int32), make.cast(updates, np.int32)
     whole = [axis for axis in range(x.type.rank) if axis not in windows.indexed]
     order = [*windows.indexed, *whole]
-    turned, positions = make.transpose(x, order), found.positions()
-    if drops and found.valid is not None:
-        valid = make.expand_dims(found.valid, range(found.batch, updates.type.rank))
+    turned, positions = make.transpose(x, order), indices.positions()
+    if drops and indices.valid is not None:
+        valid = make.expand_dims(indices.valid, range(indices.batch, updates.type.rank))
         if by is not ReduceOperation.NONE:
             updates = make.where(valid, updates, make.constant(neutral(by, x.type.dtype)))
-        elif found.is_single:
+        elif indices.is_single:
             updates = make.where(valid, updates, make.gather_nd(turned, positions))
         else:
-            return make.transpose(_dropping(call, turned, found, updates), np.argsort(order).tolist())
+            return make.transpose(_dropping(call, turned, indices, updates), np.argsort(order).tolist())
     tensor = make.scatter_nd(turned, positions, updates, by)
     tensor = make.transpose(tensor, np.argsort(order).tolist())
     return make.cast(tensor, np.bool_) if is_bool else tensor
 
 
-def _dropping(call: Call, x: ITensor, found: Indices, updates: ITensor) -> ITensor:
+def _dropping(call: EquationCall, x: ITensor, indices: Indices, updates: ITensor) -> ITensor:
     """Updates out of bounds go to a row more, which is cut off again."""
     make = call.make
     rows: list[Length] = [make.length(x, axis) for axis in range(x.type.rank)]
     spare = make.slice(x, [0], [make.add(rows[0], 1) if isinstance(rows[0], ITensor) else rows[0] + 1], axes=[0],
                        outside=SampleMode.FILL)  # fmt: skip
-    positions = found.positions()
-    valid = make.expand_dims(found.valid, range(found.batch, positions.type.rank)) if found.valid is not None else None
-    assert valid is not None
-    last = make.list_tensor([rows[0], *[0] * (len(found.windows.indexed) - 1)])
+    positions = indices.positions()
+    assert indices.valid is not None
+    valid = make.expand_dims(indices.valid, range(indices.batch, positions.type.rank))
+    last = make.list_tensor([rows[0], *[0] * (len(indices.windows.indexed) - 1)])
     positions = make.where(valid, positions, make.cast(last, positions.type.dtype))
     tensor = make.scatter_nd(spare, positions, updates)
     return make.slice(tensor, [0], [rows[0]], axes=[0])
 
 
 @complex_primitive("scatter", "scatter-add")
-def scatter_complex(call: Call, *operands: ITensor) -> list[ITensor]:
+def scatter_complex(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """An array with other elements, or with some added to its own, at places."""
     params = call.params
     write = lax.scatter if call.name == "scatter" else lax.scatter_add

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.attention import Sum, attention
-from netloop.formats.from_jax.call import Call, ints
+from netloop.formats.from_jax.call import EquationCall, ints
 from netloop.formats.from_jax.patterns import untransposed
 from netloop.formats.from_jax.rule_table import on_parts, primitive
 from netloop.model.graph.tensor import ITensor
@@ -17,7 +17,7 @@ from netloop.values.enums import ElementWiseOperation, MatrixOperation
 
 
 @primitive("dot_general")
-def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def dot_general(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     """Sums of products: a matrix multiplication where the axes fit one, else an einsum."""
     (left, right), (left_batch, right_batch) = call.params["dimension_numbers"]
     made_of = np.dtype(np.int32) if call.dtype == np.bool_ else call.dtype
@@ -27,9 +27,9 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
     contracted = ints(left), ints(right)
     batch = ints(left_batch), ints(right_batch)
     sides = Sum(batch[0], contracted[0]), Sum(batch[1], contracted[1])
-    known = _attention(call, a, b, sides)
-    if known is not None:
-        return known
+    attention = _attention(call, a, b, sides)
+    if attention is not None:
+        return attention
     ops = [
         _operand(tensor.type.rank, *axes)
         for tensor, axes in zip((a, b), zip(contracted, batch, strict=True), strict=True)
@@ -41,25 +41,25 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
     return _cast(call, call.make.einsum(_equation(a.type.rank, b.type.rank, contracted, batch), [a, b]))
 
 
-def _attention(call: Call, a: ITensor, b: ITensor, sides: tuple[Sum, Sum]) -> ITensor | None:
-    """The attention of which the sums are the last step, if nothing else reads its shares."""
+def _attention(call: EquationCall, a: ITensor, b: ITensor, sides: tuple[Sum, Sum]) -> ITensor | None:
+    """The attention that ends with these sums, if nothing else reads its shares."""
     result = attention(call.facts, a, sides, b, True) if call.is_read_once(0) else None
     if result is None and call.is_read_once(1):
         result = attention(call.facts, b, (sides[1], sides[0]), a, False)
     return result
 
 
-def _multiplied(call: Call, a: ITensor, op_a: MatrixOperation, b: ITensor, op_b: MatrixOperation) -> ITensor:
+def _multiplied(call: EquationCall, a: ITensor, op_a: MatrixOperation, b: ITensor, op_b: MatrixOperation) -> ITensor:
     """A matrix multiplication that transposes its operands itself."""
     turned = [(tensor, op, untransposed(tensor)) for tensor, op in ((a, op_a), (b, op_b))]
     (a, op_a), (b, op_b) = (
         (tensor, op) if before is None or op is MatrixOperation.VECTOR else (before, _turned(op))
         for tensor, op, before in turned
     )
-    return call.make.made(call.make.network.add_matrix_multiply(a, op_a, b, op_b))
+    return call.make.output(call.make.network.add_matrix_multiply(a, op_a, b, op_b))
 
 
-def _cast(call: Call, x: ITensor) -> ITensor:
+def _cast(call: EquationCall, x: ITensor) -> ITensor:
     if call.dtype == np.bool_:
         zero = call.make.constant(np.zeros((), x.type.dtype))
         return call.make.logical_not(call.make.elementwise(ElementWiseOperation.EQUAL, x, zero))
@@ -96,7 +96,7 @@ def _equation(
 
 
 @primitive("ragged_dot_general")
-def ragged_product(call: Call, a: ITensor, b: ITensor, sizes: ITensor) -> ITensor:
+def ragged_product(call: EquationCall, a: ITensor, b: ITensor, sizes: ITensor) -> ITensor:
     """The product of consecutive groups of rows with a matrix each, `jax.lax.ragged_dot`; other axes have no layers."""
     numbers = call.params["ragged_dot_dimension_numbers"]
     plain = ((1,), (1,)), ((), ())

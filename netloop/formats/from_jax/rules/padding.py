@@ -5,7 +5,7 @@ from typing import Any
 
 from jax import lax
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import differs
 from netloop.formats.from_jax.rule_table import on_parts, primitive
 from netloop.model.formulas import Length
@@ -14,7 +14,7 @@ from netloop.values.enums import SampleMode
 
 
 @primitive("pad")
-def pad(call: Call, x: ITensor, value: ITensor) -> ITensor:
+def pad(call: EquationCall, x: ITensor, value: ITensor) -> ITensor:
     """Elements of a value before, after and between those of the tensor; negative widths crop."""
     config = call.params["padding_config"]
     for axis, (_, _, between) in enumerate(config):
@@ -36,15 +36,15 @@ def _padded(a: Any, b: Any, c: Any, d: Any, *, padding_config: Any) -> Any:
 
 
 def filled(
-    call: Call, x: ITensor, starts: Sequence[Length], lengths: Sequence[Length], axes: Sequence[int], value: ITensor
+    call: EquationCall, x: ITensor, first: Sequence[Length], sizes: Sequence[Length], axes: Sequence[int], fill: ITensor
 ) -> ITensor:
     """A slice with a value outside of the tensor."""
-    constant = call.facts.scalar_of(value)
-    fill = None if constant is not None and constant == 0 else value
-    return call.make.slice(x, starts, lengths, [1] * len(axes), axes, SampleMode.FILL, fill)
+    constant = call.facts.scalar_of(fill)
+    outside = None if constant is not None and constant == 0 else fill
+    return call.make.slice(x, first, sizes, [1] * len(axes), axes, SampleMode.FILL, outside)
 
 
-def spread(call: Call, x: ITensor, axis: int, step: int, value: ITensor) -> ITensor:
+def spread(call: EquationCall, x: ITensor, axis: int, step: int, value: ITensor) -> ITensor:
     """The elements of an axis at every ``step``-th place, with a value between them."""
     make = call.make
     lengths = [make.length(x, index) for index in range(x.type.rank)]

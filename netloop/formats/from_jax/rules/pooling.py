@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.from_jax.call import Call, ints
+from netloop.formats.from_jax.call import EquationCall, ints
 from netloop.formats.from_jax.rule_table import defined, primitive, refuse
 from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
@@ -18,14 +18,14 @@ from netloop.values.enums import PoolingType, ReduceOperation
 
 
 @primitive("reduce_window_sum", "reduce_window_max", "reduce_window_min")
-def reduce_window(call: Call, x: ITensor) -> ITensor:
+def reduce_window(call: EquationCall, x: ITensor) -> ITensor:
     """The reduction of that name of windows: a pooling, or one axis after the other."""
     name = call.name.replace("_window", "")
     return _windows(call, REDUCTIONS.jax.read[name], x)
 
 
 @primitive("reduce_window")
-def reduce_window_by(call: Call, *operands: ITensor) -> ITensor:
+def reduce_window_by(call: EquationCall, *operands: ITensor) -> ITensor:
     """A reduction of windows by addition, multiplication, an extreme, or a logical operation."""
     by = monoid(call.params.get("jaxpr"))
     require(by is not None and len(operands) == 2, "a reduction of windows by a function of its own")
@@ -33,14 +33,14 @@ def reduce_window_by(call: Call, *operands: ITensor) -> ITensor:
     return combined(call, by, _windows(call, by, operands[0]), operands[1])
 
 
-def _windows(call: Call, by: ReduceOperation, x: ITensor) -> ITensor:
+def _windows(call: EquationCall, by: ReduceOperation, x: ITensor) -> ITensor:
     params = call.params
-    sizes, steps = call.ints("window_dimensions"), call.ints("window_strides")
+    sizes, strides = call.ints("window_dimensions"), call.ints("window_strides")
     padding = [tuple(ints(param)) for param in params["padding"]]
     spreads, dilations = call.ints("base_dilation"), call.ints("window_dilation")
-    pools = x.type.is_float and x.type.rank in (3, 4, 5) and sizes[:2] == steps[:2] == [1, 1] and {*spreads} == {1}
+    pools = x.type.is_float and x.type.rank in (3, 4, 5) and sizes[:2] == strides[:2] == [1, 1] and {*spreads} == {1}
     if pools and by is not ReduceOperation.PROD and not any(map(any, padding[:2])) and np.min(padding) >= 0:
-        pooled = _pooled(call, by, x, sizes, steps, padding, dilations)
+        pooled = _pooled(call, by, x, sizes, strides, padding, dilations)
         if pooled is not None:
             return pooled
     start = call.make.constant(neutral(by, x.type.dtype))
@@ -52,12 +52,12 @@ def _windows(call: Call, by: ReduceOperation, x: ITensor) -> ITensor:
             more = sum(padding[axis])
             total = length + more if isinstance(length, int) else call.make.add(length, more)
             x = filled(call, x, [-padding[axis][0]], [total], [axis], start)
-        if size > 1 or steps[axis] > 1:
-            x = _along(call, by, x, axis, (size, steps[axis], dilations[axis]))
+        if size > 1 or strides[axis] > 1:
+            x = _along(call, by, x, axis, (size, strides[axis], dilations[axis]))
     return x
 
 
-def _along(call: Call, by: ReduceOperation, x: ITensor, axis: int, window: tuple[int, int, int]) -> ITensor:
+def _along(call: EquationCall, by: ReduceOperation, x: ITensor, axis: int, window: tuple[int, int, int]) -> ITensor:
     """The windows of one axis, gathered and reduced."""
     size, step, dilation = window
     length = x.type.shape[axis]
@@ -69,7 +69,7 @@ def _along(call: Call, by: ReduceOperation, x: ITensor, axis: int, window: tuple
 
 
 def _pooled(
-    call: Call, by: ReduceOperation, x: ITensor, sizes: Sequence[int], steps: Sequence[int],
+    call: EquationCall, by: ReduceOperation, x: ITensor, sizes: Sequence[int], strides: Sequence[int],
     padding: Sequence[tuple[int, ...]], dilations: Sequence[int],
 ) -> ITensor | None:  # fmt: skip
     """A pooling layer; None if a window may lie in the padding only."""
@@ -78,13 +78,13 @@ def _pooled(
         return None
     make, negative = call.make, by is ReduceOperation.MIN
     kind = PoolingType.AVERAGE if by is ReduceOperation.SUM else PoolingType.MAX
-    result = make.sub(0, x) if negative else x
-    layer = make.network.add_pooling_nd(result, kind, Dims(sizes[2:]))
-    layer.stride_nd, layer.dilation_nd = Dims(steps[2:]), Dims(dilations[2:])
+    operand = make.sub(0, x) if negative else x
+    layer = make.network.add_pooling_nd(operand, kind, Dims(sizes[2:]))
+    layer.stride_nd, layer.dilation_nd = Dims(strides[2:]), Dims(dilations[2:])
     layer.pre_padding = Dims([before for before, _ in padding[2:]])
     layer.post_padding = Dims([after for _, after in padding[2:]])
     layer.average_count_excludes_padding = False
-    tensor = make.made(layer)
+    tensor = make.output(layer)
     if by is ReduceOperation.SUM:
         return make.mul(tensor, float(np.prod(sizes)))
     return make.sub(0, tensor) if negative else tensor
@@ -93,25 +93,27 @@ def _pooled(
 # ---------------------------------------------------------------------- gradients of poolings
 
 
-def _window_places(shape: Sequence[int], sizes: Sequence[int], steps: Sequence[int], padding: Sequence[Any]) -> Any:
+def _window_places(shape: Sequence[int], sizes: Sequence[int], strides: Sequence[int], padding: Sequence[Any]) -> Any:
     """The flat places of the elements of windows, [windows, elements], and whether they are in the tensor."""
     counts = [
-        (length + sum(pad) - size) // step + 1
-        for length, size, step, pad in zip(shape, sizes, steps, padding, strict=True)
+        (length + sum(pad) - size) // stride + 1
+        for length, size, stride, pad in zip(shape, sizes, strides, padding, strict=True)
     ]
     windows = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), -1).reshape(-1, 1, len(shape))
     inside = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(1, -1, len(shape))
-    places = windows * np.array(steps) + inside - np.array([pad[0] for pad in padding])
+    places = windows * np.array(strides) + inside - np.array([pad[0] for pad in padding])
     valid = ((places >= 0) & (places < np.array(shape))).all(-1)
     clipped = np.clip(places, 0, np.array(shape) - 1)
     return np.ravel_multi_index(tuple(np.moveaxis(clipped, -1, 0)), tuple(shape)), valid, counts
 
 
-def _chosen(x: Any, places: Any, valid: Any, largest: bool) -> Any:
-    """The number of the element that each window selects."""
+def _extreme_places(x: Any, largest: bool, *window: Sequence[Any]) -> tuple[Any, Any]:
+    """The flat place of the element that each window selects, and the numbers of windows along the axes."""
+    places, valid, counts = _window_places(x.shape, *window)
     worst = np.asarray(-np.inf if largest else np.inf, x.dtype)
     rows = jnp.where(valid, jnp.take(x.reshape(-1), places, mode="clip"), worst)
-    return jnp.argmax(rows, 1) if largest else jnp.argmin(rows, 1)
+    chosen = jnp.argmax(rows, 1) if largest else jnp.argmin(rows, 1)
+    return jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0], counts
 
 
 @defined("select_and_scatter_add")
@@ -119,9 +121,7 @@ def select_and_scatter_add(
     source: Any, x: Any, *, select_prim: Any, window_dimensions: Any, window_strides: Any, padding: Any
 ) -> Any:
     """The gradient of a maximum pooling: each number is added where the extreme of its window is."""
-    places, valid, _ = _window_places(x.shape, window_dimensions, window_strides, padding)
-    chosen = _chosen(x, places, valid, select_prim.name == "ge")
-    at = jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0]
+    at, _ = _extreme_places(x, select_prim.name == "ge", window_dimensions, window_strides, padding)
     flat = jnp.zeros(x.size, x.dtype).at[at].add(source.reshape(-1), mode="promise_in_bounds")
     return flat.reshape(x.shape)
 
@@ -131,9 +131,7 @@ def select_and_gather_add(
     tangents: Any, x: Any, *, select_prim: Any, window_dimensions: Any, window_strides: Any, padding: Any, **_: Any
 ) -> Any:
     """The tangent of a maximum pooling: of each window, the number where its extreme is."""
-    places, valid, counts = _window_places(x.shape, window_dimensions, window_strides, padding)
-    chosen = _chosen(x, places, valid, select_prim.name == "ge")
-    at = jnp.take_along_axis(jnp.asarray(places), chosen[:, None], 1)[:, 0]
+    at, counts = _extreme_places(x, select_prim.name == "ge", window_dimensions, window_strides, padding)
     return jnp.take(tangents.reshape(-1), at, mode="clip").reshape(counts)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jax.extend.random import threefry_prng_impl
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import array_aval
 from netloop.formats.from_jax.rule_table import defined, primitive, refuse
 from netloop.model.graph.tensor import ITensor
@@ -26,8 +26,8 @@ def threefry(first: Any, second: Any, a: Any, b: Any) -> list[Any]:
     added = [jnp.take(keys, (places + number) % 3, 0) for number in (0, 1)]
     counts = jnp.expand_dims(places.astype(np.uint32), range(1, 1 + first.ndim))
 
-    def rounds(state: tuple[Any, Any], given: Any) -> tuple[tuple[Any, Any], None]:
-        (a, b), (turns, c, d) = state, given
+    def rounds(state: tuple[Any, Any], turn: Any) -> tuple[tuple[Any, Any], None]:
+        (a, b), (turns, c, d) = state, turn
         for number in range(4):
             a = a + b
             b = a ^ ((b << turns[number]) | (b >> (32 - turns[number])))
@@ -49,12 +49,12 @@ def counters(*, shape: Any, **_: Any) -> list[Any]:
 
 
 @primitive("random_wrap", "random_unwrap", "random_clone")
-def words(call: Call, keys: ITensor) -> ITensor:
-    """The words of keys, which are what networks have of them."""
+def words(call: EquationCall, keys: ITensor) -> ITensor:
+    """The words of keys: networks hold keys as arrays of words."""
     return keys
 
 
-def _each_key(call: Call, function: Any, *operands: ITensor) -> ITensor:
+def _each_key(call: EquationCall, function: Any, *operands: ITensor) -> ITensor:
     """A function of the words of each key, or of each seed, and of more operands."""
     avals = [array_aval(variable.aval) for variable in call.equation.invars]
     for _ in call.operand(0).shape:
@@ -63,26 +63,26 @@ def _each_key(call: Call, function: Any, *operands: ITensor) -> ITensor:
 
 
 @primitive("random_bits")
-def random_bits(call: Call, keys: ITensor) -> ITensor:
+def random_bits(call: EquationCall, keys: ITensor) -> ITensor:
     """Random bits of each key."""
     bits, shape = call.params["bit_width"], call.params["shape"]
     return _each_key(call, lambda key: threefry_prng_impl.random_bits(key, bits, shape), keys)
 
 
 @primitive("random_split")
-def random_split(call: Call, keys: ITensor) -> ITensor:
+def random_split(call: EquationCall, keys: ITensor) -> ITensor:
     """New keys made of each key."""
     return _each_key(call, lambda key: threefry_prng_impl.split(key, call.params["shape"]), keys)
 
 
 @primitive("random_fold_in")
-def random_fold_in(call: Call, keys: ITensor, data: ITensor) -> ITensor:
+def random_fold_in(call: EquationCall, keys: ITensor, data: ITensor) -> ITensor:
     """A key made of a key and a number."""
     return _each_key(call, threefry_prng_impl.fold_in, keys, data)
 
 
 @primitive("random_seed")
-def random_seed(call: Call, seeds: ITensor) -> ITensor:
+def random_seed(call: EquationCall, seeds: ITensor) -> ITensor:
     """The key of each number."""
     return _each_key(call, threefry_prng_impl.seed, seeds)
 

@@ -1,19 +1,19 @@
 """Shapes, transposes and joined tensors."""
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.patterns import kept_reduction, transposed_again, transposed_einsum
 from netloop.formats.from_jax.rule_table import primitive
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 
 
-def own_axes(call: Call, x: ITensor, index: int = 0) -> list[Length]:
+def own_axes(call: EquationCall, x: ITensor, index: int = 0) -> list[Length]:
     """The lengths of the axes of a tensor after those of the operand: the words of random keys."""
     return [call.make.length(x, axis) for axis in range(len(call.operand(index).shape), x.type.rank)]
 
 
 @primitive("broadcast_in_dim", broadcasts=True)
-def broadcast_in_dim(call: Call, x: ITensor, *lengths: ITensor) -> ITensor:
+def broadcast_in_dim(call: EquationCall, x: ITensor, *lengths: ITensor) -> ITensor:
     """Axes in their places among new ones; layers that broadcast by themselves read this without a layer of its own."""
     shape, places = call.result.shape, call.ints("broadcast_dimensions")
     if x.type.rank == 0 and call.operand(0).shape != ():
@@ -25,7 +25,7 @@ def broadcast_in_dim(call: Call, x: ITensor, *lengths: ITensor) -> ITensor:
 
 
 @primitive("reshape", moves=True)
-def reshape(call: Call, x: ITensor, *lengths: ITensor) -> ITensor:
+def reshape(call: EquationCall, x: ITensor, *lengths: ITensor) -> ITensor:
     """The elements in another shape; with ``dimensions``, those of the tensor with its axes in this order."""
     before, after = call.operand(0).shape, call.result.shape
     order = call.params["dimensions"]
@@ -46,7 +46,7 @@ def _ones(before: tuple[Length, ...], after: tuple[Length, ...]) -> list[int]:
 
 
 @primitive("squeeze", moves=True)
-def squeeze(call: Call, x: ITensor) -> ITensor:
+def squeeze(call: EquationCall, x: ITensor) -> ITensor:
     """The tensor without some axes of length 1; of a slice at a dynamic place, a gather."""
     picked = call.facts.picked.get(x)
     if picked is not None and call.ints("dimensions") == [picked[2]]:
@@ -55,7 +55,7 @@ def squeeze(call: Call, x: ITensor) -> ITensor:
 
 
 @primitive("transpose", moves=True, broadcasts=True)
-def transpose(call: Call, x: ITensor) -> ITensor:
+def transpose(call: EquationCall, x: ITensor) -> ITensor:
     """The axes in another order."""
     order = call.ints("permutation")
     if x.type.rank == len(order):
@@ -66,25 +66,25 @@ def transpose(call: Call, x: ITensor) -> ITensor:
 
 
 @primitive("concatenate")
-def concatenate(call: Call, *parts: ITensor) -> ITensor:
+def concatenate(call: EquationCall, *parts: ITensor) -> ITensor:
     """Tensors joined along an axis."""
     return call.make.concat(parts, int(call.params["dimension"]))
 
 
 @primitive("rev", moves=True)
-def reverse(call: Call, x: ITensor) -> ITensor:
+def reverse(call: EquationCall, x: ITensor) -> ITensor:
     """The axes from their ends."""
     return call.make.backwards(x, call.ints("dimensions"))
 
 
 @primitive("stack")
-def stack(call: Call, *parts: ITensor) -> ITensor:
+def stack(call: EquationCall, *parts: ITensor) -> ITensor:
     """Tensors joined along a new axis."""
     return call.make.stack(parts, int(call.params.get("axis", 0)))
 
 
 @primitive("unstack")
-def unstack(call: Call, x: ITensor) -> list[ITensor]:
+def unstack(call: EquationCall, x: ITensor) -> list[ITensor]:
     """The slices of an axis."""
     axis = int(call.params.get("axis", 0))
     count = len(call.equation.outvars)

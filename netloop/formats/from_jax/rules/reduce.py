@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import is_complex
 from netloop.formats.from_jax.rule_table import complex_primitive, on_parts, primitive
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, CUMULATIVE, REDUCTIONS, TOP_K
@@ -37,7 +37,7 @@ BITWISE = {
 
 
 @primitive(*REDUCE, *BITWISE)
-def reduce(call: Call, x: ITensor) -> ITensor:
+def reduce(call: EquationCall, x: ITensor) -> ITensor:
     """The reduction of that name over axes; of the bits of integers, one element after the other."""
     axes = call.ints("axes")
     if call.name in REDUCE and (x.type.is_bool or call.name not in BITWISE):
@@ -55,7 +55,7 @@ def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:
 
 
 @primitive("reduce")
-def reduce_by(call: Call, *operands: ITensor) -> list[ITensor]:
+def reduce_by(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """A reduction by addition, multiplication, an extreme, or a logical operation."""
     by = monoid(call.params.get("jaxpr"))
     require(by is not None and len(operands) == 2, "a reduction by a function of its own", fix="write it with lax.scan")
@@ -73,7 +73,7 @@ def monoid(body: Any) -> ReduceOperation | None:
     return MONOIDS.get(inner.eqns[0].primitive.name)
 
 
-def combined(call: Call, by: ReduceOperation, x: ITensor, start: ITensor) -> ITensor:
+def combined(call: EquationCall, by: ReduceOperation, x: ITensor, start: ITensor) -> ITensor:
     """The result of a reduction with one more element; that changes nothing if it is the usual start."""
     value, dtype = call.facts.scalar_of(start), x.type.dtype
     if value is not None and value == neutral(by, dtype):
@@ -98,7 +98,7 @@ def neutral(by: ReduceOperation, dtype: np.dtype[Any]) -> Any:
 
 
 @primitive(*CUMULATIVE.jax.read)
-def cumulative(call: Call, x: ITensor) -> ITensor:
+def cumulative(call: EquationCall, x: ITensor) -> ITensor:
     """The running sums or products along an axis."""
     op = CUMULATIVE.jax.read[call.name]
     return call.make.cumulative(op, x, call.make.constant(int(call.params["axis"])), reverse=call.params["reverse"])
@@ -113,7 +113,7 @@ RUNNING: dict[str, tuple[Any, Any]] = {
 
 
 @primitive(*RUNNING)
-def running(call: Call, x: ITensor) -> ITensor:
+def running(call: EquationCall, x: ITensor) -> ITensor:
     """The running maximum, minimum, or logarithm of a sum of exponentials along an axis, by a loop."""
     axis, (join, neutral) = int(call.params["axis"]), RUNNING[call.name]
 
@@ -138,7 +138,7 @@ def _running_sum(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
 
 
 @primitive(*TOP_K.jax.read)
-def place_of_extreme(call: Call, x: ITensor) -> ITensor:
+def place_of_extreme(call: EquationCall, x: ITensor) -> ITensor:
     """The place of the first largest or smallest element along an axis, or of the first NaN."""
     op = TOP_K.jax.read[call.name]
     (axis,) = call.ints("axes")
@@ -149,7 +149,7 @@ def place_of_extreme(call: Call, x: ITensor) -> ITensor:
 
 
 @primitive("top_k", "approx_top_k")
-def top_k(call: Call, x: ITensor) -> list[ITensor]:
+def top_k(call: EquationCall, x: ITensor) -> list[ITensor]:
     """The largest elements along an axis and their places, in total order; an approximate one is exact here."""
     params, rank = call.params, x.type.rank
     axis = int(params.get("axis", params.get("reduction_dimension", params.get("dimension", -1)))) % rank
@@ -160,7 +160,7 @@ def top_k(call: Call, x: ITensor) -> list[ITensor]:
 
 
 @primitive("sort")
-def sort(call: Call, *operands: ITensor) -> list[ITensor]:
+def sort(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """Operands in the ascending order of the first ones along an axis, equal ones in their own order."""
     make, axis, count = call.make, int(call.params["dimension"]), call.params["num_keys"]
     if len(operands) == 1:
@@ -175,7 +175,7 @@ def sort(call: Call, *operands: ITensor) -> list[ITensor]:
 
 
 @complex_primitive("sort")
-def sort_complex(call: Call, *operands: ITensor) -> list[ITensor]:
+def sort_complex(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """Operands in the order of the real parts of the first ones, and of the imaginary parts where those are equal."""
     have_parts = [is_complex(result) for result in call.results]
     keys = call.params["num_keys"]
@@ -193,14 +193,14 @@ def sort_complex(call: Call, *operands: ITensor) -> list[ITensor]:
     return call.define(ordered, *operands)
 
 
-def _taken(call: Call, x: ITensor, order: ITensor, axis: int) -> ITensor:
-    """Elements in an order; that of the places themselves is the order."""
+def _taken(call: EquationCall, x: ITensor, order: ITensor, axis: int) -> ITensor:
+    """Elements taken in an order; if they are their own places, that is the order itself."""
     if x.type.is_integer and is_iota(call, x, axis):
         return call.make.cast(order, x.type.dtype)
     return call.make.gather_elements(x, order, axis)
 
 
-def is_iota(call: Call, x: ITensor, axis: int) -> bool:
+def is_iota(call: EquationCall, x: ITensor, axis: int) -> bool:
     """Whether a tensor is known to be the places along an axis."""
     value = call.make.known(x)
     if value is not None:
@@ -212,7 +212,7 @@ def _places(shape: Sequence[int], axis: int) -> Any:
     return np.arange(shape[axis]).reshape([-1 if index == axis else 1 for index in range(len(shape))])
 
 
-def _ascending(call: Call, x: ITensor, axis: int) -> tuple[ITensor, ITensor]:
+def _ascending(call: EquationCall, x: ITensor, axis: int) -> tuple[ITensor, ITensor]:
     """An axis in ascending order, NaN last, and the int64 places of the elements before."""
     make, dtype = call.make, x.type.dtype
     length = make.length(x, axis)

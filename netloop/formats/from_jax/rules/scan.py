@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netloop.formats.from_jax.call import Call
-from netloop.formats.from_jax.counters import step_of
+from netloop.formats.from_jax.call import EquationCall
+from netloop.formats.from_jax.counters import increment_of
 from netloop.formats.from_jax.rule_table import primitive
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TripLimit
 
 
 @primitive("scan")
-def scan(call: Call, *operands: ITensor) -> list[ITensor]:
+def scan(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """A loop with a COUNT, iterators, recurrences, and stacked outputs."""
     params, make = call.params, call.make
     consts, count = _counts(params)
@@ -47,12 +47,12 @@ def _counts(params: Mapping[str, Any]) -> tuple[int, int]:
     return len(consts), len(carried)
 
 
-def _kept(given: Sequence[object], returned: Sequence[object]) -> list[bool]:
+def _kept(inputs: Sequence[object], returned: Sequence[object]) -> list[bool]:
     """Whether each carried value stays as it is."""
-    return [before is after for before, after in zip(given, returned, strict=True)]
+    return [before is after for before, after in zip(inputs, returned, strict=True)]
 
 
-def _enter_ranges(call: Call, inside: Sequence[ITensor], operands: Sequence[ITensor]) -> None:
+def _enter_ranges(call: EquationCall, inside: Sequence[ITensor], operands: Sequence[ITensor]) -> None:
     """Enter the ranges of counters, and of the elements that iterators read."""
     params, facts = call.params, call.facts
     body, length, (consts, count) = params["jaxpr"], params["length"], _counts(params)
@@ -63,6 +63,6 @@ def _enter_ranges(call: Call, inside: Sequence[ITensor], operands: Sequence[ITen
         if number >= consts + count:
             facts.ranges[tensor] = reach
         else:
-            step = step_of(body, body.jaxpr.invars[number], body.jaxpr.outvars[number - consts])
-            if step is not None:
-                facts.ranges[tensor] = reach[0], reach[1] + step * max(length - 1, 0)
+            increment = increment_of(body, body.jaxpr.invars[number], body.jaxpr.outvars[number - consts])
+            if increment is not None:
+                facts.ranges[tensor] = reach[0], reach[1] + increment * max(length - 1, 0)

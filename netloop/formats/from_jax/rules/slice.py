@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import Indices, Windows, differs
 from netloop.formats.from_jax.rule_table import primitive
 from netloop.formats.from_jax.rules.gather import written
@@ -14,7 +14,7 @@ from netloop.values.enums import ReduceOperation
 
 
 @primitive("slice", moves=True)
-def slice_(call: Call, x: ITensor) -> ITensor:
+def slice_(call: EquationCall, x: ITensor) -> ITensor:
     """The elements between limits, with strides."""
     starts = call.params["start_indices"]
     strides = call.params["strides"] or (1,) * len(starts)
@@ -28,7 +28,7 @@ def slice_(call: Call, x: ITensor) -> ITensor:
 
 
 @primitive("dynamic_slice")
-def dynamic_slice(call: Call, x: ITensor, *starts: ITensor) -> ITensor:
+def dynamic_slice(call: EquationCall, x: ITensor, *starts: ITensor) -> ITensor:
     """A window whose start is moved to where the window is within bounds."""
     before, after = call.operand(0).shape, call.result.shape
     axes = [axis for axis in range(len(before)) if differs(before[axis], after[axis])]
@@ -41,14 +41,14 @@ def dynamic_slice(call: Call, x: ITensor, *starts: ITensor) -> ITensor:
     return result
 
 
-def _moved(call: Call, start: ITensor, length: Any, size: Any) -> Length:
+def _moved(call: EquationCall, start: ITensor, length: Any, size: Any) -> Length:
     """The start of a window, moved within bounds."""
     make = call.make
     whole, part = call.lengths([length, size])
     last = whole - part if isinstance(whole, int) and isinstance(part, int) else make.sub(whole, part)
-    known = make.ints(start)
-    if known is not None and isinstance(last, int):
-        return min(max(known[0], 0), last)
+    numbers = make.ints(start)
+    if numbers is not None and isinstance(last, int):
+        return min(max(numbers[0], 0), last)
     wide = start if start.type.is_index else make.cast(start, np.int64)
     reach = call.facts.range_of(start)
     if reach is not None and reach[0] >= 0 and isinstance(last, int) and reach[1] <= last:
@@ -57,7 +57,7 @@ def _moved(call: Call, start: ITensor, length: Any, size: Any) -> Length:
 
 
 @primitive("dynamic_update_slice")
-def dynamic_update_slice(call: Call, x: ITensor, update: ITensor, *starts: ITensor) -> ITensor:
+def dynamic_update_slice(call: EquationCall, x: ITensor, update: ITensor, *starts: ITensor) -> ITensor:
     """A window written where its start, moved within bounds, says."""
     before, size = call.operand(0).shape, call.operand(1).shape
     axes = [axis for axis in range(len(before)) if differs(before[axis], size[axis])]
@@ -81,13 +81,13 @@ def dynamic_update_slice(call: Call, x: ITensor, update: ITensor, *starts: ITens
 
 
 @primitive("split")
-def split(call: Call, x: ITensor) -> list[ITensor]:
+def split(call: EquationCall, x: ITensor) -> list[ITensor]:
     """Consecutive parts of an axis."""
     sizes = np.array(call.ints("sizes"), np.int64)
     return call.make.split(x, int(call.params["axis"]), call.make.constant(sizes))
 
 
 @primitive("tile", moves=True)
-def tile(call: Call, x: ITensor) -> ITensor:
+def tile(call: EquationCall, x: ITensor) -> ITensor:
     """The tensor repeated along each axis."""
     return call.make.tile(x, call.ints("reps"))

@@ -63,7 +63,7 @@ def save(
         path: the file.
         opset: the version of the operators; see ``to_model``.
         drop_assertions: whether to leave assertions out.
-        external_above: arrays of more bytes go into a separate file next to ``path``, whose name has that of ``path``
+        external_above: arrays of more bytes go into a separate file next to ``path``, named after ``path``
             and a hash of the content; by default only if the model would be longer than a protobuf can be.
 
     Raises:

@@ -38,7 +38,7 @@ class Subgraph:
 
 
 @dataclass(frozen=True)
-class Call:
+class NodeCall:
     """A node to translate into layers: the first argument of an operator function.
 
     Attributes:

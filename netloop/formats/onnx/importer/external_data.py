@@ -61,11 +61,11 @@ def _read(directory: Path, location: str, offset: int, length: int) -> bytes:
             f"the file {quoted(location)} of the tensor cannot be opened: {error}", WHY, BESIDE, "NL743"
         ) from error
     with _closing(file):
-        result = os.fstat(file)
-        _require(stat.S_ISREG(result.st_mode), f"{quoted(location)} is not a regular file", WHY)
-        _require(result.st_nlink == 1, f"the file {quoted(location)} has other names too (hard links)", WHY, FIX)
-        end = f"{quoted(location)} ends at byte {result.st_size}"
-        _require(offset + length <= result.st_size, f"{end}, and the tensor has {length} bytes from byte {offset}")
+        status = os.fstat(file)
+        _require(stat.S_ISREG(status.st_mode), f"{quoted(location)} is not a regular file", WHY)
+        _require(status.st_nlink == 1, f"the file {quoted(location)} has other names too (hard links)", WHY, FIX)
+        end = f"{quoted(location)} ends at byte {status.st_size}"
+        _require(offset + length <= status.st_size, f"{end}, and the tensor has {length} bytes from byte {offset}")
         require_memory(length, "the tensor")
         with open(file, "rb", closefd=False) as opened:
             opened.seek(offset)

@@ -17,7 +17,7 @@ def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributePr
 
 
 def body_of(node: ImportedNode, inputs: Sequence[ITensor | None]) -> onnx.FunctionProto | None:
-    """The function by which the standard defines a node's operator; None if there is none.
+    """The standard's definition of a node's operator as a function; None if there is none.
 
     Some functions depend on the types of the inputs.
     """
@@ -45,7 +45,7 @@ def _in_context(node: ImportedNode, schema: Any, version: int, inputs: Sequence[
     proto = onnx.NodeProto()
     proto.CopyFrom(node.proto)
     del proto.attribute[:]
-    proto.attribute.extend(_named(attribute, name) for name, attribute in node.given.items())
+    proto.attribute.extend(_named(attribute, name) for name, attribute in node.attributes.items())
     types = [_type_of(tensor).SerializeToString() for tensor in inputs]
     return schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
 

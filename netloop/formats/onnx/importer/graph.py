@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import onnx
 
-from netloop.formats.onnx.importer.call import Call, Subgraph
+from netloop.formats.onnx.importer.call import NodeCall, Subgraph
 from netloop.formats.onnx.importer.function_calls import domain_of
 from netloop.formats.onnx.importer.functions import body_of, default_attributes
 from netloop.formats.onnx.importer.inputs import ModelInputs, contradicts
@@ -239,7 +239,7 @@ class OnnxImporter(ModelImporter):
         if function is None:
             return self._call_function(node, inputs, scope)
         subgraph, part = lambda name: self._subgraph(node.attribute(name), scope), partial(self._part, scope)
-        call = Call(node, self._make, subgraph, self._assumptions, part)
+        call = NodeCall(node, self._make, subgraph, self._assumptions, part)
         outputs = self._call(node, len(node.proto.output), function, call, inputs)
         if self._keeps_identities and scope.depth == 0:
             return [self._identity(tensor) if tensor in inputs else tensor for tensor in outputs]
@@ -293,9 +293,9 @@ class OnnxImporter(ModelImporter):
         try:
             inner = NameScope(scope.opsets, None, scope.bindings, scope.functions, scope.depth + 1, graphs=scope.graphs)
             for name, tensor in inputs.items():
-                result = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
-                known = self._make.known(tensor)
-                inner.values[name] = result if known is None else self._make.constant(known)
+                input_ = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
+                constant = self._make.known(tensor)
+                inner.values[name] = input_ if constant is None else self._make.constant(constant)
             self._add_graph(graph, inner)
             value = merged(self._read(output, inner, "the gradient"))
             if not isinstance(value, ITensor):
@@ -314,7 +314,7 @@ class OnnxImporter(ModelImporter):
         tensors = [*inputs, *[None] * (len(body.input) - len(inputs))]
         inner = NameScope(
             {**scope.opsets, **opsets_of(body.opset_import)},
-            bindings={**default_attributes(body), **node.given},
+            bindings={**default_attributes(body), **node.attributes},
             functions=(*scope.functions, node.op),
             depth=scope.depth + 1,
             values=dict(zip(body.input, tensors, strict=True)),
@@ -359,8 +359,8 @@ def _key_of(name: str) -> tuple[str, str]:
     return domain_of(domain), op
 
 
-def _call_own(function: OwnOperator, call: Call, *inputs: ITensor | None) -> Sequence[ITensor | None]:
-    attributes = {name: call.attribute(name) for name in call.node.given}
+def _call_own(function: OwnOperator, call: NodeCall, *inputs: ITensor | None) -> Sequence[ITensor | None]:
+    attributes = {name: call.attribute(name) for name in call.node.attributes}
     return outputs_of_own(function, call.node.op, call.make.network, inputs, attributes)
 
 

@@ -148,8 +148,8 @@ class DeclaredType:
 
         Models declare tensors of a sequence to have no axes when their rank is unknown.
         """
-        known = bool(self.tensor.shape.dim) if self.sequence else self.tensor.HasField("shape")
-        if not known:
+        has_shape = bool(self.tensor.shape.dim) if self.sequence else self.tensor.HasField("shape")
+        if not has_shape:
             return None
         return dims_of(self.tensor)
 
@@ -162,11 +162,11 @@ def dims_of(declared: onnx.TypeProto.Tensor) -> list[int]:
     ]
 
 
-def contradicts(declared: onnx.TypeProto, found: TensorType) -> bool:
+def contradicts(declared: onnx.TypeProto, actual: TensorType) -> bool:
     """Whether a model declares an element type, a rank or a length that a tensor does not have."""
     tensor = declared.tensor_type
-    if type(found) is not TensorType or not declared.HasField("tensor_type"):
+    if type(actual) is not TensorType or not declared.HasField("tensor_type"):
         return False
-    if tensor.elem_type and tensor.elem_type != type_code(found.dtype):
+    if tensor.elem_type and tensor.elem_type != type_code(actual.dtype):
         return True
-    return tensor.HasField("shape") and not agree(tuple(dims_of(tensor)), found.shape)
+    return tensor.HasField("shape") and not agree(tuple(dims_of(tensor)), actual.shape)

@@ -53,9 +53,9 @@ def _parameter(name: str) -> defs.OpSchema.FormalParameter:
     return defs.OpSchema.FormalParameter(name.rstrip("?*"), ANY, param_option=option)
 
 
-def _attribute(name: str, given: Mapping[str, Any]) -> defs.OpSchema.Attribute:
-    if "default" in given:
-        return defs.OpSchema.Attribute(name, helper.make_attribute(name, given["default"]))
+def _attribute(name: str, entry: Mapping[str, Any]) -> defs.OpSchema.Attribute:
+    if "default" in entry:
+        return defs.OpSchema.Attribute(name, helper.make_attribute(name, entry["default"]))
     return defs.OpSchema.Attribute(
-        name, getattr(defs.OpSchema.AttrType, given["type"]), required=given.get("required", False)
+        name, getattr(defs.OpSchema.AttrType, entry["type"]), required=entry.get("required", False)
     )

@@ -23,8 +23,8 @@ Bindings = Mapping[str, AttributeProto]
 
 def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
     """The schema of an operator in a version of its domain; None if neither the standard nor onnxruntime has it."""
-    known = abs(version) < LARGEST_VERSION and defs.has(op, version, domain)
-    return defs.get_schema(op, version, domain) if known else microsoft_schema(domain, op)
+    is_known = abs(version) < LARGEST_VERSION and defs.has(op, version, domain)
+    return defs.get_schema(op, version, domain) if is_known else microsoft_schema(domain, op)
 
 
 def needs_version(domain: str, op: str) -> bool:
@@ -105,7 +105,7 @@ class ImportedNode:
         return self.schema.since_version if self.schema else self.version
 
     @cached_property
-    def given(self) -> dict[str, AttributeProto]:
+    def attributes(self) -> dict[str, AttributeProto]:
         """The attributes of the node, with those of the function around it filled in."""
         protos = {attribute.name: self._filled_in(attribute) for attribute in self.proto.attribute}
         return {name: attribute for name, attribute in protos.items() if attribute is not None}
@@ -118,7 +118,7 @@ class ImportedNode:
 
         Tensors are arrays, strings are str, lists are lists; a graph is a GraphProto.
         """
-        proto = self.given.get(name)
+        proto = self.attributes.get(name)
         if proto is None and self.schema is not None and name in self.schema.attributes:
             standard = self.schema.attributes[name].default_value
             proto = standard if standard.type != AttributeProto.UNDEFINED else None
@@ -156,16 +156,16 @@ class ImportedNode:
         return kinds[min(position, len(kinds) - 1)] == defs.OpSchema.FormalParameterOption.Optional
 
     def _check_attributes(self, schema: defs.OpSchema) -> None:
-        for name, attribute in self.given.items():
+        for name, attribute in self.attributes.items():
             fix = did_you_mean(name, schema.attributes) or self._later(name)
-            known = present(schema.attributes.get(name), f"{self.operator} has no attribute {quoted(name)}", fix=fix)
-            wanted: int = cast(Any, known.type).value
+            standard = present(schema.attributes.get(name), f"{self.operator} has no attribute {quoted(name)}", fix=fix)
+            wanted: int = cast(Any, standard.type).value
             require(
                 attribute.type in (AttributeProto.UNDEFINED, wanted),
                 f"attribute {quoted(name)} is {_kind(attribute.type)}, but must be {_kind(wanted)}",
             )
         missing = [
-            name for name, attribute in schema.attributes.items() if attribute.required and name not in self.given
+            name for name, attribute in schema.attributes.items() if attribute.required and name not in self.attributes
         ]
         require(not missing, f"{self.operator} needs the attributes {missing}")
 

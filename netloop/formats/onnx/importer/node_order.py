@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from heapq import heapify, heappop, heappush
 
 import onnx
 from onnx import AttributeProto
 
+from netloop.model.nest.ranked_order import ranked_order
 from netloop.values.diagnostics import LayerError, quoted, require
 
 Numbered = tuple[int, onnx.NodeProto]
@@ -30,30 +30,14 @@ def nodes_in_order(nodes: Sequence[onnx.NodeProto], is_given: Callable[[str], bo
         twice = [name for name in free_names(nodes[number]) if makers.get(name, -1) >= number and is_given(name)]
         what = f"node {_name(nodes, number)} reads {quoted(twice and twice[0])}, and a later node defines it again"
         require(not twice, what, fix="give the two values two names")
-    return [(number, nodes[number]) for number in _sorted(before, nodes)]
+    order = ranked_order(before, {number: number for number in before})
+    if len(order) < len(before):
+        raise LayerError(_circle(before, nodes), fix="a Loop or a Scan carries values from one iteration to the next")
+    return [(number, nodes[number]) for number in order]
 
 
 def _name(nodes: Sequence[onnx.NodeProto], number: int) -> str:
     return quoted(nodes[number].name or f"{nodes[number].op_type}_{number}")
-
-
-def _sorted(before: Mapping[int, Collection[int]], nodes: Sequence[onnx.NodeProto]) -> list[int]:
-    readers: dict[int, list[int]] = {}
-    for number, makers in before.items():
-        for maker in makers:
-            readers.setdefault(maker, []).append(number)
-    waits = {number: len(makers) for number, makers in before.items()}
-    ready, order = [number for number, count in waits.items() if not count], list[int]()
-    heapify(ready)
-    while ready:
-        order.append(heappop(ready))
-        for reader in readers.get(order[-1], ()):
-            waits[reader] -= 1
-            if not waits[reader]:
-                heappush(ready, reader)
-    if len(order) < len(before):
-        raise LayerError(_circle(before, nodes), fix="a Loop or a Scan carries values from one iteration to the next")
-    return order
 
 
 def _circle(before: Mapping[int, Collection[int]], nodes: Sequence[onnx.NodeProto]) -> str:
@@ -74,9 +58,9 @@ def free_names(node: onnx.NodeProto) -> Iterator[str]:
     """The names that a node and the graphs inside it read, and that no graph inside it defines."""
     stack = [(node, frozenset[str]())]
     while stack:
-        each, inner = stack.pop()
-        yield from (name for name in each.input if name and name not in inner)
-        for attribute in each.attribute:
+        node, inner = stack.pop()
+        yield from (name for name in node.input if name and name not in inner)
+        for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
                 own = inner.union(_defined(attribute.g))
                 yield from (output.name for output in attribute.g.output if output.name not in own)

@@ -57,7 +57,7 @@ def newer_feature(node: ImportedNode, version: int) -> str:
     old, new = schema_of(node.domain, node.op, version), node.schema
     if old is None or new is None or old.since_version == new.since_version:
         return ""
-    attributes = [name for name in node.given if name not in old.attributes and _is_set(node, name)]
+    attributes = [name for name in node.attributes if name not in old.attributes and _is_set(node, name)]
     if attributes:
         return f"the attribute {quoted(attributes[0])}"
     return "an input" if len(node.proto.input) > old.max_input else ""
@@ -67,6 +67,6 @@ def _is_set(node: ImportedNode, name: str) -> bool:
     """Whether the value of an attribute differs from the default of the standard."""
     assert node.schema is not None
     standard = node.schema.attributes[name].default_value
-    same = AttributeProto.FromString(node.given[name].SerializeToString())
+    same = AttributeProto.FromString(node.attributes[name].SerializeToString())
     same.doc_string = ""
     return same != standard

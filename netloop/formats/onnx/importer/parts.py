@@ -49,9 +49,9 @@ def _initializers(graphs: Sequence[Graph]) -> Mapping[str, onnx.TensorProto | on
     return result
 
 
-def _require_complete(nodes: Sequence[onnx.NodeProto], output: str, known: Collection[str]) -> None:
+def _require_complete(nodes: Sequence[onnx.NodeProto], output: str, names: Collection[str]) -> None:
     """Check that all names that nodes read are known; graphs inside of them may have names of their own."""
     for node in nodes:
         for name in node.input:
             what = f"{quoted(output)} depends on {quoted(name)}, which the node is not given"
-            require(not name or name in known, what, fix=f"add {quoted(name)} to zs")
+            require(not name or name in names, what, fix=f"add {quoted(name)} to zs")

@@ -19,14 +19,14 @@ FIXES = {"com.microsoft.nchwc": LAYOUTS, "com.ms.internal.nhwc": LAYOUTS, MICROS
 """Fixes for the operators of a domain that netloop does not import."""
 
 
-def unknown_operators(model: Model, given: Collection[tuple[str, str]] = ()) -> dict[str, list[ImportedNode]]:
+def unknown_operators(model: Model, custom: Collection[tuple[str, str]] = ()) -> dict[str, list[ImportedNode]]:
     """The nodes of each operator that netloop cannot import, those inside nodes and in functions too.
 
-    ``given`` are the domains and names of operators that the caller imports.
+    ``custom`` are the domains and names of operators that the caller imports.
     """
     nodes: dict[str, list[ImportedNode]] = {}
     for node in _nodes(model):
-        if node.key not in model.functions and node.key[:2] not in given and not _is_known(node):
+        if node.key not in model.functions and node.key[:2] not in custom and not _is_known(node):
             nodes.setdefault(node.operator, []).append(node)
     return nodes
 
@@ -44,24 +44,24 @@ def unknown_findings(model: Model, unknown: Mapping[str, list[ImportedNode]]) ->
 def _nodes(model: Model) -> Iterator[ImportedNode]:
     """The nodes of a model, those inside nodes, and those of the functions that they call, of each function once."""
     called: set[tuple[str, str, str]] = set()
-    graphs = [_Graph(model.proto.graph.node, model.opsets)]
-    while graphs:
-        graph = graphs.pop()
-        for number, proto in enumerate(graph.nodes):
-            at = number if graph.at is None else graph.at
-            node = ImportedNode(proto, version_of(proto, graph.opsets), number, outermost=at, functions=graph.functions)
+    scopes = [_NodeScope(model.proto.graph.node, model.opsets)]
+    while scopes:
+        scope = scopes.pop()
+        for number, proto in enumerate(scope.nodes):
+            at = number if scope.at is None else scope.at
+            node = ImportedNode(proto, version_of(proto, scope.opsets), number, outermost=at, functions=scope.functions)
             yield node
             inner = [attribute.g.node for attribute in proto.attribute if attribute.type == AttributeProto.GRAPH]
-            graphs += [replace(graph, nodes=container, at=at) for container in inner]
+            scopes += [replace(scope, nodes=container, at=at) for container in inner]
             body = model.functions.get(node.key)
             if body is not None and node.key not in called:
                 called.add(node.key)
-                opsets = {**graph.opsets, **opsets_of(body.opset_import)}
-                graphs.append(_Graph(body.node, opsets, at, (*graph.functions, node.op)))
+                opsets = {**scope.opsets, **opsets_of(body.opset_import)}
+                scopes.append(_NodeScope(body.node, opsets, at, (*scope.functions, node.op)))
 
 
 @dataclass(frozen=True)
-class _Graph:
+class _NodeScope:
     """A graph or function whose nodes are to be looked at.
 
     Attributes:

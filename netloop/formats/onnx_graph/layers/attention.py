@@ -134,11 +134,11 @@ def _weights(
 
 def _quantized(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, scale: Value) -> Value:
     step = make.cast(scale, weights.dtype)
-    steps = make.op("Div", weights, step)
+    codes = make.op("Div", weights, step)
     if layer.normalization_quantize_to_type is DataType.INT8:
-        whole = make.clip(make.op("Round", steps), -128, 127)
+        whole = make.clip(make.op("Round", codes), -128, 127)
     else:
-        whole = make.cast(make.cast(make.clip(steps, -448, 448), FP8), weights.dtype)
+        whole = make.cast(make.cast(make.clip(codes, -448, 448), FP8), weights.dtype)
     return make.op("Mul", whole, step)
 
 
@@ -223,7 +223,7 @@ def _exists(make: NodeBuilder, tokens: Tokens) -> Value:
 
 
 def _of_sequence(make: NodeBuilder, numbers: Value, sequence: Value) -> Value:
-    """The number of each token's sequence; that of the last one for a token that belongs to none."""
+    """The number of each token's sequence; the number of the last one for a token that belongs to none."""
     last = make.op("Sub", make.shape(numbers), make.int64s(1))
     return make.gather(numbers, make.op("Min", sequence, last), 0)
 

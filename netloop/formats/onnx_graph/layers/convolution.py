@@ -43,10 +43,10 @@ def _merged(layer: WeightedWindow, make: NodeBuilder, x: Value) -> Value:
     return x if count == 1 else make.reshape(x, make.concat([make.int64s(-1), make.shape(x, count)], 0))
 
 
-def _split(layer: WeightedWindow, make: NodeBuilder, x: Value, made: Value) -> Value:
+def _split(layer: WeightedWindow, make: NodeBuilder, x: Value, parts: Value) -> Value:
     """The output with the batch axes of the input."""
     count = _batch_axes(layer, make)
-    return made if count == 1 else make.reshape(made, make.concat([make.shape(x, 0, count), make.shape(made, 1)], 0))
+    return parts if count == 1 else make.reshape(parts, make.concat([make.shape(x, 0, count), make.shape(parts, 1)], 0))
 
 
 @exports(IConvolutionLayer)

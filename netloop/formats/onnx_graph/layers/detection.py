@@ -91,10 +91,10 @@ def _of_each_class(make: NodeBuilder, boxes: Value, scores: Value, limits: Seque
     return make.concat([make.op("Div", item, width), make.op("Mod", item, width), box], 1)
 
 
-def _ordered(make: NodeBuilder, found: Value, by_class: Value, count: Value) -> Value:
+def _ordered(make: NodeBuilder, selected: Value, by_class: Value, count: Value) -> Value:
     """Sort by batch item, then by falling score; TopK keeps the order of equal keys."""
-    own = make.op("GatherND", by_class, found)
-    by_score = make.gather(found, _order(make, own, count, largest=1), 0)
+    own = make.op("GatherND", by_class, selected)
+    by_score = make.gather(selected, _order(make, own, count, largest=1), 0)
     items = make.gather(by_score, make.number(0, INT64), 1)
     return make.gather(by_score, _order(make, items, count, largest=0), 0)
 

@@ -20,8 +20,8 @@ def experts(
     h = _activated(layer, make, g, u)
     if scale is not None:
         h = _quantized(make, h, make.wide(scale), make.type(9).rank)
-    result = _product(make, make.wide(make.cast(h, hidden.dtype)), down, biases[2])
-    of_token = make.transpose(result, [1, 0, 2])
+    outputs = _product(make, make.wide(make.cast(h, hidden.dtype)), down, biases[2])
+    of_token = make.transpose(outputs, [1, 0, 2])
     chosen = make.reshape(make.cast(selected, INT64), _rows(make, selected))
     own = make.op("GatherND", of_token, make.expand_dims(chosen, [2]), batch_dims=1)
     weights = make.expand_dims(make.reshape(make.wide(scores), _rows(make, scores)), [2])

@@ -229,7 +229,7 @@ def _nan_beyond_powers(make: NodeBuilder, x: Value) -> Value:
 
 
 def _to_integer(make: NodeBuilder, x: Value, to: np.dtype[Any]) -> Value:
-    """Convert floats to integers. ONNX leaves open what numbers beyond the range become; netloop does not."""
+    """Convert floats to integers. ONNX leaves numbers beyond the range undefined; netloop defines them."""
     if to == UINT8:
         return make.cast(make.op("Max", _to_integer(make, x, INT64), make.number(0, INT64)), to)
     limits = jnp.iinfo(to)

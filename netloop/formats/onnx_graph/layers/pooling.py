@@ -132,8 +132,8 @@ def _counted(layer: IPoolingLayer, make: NodeBuilder, x: Value, longer: Value) -
 def _counts(layer: IPoolingLayer, lengths: Shape) -> Array:
     """The number of elements that each window's average counts."""
     along: list[Array] = []
-    steps = zip(lengths, layer.window_size_nd, layer.dilation_nd, layer.stride_nd, layer.places(lengths), strict=True)
-    for length, size, dilation, stride, place in steps:
+    windows = zip(lengths, layer.window_size_nd, layer.dilation_nd, layer.stride_nd, layer.places(lengths), strict=True)
+    for length, size, dilation, stride, place in windows:
         before, after = (0, 0) if layer.average_count_excludes_padding else (place.before, place.after)
         read = np.arange(place.length)[:, None] * stride - place.before + np.arange(size) * dilation
         along.append(np.sum((read >= -before) & (read < length + after), 1))

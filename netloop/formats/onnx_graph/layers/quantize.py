@@ -108,8 +108,8 @@ def dynamic_quantize(
         scale = factor = make.cast(scale, FLOAT)
     factor = make.cast(make.expand_dims(factor, range(1, 2 * source.rank, 2)), boxes.dtype)
     zero = make.number_like(0, factor)
-    steps = make.where(make.compare("Greater", factor, zero), make.op("Div", boxes, factor), zero)
-    return make.reshape(_rounded(make, steps, to), source.shape), scale
+    codes = make.where(make.compare("Greater", factor, zero), make.op("Div", boxes, factor), zero)
+    return make.reshape(_rounded(make, codes, to), source.shape), scale
 
 
 def _rounded(make: NodeBuilder, x: Value, to: np.dtype[Any]) -> Value:

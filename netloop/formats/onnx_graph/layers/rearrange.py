@@ -43,9 +43,9 @@ def _dims(layer: IShuffleLayer, make: NodeBuilder, reshape: Value | None) -> Val
 
 @exports(ISqueezeLayer)
 def squeeze(layer: ISqueezeLayer, make: NodeBuilder, x: Value, axes: Value | None = None) -> Value:
-    known = make.type(1).ints() if axes is not None else None
-    if known is not None:
-        return make.squeeze(x, known)
+    numbers = make.type(1).ints() if axes is not None else None
+    if numbers is not None:
+        return make.squeeze(x, numbers)
     if axes is not None:
         return make.op("Squeeze", x, make.cast(axes, INT64))
     return make.squeeze(x, [axis for axis, length in enumerate(make.type(0).shape) if length == 1])

@@ -33,7 +33,7 @@ def resize(
         return _resize(layer, make, x, make.int64s(*after))
     value, by_scales = make.wide(x), size is None and bool(layer.scales)
     for axis, (length, new) in enumerate(zip(before, after, strict=True)):
-        value = _along(layer, make, value, axis, _Axis(length, new, layer.scales[axis] if by_scales else None))
+        value = _along(layer, make, value, axis, _ResizedAxis(length, new, layer.scales[axis] if by_scales else None))
     return make.cast(value, x.dtype)
 
 
@@ -77,7 +77,7 @@ def _resize(layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None
     )
 
 
-class _Axis(NamedTuple):
+class _ResizedAxis(NamedTuple):
     """The lengths of an axis before and after, and its scale if it is resized by one."""
 
     length: int
@@ -85,7 +85,7 @@ class _Axis(NamedTuple):
     scale: float | None
 
 
-def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: _Axis) -> Value:
+def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: _ResizedAxis) -> Value:
     """Resize one axis exactly, by the indices or weights that the layer itself computes for it."""
     rank = make.type(0).rank
     if layer.resize_mode is NEAREST:
@@ -98,7 +98,7 @@ def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: 
     return make.move_axis(make.op("MatMul", rows, make.constant(weights, x.dtype)), rank, rank - 1, axis)
 
 
-def _resized(layer: IResizeLayer, rows: Array, change: _Axis) -> Array:
+def _resized(layer: IResizeLayer, rows: Array, change: _ResizedAxis) -> Array:
     """The resized rows, evaluated by the layer."""
     shape = (len(rows), change.size) if change.scale is None else ()
     scales = () if change.scale is None else (1.0, change.scale)

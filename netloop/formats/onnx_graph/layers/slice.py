@@ -86,19 +86,19 @@ def _of_all_axes(
     ]
 
 
-def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> SliceNumbers:
-    known = list(own) if given is None else make.type(position).ints()
-    if known is not None:
-        return SliceNumbers(known, make.int64s(*known))
-    assert given is not None
-    return SliceNumbers(None, make.cast(given, INT64))
+def _numbers(make: NodeBuilder, own: Sequence[int], tensor: Value | None, position: int) -> SliceNumbers:
+    numbers = list(own) if tensor is None else make.type(position).ints()
+    if numbers is not None:
+        return SliceNumbers(numbers, make.int64s(*numbers))
+    assert tensor is not None
+    return SliceNumbers(None, make.cast(tensor, INT64))
 
 
 def _axes(layer: ISliceLayer, make: NodeBuilder) -> list[int] | None:
     rank = make.type(0).rank
     if len(make.layer.inputs if make.layer else ()) > AXES and layer.inputs[AXES] is not None:
-        known = make.type(AXES).ints()
-        return None if known is None else [axis % rank for axis in known]
+        axes = make.type(AXES).ints()
+        return None if axes is None else [axis % rank for axis in axes]
     return list(range(rank)) if layer.axes is None else [axis % rank for axis in layer.axes]
 
 

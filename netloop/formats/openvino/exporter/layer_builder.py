@@ -78,8 +78,8 @@ class LayerBuilder:
             )
         self._name = node.name
         inputs = [None if value is None else self.read(value) for value in node.inputs]
-        result = function(self, node, *inputs)
-        for value, port in zip(node.outputs, result if isinstance(result, tuple) else (result,), strict=False):
+        returned = function(self, node, *inputs)
+        for value, port in zip(node.outputs, returned if isinstance(returned, tuple) else (returned,), strict=False):
             self.put(value, port)
 
     def _report(self, node: OnnxNode, error: LayerError) -> None:

@@ -27,33 +27,33 @@ Tensors = Mapping[int, ITensor]
 
 
 @dataclass(frozen=True)
-class Subgraph:
+class Body:
     """A graph inside a layer, such as the body of a loop.
 
     Attributes:
-        body: the graph and its wiring.
+        xml: the graph and its wiring.
         values: adds its layers to the network; takes the tensors of its Parameters and returns the values of its
             Results, each of which may be alternatives.
     """
 
-    body: XmlBody
+    xml: XmlBody
     values: Callable[[Tensors], Mapping[int, Value]]
 
-    def __call__(self, given: Tensors) -> Tensors:
+    def __call__(self, parameters: Tensors) -> Tensors:
         """Add the layers of the graph to the network, given its Parameters; return its Results as tensors."""
-        values = {id: merged(value) for id, value in self.values(given).items()}
+        values = {id: merged(value) for id, value in self.values(parameters).items()}
         return {id: value for id, value in values.items() if isinstance(value, ITensor)}
 
 
 @dataclass(frozen=True)
-class Call:
+class LayerCall:
     """A layer of a model to translate into layers of a network: the first argument of an operator function.
 
     Attributes:
         layer: the layer.
         make: the builder of its layers.
         weights: the file of the constants.
-        subgraphs: the graphs inside it, by name.
+        bodies: the graphs inside it, by name.
         depth: the number of graphs around it.
         assumptions: the branches that the import assumes to be taken.
     """
@@ -62,17 +62,17 @@ class Call:
     make: FormulaBuilder
     weights: WeightsFile
     assumptions: Assumptions
-    subgraphs: Mapping[str, Subgraph] = field(default_factory=dict[str, Subgraph])
+    bodies: Mapping[str, Body] = field(default_factory=dict[str, Body])
     depth: int = 0
 
-    def body(self, name: str) -> Subgraph:
+    def body(self, name: str) -> Body:
         """The graph of a name inside the layer.
 
         Raises:
             LayerError: it has none of this name.
         """
-        require(name in self.subgraphs, f"the layer has no <{name}>")
-        return self.subgraphs[name]
+        require(name in self.bodies, f"the layer has no <{name}>")
+        return self.bodies[name]
 
     # ------------------------------------------------------------------ inputs that must be constants
 

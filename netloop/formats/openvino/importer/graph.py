@@ -9,7 +9,7 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, ClassVar
 
-from netloop.formats.openvino.importer.call import Call, Subgraph, Tensors
+from netloop.formats.openvino.importer.call import Body, LayerCall, Tensors
 from netloop.formats.openvino.importer.inputs import add_input, input_name
 from netloop.formats.openvino.importer.model import PortId, XmlBody, XmlGraph, XmlLayer
 from netloop.formats.openvino.importer.operators import TABLE, function_of
@@ -75,9 +75,9 @@ class OpenVinoImporter(ModelImporter):
         for parameter in parameters:
             with self._collect(parameter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter, self._fixed)
-        result = self._add_graph(self._graph, values, 0)
+        outputs = self._add_graph(self._graph, values, 0)
         for root in roots:
-            value = result.get(root.id)
+            value = outputs.get(root.id)
             with self._collect(root):
                 value = merged(value)
             if isinstance(value, ITensor):
@@ -121,7 +121,7 @@ class OpenVinoImporter(ModelImporter):
 
     # ------------------------------------------------------------------ graphs
 
-    def _add_body(self, body: XmlBody, depth: int, given: Tensors) -> dict[int, Value]:
+    def _add_body(self, body: XmlBody, depth: int, parameters: Tensors) -> dict[int, Value]:
         """Add the layers of a body to the network, given its Parameters; return its Results.
 
         Raises:
@@ -132,14 +132,14 @@ class OpenVinoImporter(ModelImporter):
         live = _live(body.graph)
         values: Values = {}
         for layer in body.graph.of_type("parameter"):
-            require(layer.id in given or layer.id not in live, f"{quoted(layer.name)} of the body has no value")
-            if layer.id in given:
-                values[_only_output(layer)] = given[layer.id]
+            require(layer.id in parameters or layer.id not in live, f"{quoted(layer.name)} of the body has no value")
+            if layer.id in parameters:
+                values[_only_output(layer)] = parameters[layer.id]
         result = self._add_graph(body.graph, values, depth)
         return dict(zip(result, all_imported(list(result.values())), strict=True))
 
     def _add_graph(self, graph: XmlGraph, values: Values, depth: int) -> dict[int, Value]:
-        """Add the layers of a graph to the network; return what its roots read."""
+        """Add the layers of a graph to the network; return the inputs of its roots."""
         results: dict[int, Value] = {}
         order = self._in_order(graph)
         needed = _last_readers(graph, order)
@@ -189,9 +189,8 @@ class OpenVinoImporter(ModelImporter):
         inputs = [tensor for tensor in read if not isinstance(tensor, Alternatives)]
         function = self._function_of(layer)
         assert function is not None
-        bodies = layer.bodies.items()
-        subgraphs = {name: Subgraph(body, partial(self._add_body, body, depth + 1)) for name, body in bodies}
-        call = Call(layer, self._make, self._weights, self._assumptions, subgraphs, depth)
+        bodies = {name: Body(xml, partial(self._add_body, xml, depth + 1)) for name, xml in layer.bodies.items()}
+        call = LayerCall(layer, self._make, self._weights, self._assumptions, bodies, depth)
         outputs = self._call(layer, len(layer.outputs), function, call, inputs)
         for number, tensor in enumerate(outputs):
             if isinstance(tensor, ITensor):
@@ -212,15 +211,15 @@ class OpenVinoImporter(ModelImporter):
         return self._errors.collect(layer.description, layer)
 
 
-def _call_own(function: OwnOperator, call: Call, *inputs: ITensor | None) -> Sequence[ITensor | None]:
+def _call_own(function: OwnOperator, call: LayerCall, *inputs: ITensor | None) -> Sequence[ITensor | None]:
     return outputs_of_own(function, call.layer.type, call.make.network, inputs, call.layer.data)
 
 
 def _way_out(layer: XmlLayer) -> str:
     """The fix for a layer whose operator is unknown, as its model's owner can apply it."""
-    known = listed([f"opset{version}" for version in sorted(TABLE.versions(layer.type.lower()))])
-    if known:
-        return f"netloop has it in {known}: convert the model for one of these"
+    versions = listed([f"opset{version}" for version in sorted(TABLE.versions(layer.type.lower()))])
+    if versions:
+        return f"netloop has it in {versions}: convert the model for one of these"
     own = f"pass operators={{{layer.type!r}: function}}, a function that adds its layers"
     return f"{own}; if the model was converted from ONNX, netloop.onnx.load reads the original"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import LayerCall
 from netloop.formats.openvino.importer.model import UNCONNECTED, PortEntry, PortId, XmlBody, XmlLayer
 from netloop.formats.openvino.importer.weights import element_type
 from netloop.formats.shared.import_errors import present
@@ -60,7 +60,7 @@ class LoopRoles:
         return [port for port in self.body.outputs if port.port != UNCONNECTED]
 
 
-def loop_roles(call: Call, inputs: Sequence[ITensor | None]) -> LoopRoles:
+def loop_roles(call: LayerCall, inputs: Sequence[ITensor | None]) -> LoopRoles:
     """Find the roles in a Loop or TensorIterator."""
     return _RoleFinder(call, inputs).find()
 
@@ -72,10 +72,10 @@ class _RoleFinder:
     condition. A document of the draft marks nothing: they are ports 0 and 1, by their types, and either may be missing.
     """
 
-    def __init__(self, call: Call, inputs: Sequence[ITensor | None]) -> None:
+    def __init__(self, call: LayerCall, inputs: Sequence[ITensor | None]) -> None:
         self._make = call.make
         self._layer = call.layer
-        self._body = call.body("body").body
+        self._body = call.body("body").xml
         self._tensors = {
             port.id: tensor for port, tensor in zip(call.layer.inputs, inputs, strict=True) if tensor is not None
         }

@@ -70,8 +70,8 @@ def _extent(make: FormulaBuilder, low: Length, high: Length) -> Length:
     if isinstance(low, int) and isinstance(high, int):
         return high + 1 - low
     extent = make.add(make.sub(make.tensor(high), make.tensor(low)), 1)
-    known = make.ints(extent)
-    return extent if known is None else known[0]
+    numbers = make.ints(extent)
+    return extent if numbers is None else numbers[0]
 
 
 def _split(make: FormulaBuilder, x: ITensor, axis: int, size: int) -> ITensor:
@@ -86,8 +86,8 @@ def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: PortEntry, exte
     """Cut slices that overlap or have gaps between them."""
     step, size = abs(entry.stride), entry.part_size
     count = make.add(make.div(make.sub(make.tensor(extent), size), step), 1)
-    known = make.ints(count)
-    first = make.expand_dims(make.arange(count if known is None else known[0], step=step), [1])
+    numbers = make.ints(count)
+    first = make.expand_dims(make.arange(count if numbers is None else numbers[0], step=step), [1])
     return make.gather(x, make.add(first, make.arange(size)), axis)
 
 

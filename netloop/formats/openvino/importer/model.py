@@ -167,8 +167,8 @@ class ModelReader:
             raise ModelError(self._finding(f"the document is <{root.tag}>, but must be <net>", root, "NL751"))
         version = root.attributes.get("version", "10")
         if version not in VERSIONS:
-            known = " and ".join(VERSIONS)
-            what = f"the model is of version {quoted(version)}, and netloop reads {known}"
+            versions = " and ".join(VERSIONS)
+            what = f"the model is of version {quoted(version)}, and netloop reads {versions}"
             raise ModelError(self._finding(what, root, "NL751"))
         graph = self._graph(root)
         if self.findings:
@@ -230,8 +230,8 @@ class ModelReader:
         for edge in () if element is None else element.all("edge"):
             source = self._number(edge, *FROM), self._number(edge, "from-port")
             target = self._number(edge, *TO), self._number(edge, "to-port")
-            for place, known, what in ((source, outputs, "output"), (target, inputs, "input")):
-                if place not in known:
+            for place, ids, what in ((source, outputs, "output"), (target, inputs, "input")):
+                if place not in ids:
                     port = f"{what} {place[1]} of layer {place[0]}"
                     self._add_finding(f"an edge names {port}, which does not exist", edge)
             if target in sources:
@@ -326,9 +326,9 @@ def wiring_errors(body: XmlBody) -> list[str]:
     """Errors in the wiring of a body."""
     parameters, results = ({layer.id for layer in body.graph.of_type(type)} for type in ("parameter", "result"))
     texts: list[str] = []
-    for entries, known, what in ((body.inputs, parameters, "Parameter"), (body.outputs, results, "Result")):
+    for entries, ids, what in ((body.inputs, parameters, "Parameter"), (body.outputs, results, "Result")):
         texts += [
-            f"maps layer {port.layer} of its body, which is not a {what}" for port in entries if port.layer not in known
+            f"maps layer {port.layer} of its body, which is not a {what}" for port in entries if port.layer not in ids
         ]
         texts += [f"maps port {entry} twice" for entry in repeated(e.port for e in entries) if entry != UNCONNECTED]
     texts += [f"maps layer {entry} of its body twice" for entry in repeated(port.layer for port in body.inputs)]

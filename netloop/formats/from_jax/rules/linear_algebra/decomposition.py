@@ -35,11 +35,11 @@ def cholesky(x: Any, **_: Any) -> Any:
     def factor(a: Any) -> Any:
         rows = jnp.arange(a.shape[0])
 
-        def column(number: Any, made: Any) -> Any:
-            row = lax.dynamic_index_in_dim(made, number, 0, keepdims=False)
-            left = lax.dynamic_index_in_dim(a, number, 1, keepdims=False) - made @ row
+        def column(number: Any, lower: Any) -> Any:
+            row = lax.dynamic_index_in_dim(lower, number, 0, keepdims=False)
+            left = lax.dynamic_index_in_dim(a, number, 1, keepdims=False) - lower @ row
             root = jnp.sqrt(lax.dynamic_index_in_dim(left, number, 0, keepdims=False))
-            return lax.dynamic_update_index_in_dim(made, jnp.where(rows >= number, left / root, 0), number, 1)
+            return lax.dynamic_update_index_in_dim(lower, jnp.where(rows >= number, left / root, 0), number, 1)
 
         return lax.fori_loop(0, a.shape[0], column, jnp.zeros_like(a))
 
@@ -61,12 +61,12 @@ def triangular_solve(
         below = jnp.tril(a, -1) if lower else jnp.triu(a, 1)
         diagonal = jnp.ones(size, a.dtype) if unit_diagonal else jnp.diagonal(a)
 
-        def row(step: Any, made: Any) -> Any:
+        def row(step: Any, solution: Any) -> Any:
             number = step if lower else size - 1 - step
-            right, known, scale = (
+            right, solved, scale = (
                 lax.dynamic_index_in_dim(value, number, 0, keepdims=False) for value in (b, below, diagonal)
             )
-            return lax.dynamic_update_index_in_dim(made, (right - known @ made) / scale, number, 0)
+            return lax.dynamic_update_index_in_dim(solution, (right - solved @ solution) / scale, number, 0)
 
         return lax.fori_loop(0, size, row, jnp.zeros_like(b))
 
@@ -117,8 +117,8 @@ def permutation_of_pivots(pivots: Any, *, permutation_size: int) -> Any:
     def order(own: Any) -> Any:
         places = jnp.arange(permutation_size, dtype=np.int32)
 
-        def swap(order: Any, given: Any) -> tuple[Any, None]:
-            number, pivot = given
+        def swap(order: Any, swapped: Any) -> tuple[Any, None]:
+            number, pivot = swapped
             turned = jnp.where(places == number, pivot, jnp.where(places == pivot, number, places))
             return jnp.take(order, turned, mode="clip"), None
 

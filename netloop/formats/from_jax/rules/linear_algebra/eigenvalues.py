@@ -1,4 +1,4 @@
-"""Eigenvalues of Hermitian matrices, and singular values, by Jacobi's rotations; loops until what is left is rounding.
+"""Eigenvalues of Hermitian matrices, and singular values, by Jacobi's rotations, until only rounding errors are left.
 
 Pairs of rows and columns that are next to be rotated are disjoint, so that each step rotates all of them at once: row i
 of the upper half with row i of the lower half. Then the rows change places as the players of a tournament do, in which
@@ -51,14 +51,14 @@ def rotated(x: Any, cosine: Any, sine: Any) -> Any:
 
 
 def until_small(sweep: Callable[[Any], tuple[Any, Any]], state: Any, limit: Any) -> Any:
-    """The state after sweeps, until what a sweep leaves is not above a limit."""
+    """The state after sweeps: until the remainder off the diagonal is within a limit."""
 
-    def body(given: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        state, left = sweep(given[0])
-        return state, left, given[2] + 1
+    def body(carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        state, left = sweep(carry[0])
+        return state, left, carry[2] + 1
 
-    def goes_on(given: tuple[Any, Any, Any]) -> Any:
-        return (given[1] > limit) & (given[2] < MOST_SWEEPS)
+    def goes_on(carry: tuple[Any, Any, Any]) -> Any:
+        return (carry[1] > limit) & (carry[2] < MOST_SWEEPS)
 
     return lax.while_loop(goes_on, body, (state, jnp.full_like(limit, np.inf), np.int32(0)))[0]
 

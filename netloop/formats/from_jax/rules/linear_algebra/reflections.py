@@ -70,7 +70,7 @@ def triangle_and_reflections(x: Any, **_: Any) -> Any:
 
 
 def _factored(a: Any, pivoting: bool) -> tuple[Any, Any, Any]:
-    """A triangle with reflections, their factors, and the order of the columns, of which the longest comes next."""
+    """A triangle with reflections, their factors, and the order of the columns: the longest one left is always next."""
     rows, columns = a.shape
     count = min(rows, columns)
     places = jnp.arange(columns, dtype=np.int32)
@@ -100,9 +100,9 @@ def product_of_reflections(x: Any, factors: Any, **_: Any) -> Any:
     """The first columns of the product of reflections."""
 
     def product(a: Any, taus: Any) -> Any:
-        def step(turn: Any, made: Any) -> Any:
+        def step(turn: Any, matrix: Any) -> Any:
             number = taus.shape[0] - 1 - turn
-            return reflected(made, vector_of(a, number, number), element(taus, number))
+            return reflected(matrix, vector_of(a, number, number), element(taus, number))
 
         start = jnp.eye(*a.shape, dtype=a.dtype)
         return lax.fori_loop(0, taus.shape[0], step, start) if taus.shape[0] else start
@@ -117,11 +117,11 @@ def reflected_matrix(x: Any, factors: Any, right: Any, *, left: bool, transpose:
     def product(a: Any, taus: Any, c: Any) -> Any:
         count = taus.shape[0]
 
-        def step(turn: Any, made: Any) -> Any:
+        def step(turn: Any, matrix: Any) -> Any:
             number = count - 1 - turn if left != transpose else turn
             tau = element(taus, number)
             vector = vector_of(a, number, number)
-            return (reflected if left else reflected_columns)(made, vector, jnp.conj(tau) if transpose else tau)
+            return (reflected if left else reflected_columns)(matrix, vector, jnp.conj(tau) if transpose else tau)
 
         return lax.fori_loop(0, count, step, c)
 
@@ -171,8 +171,8 @@ def hessenberg(x: Any, **_: Any) -> Any:
 def tridiagonal(x: Any, *, lower: bool, **_: Any) -> Any:
     """The similar matrix with three diagonals of a Hermitian one: with the reflections, its diagonals, the factors."""
 
-    def factor(given: Any) -> tuple[Any, ...]:
-        a = given if lower else given[::-1, ::-1]
+    def factor(matrix: Any) -> tuple[Any, ...]:
+        a = matrix if lower else matrix[::-1, ::-1]
         size = a.shape[0]
         places = jnp.arange(size)
 

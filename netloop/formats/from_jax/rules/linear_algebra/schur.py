@@ -72,7 +72,7 @@ def complex_root(z: Any) -> Any:
 
 
 def _rotated(state: tuple[Any, Any], number: Any, is_first: Any, shift: Any) -> tuple[Any, Any]:
-    """Rows and columns of a number and the next rotated, so that what the rotation before left is 0 again."""
+    """Two adjacent rows and columns rotated, so that the bulge that the rotation before left is 0 again."""
     t, q = state
     own = lax.dynamic_index_in_dim(t, jnp.maximum(number - 1, 0), 1, keepdims=False)
     shifted = lax.dynamic_index_in_dim(t, number, 1, keepdims=False)
@@ -143,13 +143,13 @@ def _vectors(t: Any) -> Any:
     least = jnp.finfo(t.dtype).eps * size_of(t)
     least = jnp.where(least == 0, 1, least)
 
-    def row(turn: Any, made: Any) -> Any:
+    def row(turn: Any, vectors: Any) -> Any:
         number = size - 1 - turn
         own = jnp.where(places > number, lax.dynamic_index_in_dim(t, number, 0, keepdims=False), 0)
         apart = element(values, number) - values
         apart = jnp.where(abs(apart) < least, least, apart)
-        made_row = jnp.where(places > number, -(own @ made) / apart, jnp.where(places == number, 1, 0).astype(t.dtype))
-        return lax.dynamic_update_index_in_dim(made, made_row, number, 0)
+        vector = jnp.where(places > number, -(own @ vectors) / apart, jnp.where(places == number, 1, 0).astype(t.dtype))
+        return lax.dynamic_update_index_in_dim(vectors, vector, number, 0)
 
     return lax.fori_loop(0, size, row, jnp.zeros_like(t))
 

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import is_complex
 from netloop.formats.from_jax.rule_table import complex_primitive, on_parts
 from netloop.model.graph.tensor import ITensor
 
 
 @complex_primitive("complex")
-def joined(call: Call, real: ITensor, imaginary: ITensor) -> ITensor:
+def joined(call: EquationCall, real: ITensor, imaginary: ITensor) -> ITensor:
     """The complex numbers with these parts."""
     wanted = jax.ShapeDtypeStruct(call.result.shape, real.type.dtype)
     parts = [call.facts.whole(tensor, wanted) for tensor in (real, imaginary)]
@@ -23,24 +23,24 @@ def joined(call: Call, real: ITensor, imaginary: ITensor) -> ITensor:
 
 
 @complex_primitive("real")
-def real_part(call: Call, x: ITensor) -> ITensor:
+def real_part(call: EquationCall, x: ITensor) -> ITensor:
     """The real parts."""
     return _part(call, x, 0)
 
 
 @complex_primitive("imag")
-def imaginary_part(call: Call, x: ITensor) -> ITensor:
+def imaginary_part(call: EquationCall, x: ITensor) -> ITensor:
     """The imaginary parts."""
     return _part(call, x, 1)
 
 
-def _part(call: Call, x: ITensor, number: int) -> ITensor:
+def _part(call: EquationCall, x: ITensor, number: int) -> ITensor:
     last = x.type.rank - 1
     return call.make.squeeze(call.make.slice(x, [number], [1], axes=[last]), [last])
 
 
 @complex_primitive("select_n")
-def chosen(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
+def chosen(call: EquationCall, which: ITensor, *cases: ITensor) -> ITensor:
     """The case that ``which`` says, number by number."""
     result = cases[-1]
     wide = call.make.expand_dims(which, [which.type.rank]) if which.type.rank else which
@@ -51,7 +51,7 @@ def chosen(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
 
 
 @complex_primitive("convert_element_type")
-def converted(call: Call, x: ITensor) -> ITensor:
+def converted(call: EquationCall, x: ITensor) -> ITensor:
     """Real numbers as complex ones, the parts in another type, or the real parts alone."""
     if not is_complex(call.result):
         return call.make.cast(_part(call, x, 0), call.dtype)

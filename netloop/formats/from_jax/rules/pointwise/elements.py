@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from netloop.formats.from_jax.activations import bent_line, gelu
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.normalization import normalized_by_product, normalized_by_quotient, shifted_normalization
 from netloop.formats.from_jax.patterns import folded, softmax, without_effect
 from netloop.formats.from_jax.ranges import comparison
@@ -21,7 +21,7 @@ OPERATIONS = {name: op for name, op in ELEMENTWISE.jax.read.items() if name not 
 """The functions and operations without a rule of their own."""
 
 
-def aligned(call: Call, *tensors: ITensor) -> list[ITensor]:
+def aligned(call: EquationCall, *tensors: ITensor) -> list[ITensor]:
     """Tensors of equal rank, to be broadcast by a layer; a 0-D constant becomes another constant."""
     rank = max(tensor.type.rank for tensor in tensors)
     result: list[ITensor] = []
@@ -33,39 +33,39 @@ def aligned(call: Call, *tensors: ITensor) -> list[ITensor]:
     return result
 
 
-def binary(call: Call, op: ElementWiseOperation, a: ITensor, b: ITensor) -> ITensor:
+def binary(call: EquationCall, op: ElementWiseOperation, a: ITensor, b: ITensor) -> ITensor:
     """The result of an element-wise operation."""
     first, second = aligned(call, a, b)
-    return call.make.made(call.make.network.add_elementwise(first, second, op))
+    return call.make.output(call.make.network.add_elementwise(first, second, op))
 
 
-def comparable(call: Call, *tensors: ITensor) -> list[ITensor]:
+def comparable(call: EquationCall, *tensors: ITensor) -> list[ITensor]:
     """Tensors that comparisons and extremes take: bools as int32."""
     return [call.make.cast(tensor, np.int32) if tensor.type.is_bool else tensor for tensor in tensors]
 
 
-def wide_enough(call: Call, x: ITensor) -> ITensor:
+def wide_enough(call: EquationCall, x: ITensor) -> ITensor:
     """``x`` in a type that layers compute with: small floats as float32."""
     return x if x.type.is_number or x.type.is_bool else call.make.cast(x, np.float32)
 
 
-def constant_like(call: Call, value: Any, x: ITensor) -> ITensor:
+def constant_like(call: EquationCall, value: Any, x: ITensor) -> ITensor:
     """A 0-D constant with the element type of a tensor."""
     return call.make.constant(np.asarray(value, x.type.dtype))
 
 
 @primitive(*FUNCTIONS, broadcasts=True)
-def unary(call: Call, x: ITensor) -> ITensor:
+def unary(call: EquationCall, x: ITensor) -> ITensor:
     """The function of the same name of every element; `not` inverts the bits of integers."""
-    known = folded(call.facts, call.name, x)
-    if known is not None:
-        return known
+    constant = folded(call.facts, call.name, x)
+    if constant is not None:
+        return constant
     tensor = call.make.unary(FUNCTIONS[call.name], wide_enough(call, x))
     return call.make.cast(tensor, call.dtype)
 
 
 @primitive(*OPERATIONS, broadcasts=True)
-def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def arithmetic(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     """The element-wise operation of the same name."""
     name = call.name
     kept = unaffected(call, name, a, b) or folded(call.facts, name, a, b)
@@ -75,9 +75,9 @@ def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
     if decided is not None:
         return call.make.constant(np.asarray(decided))
     op = OPERATIONS[name]
-    known = recognized(call, name, a, b) if a.type.is_float else None
-    if known is not None:
-        return known
+    pattern = recognized(call, name, a, b) if a.type.is_float else None
+    if pattern is not None:
+        return pattern
     if a.type.is_bool and op in (ElementWiseOperation.MIN, ElementWiseOperation.PROD):
         op = ElementWiseOperation.AND
     if a.type.is_bool and op in (ElementWiseOperation.LESS, ElementWiseOperation.GREATER):
@@ -89,8 +89,8 @@ def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
     return call.make.cast(tensor, call.dtype)
 
 
-def recognized(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
-    """The layer of which a product or a sum is the last step; None for others."""
+def recognized(call: EquationCall, name: str, a: ITensor, b: ITensor) -> ITensor | None:
+    """The layer for a function that ends with a product or a sum; None if there is none."""
     match name:
         case "mul":
             return gelu(call.facts, a, b) or normalized_by_product(call.facts, a, b)
@@ -100,7 +100,7 @@ def recognized(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
             return None
 
 
-def unaffected(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
+def unaffected(call: EquationCall, name: str, a: ITensor, b: ITensor) -> ITensor | None:
     """The operand that an operation with a constant leaves as it is; None if it changes it."""
     for x, other, is_second in ((a, b, True), (b, a, False)):
         value = call.facts.scalar_of(other)
@@ -111,7 +111,7 @@ def unaffected(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
 
 
 @primitive("max", broadcasts=True)
-def maximum(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def maximum(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     """The larger element; a RELU where one operand is 0."""
     kept = unaffected(call, "max", a, b)
     if kept is not None:
@@ -127,7 +127,7 @@ def maximum(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 @primitive("ne", broadcasts=True)
-def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def not_equal(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     """Whether the elements differ."""
     if a.type.is_bool:
         return binary(call, ElementWiseOperation.XOR, a, b)
@@ -135,7 +135,7 @@ def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 @primitive("ge", "le", "le_to", "lt_to", "eq_to", broadcasts=True)
-def ordered(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def ordered(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     """Whether a is at least, or at most, b; false for NaN."""
     decided = comparison(call.name, call.facts.range_of(a), call.facts.range_of(b))
     if decided is not None:
@@ -152,23 +152,23 @@ def ordered(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 @primitive("div", broadcasts=True)
-def divide(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def divide(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     """The quotient; of integers towards zero, and -1 by zero as XLA has it."""
     kept = unaffected(call, "div", a, b) or folded(call.facts, "div", a, b)
     if kept is not None:
         return kept
     a, b = wide_enough(call, a), wide_enough(call, b)
     if a.type.is_float:
-        known = softmax(call.make, a, b) or normalized_by_quotient(call.facts, a, b)
-        if known is not None:
-            return known
+        pattern = softmax(call.make, a, b) or normalized_by_quotient(call.facts, a, b)
+        if pattern is not None:
+            return pattern
         return call.make.cast(binary(call, ElementWiseOperation.DIV, a, b), call.dtype)
     quotient, is_zero = _by_nonzero(call, ElementWiseOperation.DIV, a, b)
     return quotient if is_zero is None else select(call, is_zero, _all_bits(call, b), quotient)
 
 
 @primitive("rem", broadcasts=True)
-def remainder(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def remainder(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     """The remainder, with the sign of the dividend; of integers by zero, the dividend."""
     if a.type.is_float:
         return binary(call, ElementWiseOperation.FMOD, a, b)
@@ -176,31 +176,31 @@ def remainder(call: Call, a: ITensor, b: ITensor) -> ITensor:
     return rest if is_zero is None else select(call, is_zero, a, rest)
 
 
-def _by_nonzero(call: Call, op: ElementWiseOperation, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor | None]:
+def _by_nonzero(call: EquationCall, op: ElementWiseOperation, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor | None]:
     """An operation on integers with 1 for each divisor of 0, and where these are; None if there is none."""
-    known = call.make.known(b)
-    if known is not None and bool((known != 0).all()):
+    divisor = call.make.known(b)
+    if divisor is not None and bool((divisor != 0).all()):
         return binary(call, op, a, b), None
     is_zero = binary(call, ElementWiseOperation.EQUAL, b, constant_like(call, 0, b))
     return binary(call, op, a, select(call, is_zero, constant_like(call, 1, b), b)), is_zero
 
 
-def _all_bits(call: Call, like: ITensor) -> ITensor:
+def _all_bits(call: EquationCall, like: ITensor) -> ITensor:
     return constant_like(call, np.iinfo(like.type.dtype).max if like.type.dtype.kind == "u" else -1, like)
 
 
-def select(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
+def select(call: EquationCall, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
     """``a`` where the condition is true, ``b`` elsewhere."""
     which, first, second = aligned(call, condition, a, b)
-    return call.make.made(call.make.network.add_select(which, first, second))
+    return call.make.output(call.make.network.add_select(which, first, second))
 
 
 @primitive("select_n", broadcasts=True)
-def select_n(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
+def select_n(call: EquationCall, which: ITensor, *cases: ITensor) -> ITensor:
     """The case of the number that ``which`` has: its bool, or an integer."""
-    known = call.facts.scalar_of(which)
-    if known is not None or len(cases) == 1:
-        return cases[0 if known is None else min(max(int(known), 0), len(cases) - 1)]
+    index = call.facts.scalar_of(which)
+    if index is not None or len(cases) == 1:
+        return cases[0 if index is None else min(max(int(index), 0), len(cases) - 1)]
     if which.type.is_bool:
         return bent_line(call.facts, which, *cases) or select(call, which, cases[1], cases[0])
     result = cases[-1]
@@ -211,7 +211,7 @@ def select_n(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
 
 
 @primitive("clamp", broadcasts=True)
-def clamp(call: Call, low: ITensor, x: ITensor, high: ITensor) -> ITensor:
+def clamp(call: EquationCall, low: ITensor, x: ITensor, high: ITensor) -> ITensor:
     """The element limited to a range; a CLIP where both limits are constants."""
     bounds = [call.facts.scalar_of(tensor) for tensor in (low, high)]
     if x.type.is_float and all(bound is not None and np.isfinite(bound) for bound in bounds) and bounds[0] <= bounds[1]:
@@ -224,26 +224,26 @@ def clamp(call: Call, low: ITensor, x: ITensor, high: ITensor) -> ITensor:
 
 
 @primitive(*ACTIVATIONS.jax.read, broadcasts=True)
-def activation(call: Call, x: ITensor) -> ITensor:
+def activation(call: EquationCall, x: ITensor) -> ITensor:
     """The activation function of that name."""
     return call.make.activation(ACTIVATIONS.jax.read[call.name], x)
 
 
 @primitive("square", broadcasts=True)
-def square(call: Call, x: ITensor) -> ITensor:
+def square(call: EquationCall, x: ITensor) -> ITensor:
     """The square."""
     return binary(call, ElementWiseOperation.PROD, x, x)
 
 
 @primitive("log2", broadcasts=True)
-def binary_logarithm(call: Call, x: ITensor) -> ITensor:
+def binary_logarithm(call: EquationCall, x: ITensor) -> ITensor:
     """The logarithm to base 2."""
     natural = call.make.unary(UnaryOperation.LOG, x)
     return binary(call, ElementWiseOperation.DIV, natural, constant_like(call, np.log(2), x))
 
 
 @primitive("one_minus_square", broadcasts=True)
-def one_minus_square(call: Call, x: ITensor) -> ITensor:
+def one_minus_square(call: EquationCall, x: ITensor) -> ITensor:
     """1 less the square, as JAX 0.12 computes it: (1 + x) (1 - x), which stays precise next to 1."""
     one = constant_like(call, 1, x)
     above, below = binary(call, ElementWiseOperation.SUM, one, x), binary(call, ElementWiseOperation.SUB, one, x)
@@ -251,7 +251,7 @@ def one_minus_square(call: Call, x: ITensor) -> ITensor:
 
 
 @primitive("polynomial", broadcasts=True)
-def polynomial(call: Call, x: ITensor, *coefficients: ITensor) -> ITensor:
+def polynomial(call: EquationCall, x: ITensor, *coefficients: ITensor) -> ITensor:
     """A sum of coefficients times powers of x, the constant term first, by Horner's rule."""
     result = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
@@ -260,13 +260,13 @@ def polynomial(call: Call, x: ITensor, *coefficients: ITensor) -> ITensor:
 
 
 @primitive("rsqrt", broadcasts=True)
-def inverse_root(call: Call, x: ITensor) -> ITensor:
+def inverse_root(call: EquationCall, x: ITensor) -> ITensor:
     """1 divided by the square root."""
     return call.make.unary(UnaryOperation.RECIP, call.make.unary(UnaryOperation.SQRT, x))
 
 
 @primitive("integer_pow", broadcasts=True)
-def integer_power(call: Call, x: ITensor) -> ITensor:
+def integer_power(call: EquationCall, x: ITensor) -> ITensor:
     """A constant power, by repeated squaring."""
     exponent = abs(call.params["y"])
     result, base = None, x
@@ -281,13 +281,13 @@ def integer_power(call: Call, x: ITensor) -> ITensor:
 
 
 @primitive("exp2", broadcasts=True)
-def exponential_of_two(call: Call, x: ITensor) -> ITensor:
+def exponential_of_two(call: EquationCall, x: ITensor) -> ITensor:
     """2 to the x."""
     return binary(call, ElementWiseOperation.POW, constant_like(call, 2, x), x)
 
 
 @primitive("round", broadcasts=True)
-def rounded(call: Call, x: ITensor) -> ITensor:
+def rounded(call: EquationCall, x: ITensor) -> ITensor:
     """The nearest integer; half to even, or away from zero."""
     make = call.make
     if int(call.params["rounding_method"]) == 1:
@@ -303,7 +303,7 @@ def rounded(call: Call, x: ITensor) -> ITensor:
 
 
 @primitive("is_finite", broadcasts=True)
-def is_finite(call: Call, x: ITensor) -> ITensor:
+def is_finite(call: EquationCall, x: ITensor) -> ITensor:
     """Whether the element is neither infinite nor NaN."""
     size = call.make.unary(UnaryOperation.ABS, wide_enough(call, x))
     return binary(call, ElementWiseOperation.LESS, size, constant_like(call, np.inf, size))
@@ -313,7 +313,7 @@ def is_finite(call: Call, x: ITensor) -> ITensor:
 
 
 @primitive("convert_element_type", broadcasts=True)
-def convert(call: Call, x: ITensor) -> ITensor:
+def convert(call: EquationCall, x: ITensor) -> ITensor:
     """The element in another type; floats saturate as integers do in XLA."""
     value, dtype = call.facts.scalar_of(x), call.dtype
     if value is not None and not (x.type.is_float and dtype.kind in "iu"):
@@ -332,6 +332,6 @@ def unconverted(x: ITensor) -> ITensor:
 
 @primitive("stop_gradient", "copy", "copy_p", "optimization_barrier", "name", "device_put", "sharding_constraint",
            "pvary", "layout_constraint", "tie", broadcasts=True)  # fmt: skip
-def unchanged(call: Call, *operands: ITensor) -> list[ITensor]:
+def unchanged(call: EquationCall, *operands: ITensor) -> list[ITensor]:
     """The operand itself."""
     return [*operands]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import Call
+from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.rule_table import defined, primitive
 from netloop.formats.from_jax.rules.pointwise.elements import binary, constant_like, select
 from netloop.model.graph.tensor import ITensor
@@ -16,7 +16,7 @@ from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOper
 
 
 @primitive("expm1", broadcasts=True)
-def exponential_less_one(call: Call, x: ITensor) -> ITensor:
+def exponential_less_one(call: EquationCall, x: ITensor) -> ITensor:
     """exp(x) - 1: the activation ELU for negative numbers, -ELU(-x) exp(x) for others; in `jax.nn.elu`, ELU alone."""
     make = call.make
     below = make.activation(ActivationType.ELU, x, 1.0)
@@ -99,7 +99,7 @@ def _scaled(x: Any, low: float, high: float) -> Any:
 
 
 @primitive("erfc")
-def complement_of_erf(call: Call, x: ITensor) -> list[ITensor]:
+def complement_of_erf(call: EquationCall, x: ITensor) -> list[ITensor]:
     """1 - erf(x), exact in the upper tail too; as a part of `jax.nn.gelu`, the activation."""
     tensors = call.define(_complement_of_erf, x)
     call.facts.complements[tensors[0]] = x

@@ -17,12 +17,12 @@ MOST_TERMS = 2000
 def _until_small(step: Any, start: Any, size: Any) -> Any:
     """The state after the steps until ``size`` of it is below the precision everywhere."""
 
-    def goes_on(given: Any) -> Any:
-        count, state = given
+    def goes_on(carry: Any) -> Any:
+        count, state = carry
         return (count < MOST_TERMS) & jnp.any(size(state))
 
-    def body(given: Any) -> Any:
-        count, state = given
+    def body(carry: Any) -> Any:
+        count, state = carry
         return count + 1, step(count, state)
 
     return lax.while_loop(goes_on, body, (np.int32(1), start))[1]

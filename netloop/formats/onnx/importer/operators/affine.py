@@ -1,18 +1,18 @@
 """Parametric ReLU."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 
 
 @operator("PRelu")
-def prelu_by_channel(call: Call, x: ITensor, slope: ITensor) -> ITensor:
+def prelu_by_channel(call: NodeCall, x: ITensor, slope: ITensor) -> ITensor:
     """``slope * x`` where x is negative, else x; a list of slopes is per channel."""
     slope = call.make.expand_dims(slope, range(1, x.type.rank - 1)) if slope.type.rank == 1 else slope
     return call.make.parametric_relu(x, slope)
 
 
 @operator("PRelu", since=7)
-def prelu(call: Call, x: ITensor, slope: ITensor) -> ITensor:
+def prelu(call: NodeCall, x: ITensor, slope: ITensor) -> ITensor:
     """``slope * x`` where x is negative, else x."""
     return call.make.parametric_relu(x, slope)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared import IterationResult, LoopLimits, StackedOutput, build_loop
 from netloop.formats.shared.alternatives import Split, Value, if_outputs
@@ -17,13 +17,13 @@ from netloop.values.types import UNKNOWN
 
 
 @operator("If")
-def conditional(call: Call, condition: ITensor) -> list[Value]:
+def conditional(call: NodeCall, condition: ITensor) -> list[Value]:
     """One of two graphs; a constant condition imports only that one."""
     make = call.make
     condition = make.scalar(condition)
-    known = make.known(condition)
-    if known is not None:
-        return call.subgraph("then_branch" if known else "else_branch").values([])
+    value = make.known(condition)
+    if value is not None:
+        return call.subgraph("then_branch" if value else "else_branch").values([])
     with call.assumptions.assume(condition, True):
         then = call.subgraph("then_branch").values([])
     with call.assumptions.assume(condition, False):
@@ -33,7 +33,7 @@ def conditional(call: Call, condition: ITensor) -> list[Value]:
 
 
 @operator("Loop")
-def loop(call: Call, trips: Maybe = None, first: Maybe = None, *initial: ITensor) -> list[ITensor]:
+def loop(call: NodeCall, trips: Maybe = None, first: Maybe = None, *initial: ITensor) -> list[ITensor]:
     """A counted loop, a conditional loop, or both."""
     make = call.make
     require(

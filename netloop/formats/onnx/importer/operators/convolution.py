@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared import windows
 from netloop.formats.shared.deformed import Deformed
@@ -16,7 +16,7 @@ from netloop.values.enums import PaddingMode
 from netloop.values.types import TINY, UNKNOWN
 
 
-def sliding(call: Call, axes: int) -> Sliding:
+def sliding(call: NodeCall, axes: int) -> Sliding:
     """The strides, dilations and padding that the attributes give."""
     mode = call.choice("auto_pad", AUTO_PADS.onnx.read, "NOTSET")
     padded = call.attribute("auto_pad", "NOTSET") == "NOTSET"
@@ -25,14 +25,14 @@ def sliding(call: Call, axes: int) -> Sliding:
     return Sliding(strides, dilations, before, after, None if mode is PaddingMode.EXPLICIT_ROUND_DOWN else mode)
 
 
-def padding_of(call: Call, axes: int) -> tuple[list[int], list[int]]:
+def padding_of(call: NodeCall, axes: int) -> tuple[list[int], list[int]]:
     """The padding before and after each axis of a window."""
     pads = call.attribute("pads", [0] * 2 * axes)
     require(len(pads) == 2 * axes, f"pads is {pads}, but must have {2 * axes} numbers", f"the window has {axes} axes")
     return pads[:axes], pads[axes:]
 
 
-def window_of(call: Call, kernel: ITensor) -> list[int]:
+def window_of(call: NodeCall, kernel: ITensor) -> list[int]:
     """The shape of a kernel's window."""
     window = call.attribute("kernel_shape", list(kernel.type.shape[2:]))
     require(UNKNOWN not in window, f"the kernel is {kernel.type}, and its shape must be known")
@@ -40,7 +40,7 @@ def window_of(call: Call, kernel: ITensor) -> list[int]:
 
 
 @operator("Conv")
-def convolution(call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None) -> ITensor:
+def convolution(call: NodeCall, x: ITensor, kernel: ITensor, bias: Maybe = None) -> ITensor:
     """Convolution, in groups of channels."""
     window = window_of(call, kernel)
     return windows.convolved(call.make, x, kernel, call.attribute("group", 1), sliding(call, len(window)), bias)
@@ -48,7 +48,7 @@ def convolution(call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None) -> 
 
 @operator("ConvInteger", since=10)
 def conv_integer(
-    call: Call, x: ITensor, kernel: ITensor, zero_of_x: Maybe = None, zero_of_kernel: Maybe = None
+    call: NodeCall, x: ITensor, kernel: ITensor, zero_of_x: Maybe = None, zero_of_kernel: Maybe = None
 ) -> ITensor:
     """Convolution of integers less their zero points, in int32."""
     return convolution(call, centred(call.make, x, zero_of_x), centred(call.make, kernel, zero_of_kernel))
@@ -62,7 +62,7 @@ def centred(make: FormulaBuilder, x: ITensor, zero: Maybe, axis: int = 0) -> ITe
 
 
 @operator("ConvTranspose")
-def conv_transpose(call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None) -> ITensor:
+def conv_transpose(call: NodeCall, x: ITensor, kernel: ITensor, bias: Maybe = None) -> ITensor:
     """Transposed convolution."""
     make, axes = call.make, len(window_of(call, kernel))
     more, wanted = call.attribute("output_padding", [0] * axes), call.attribute("output_shape")
@@ -72,7 +72,7 @@ def conv_transpose(call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None) 
 
 
 @operator("Col2Im", since=18)
-def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> ITensor:
+def column_to_image(call: NodeCall, x: ITensor, image: ITensor, block: ITensor) -> ITensor:
     """Inverse of im2col: columns, each a block of the image, summed where blocks overlap."""
     axes = axis_count(call.make.list_tensor(image).type)
     strides, dilations = (call.attribute(name, [1] * axes) for name in ("strides", "dilations"))
@@ -81,7 +81,7 @@ def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> I
 
 @operator("DeformConv", since=19)
 def deformable_conv(
-    call: Call, x: ITensor, kernel: ITensor, offset: ITensor, bias: Maybe = None, mask: Maybe = None
+    call: NodeCall, x: ITensor, kernel: ITensor, offset: ITensor, bias: Maybe = None, mask: Maybe = None
 ) -> ITensor:
     """Deformable convolution: an offset shifts each tap of the window, and a mask weights it."""
     window = window_of(call, kernel)

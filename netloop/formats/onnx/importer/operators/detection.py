@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.nms import non_max_suppression
 from netloop.formats.shared.regions import RoiGrid, RoiSamples, roi_aligned
@@ -14,22 +14,22 @@ from netloop.values.enums import DataType, ReduceOperation, TripLimit, UnaryOper
 
 @operator("NonMaxSuppression", since=(10, 11))
 def nms(
-    call: Call, boxes: ITensor, scores: ITensor, max_boxes: Maybe = None, max_iou: Maybe = None, min_score: Maybe = None
+    call: NodeCall, boxes: ITensor, scores: ITensor, most: Maybe = None, max_iou: Maybe = None, min_score: Maybe = None
 ) -> ITensor:
     """Non-maximum suppression: [batch item, class, box] of the boxes with the highest scores and little overlap."""
     make = call.make
-    if max_boxes is None:
+    if most is None:
         return make.constant(np.zeros((0, 3), np.int64))
     max_iou = make.constant(0.0) if max_iou is None else max_iou
     min_score = make.constant(-np.inf) if min_score is None else min_score
-    return non_max_suppression(make, boxes, scores, max_boxes, max_iou, min_score, call.flag("center_point_box"))
+    return non_max_suppression(make, boxes, scores, most, max_iou, min_score, call.flag("center_point_box"))
 
 
 # ---------------------------------------------------------------------------- RoiAlign
 
 
 @operator("RoiAlign", since=(10, 16))
-def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
+def roi_align(call: NodeCall, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
     """The mean or maximum of interpolated samples in each cell of a grid over each region.
 
     The maximum is that of the weighted neighbours of the samples, as in onnxruntime.
@@ -46,7 +46,7 @@ def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
 
 
 @operator("MaxRoiPool")
-def max_roi_pool(call: Call, x: ITensor, rois: ITensor) -> ITensor:
+def max_roi_pool(call: NodeCall, x: ITensor, rois: ITensor) -> ITensor:
     """The maximum in each cell of a grid over each region, 0 in an empty cell; a loop over the regions."""
     shape = call.attribute("pooled_shape")
     require(len(shape) == 2 and min(shape) > 0, f"pooled_shape is {shape}, but must be a height and a width")
@@ -64,7 +64,7 @@ def max_roi_pool(call: Call, x: ITensor, rois: ITensor) -> ITensor:
     return make.where(make.equal(pooled, -np.inf), np.zeros((), x.type.dtype), pooled)
 
 
-def _cells(call: Call, rois: ITensor, length: Length, axis: int, first: int) -> ITensor:
+def _cells(call: NodeCall, rois: ITensor, length: Length, axis: int, first: int) -> ITensor:
     """A mask of the pixels of an axis in each cell of each region; [region, cell, pixel]."""
     make, count = call.make, call.attribute("pooled_shape")[axis]
     corners = make.gather(rois, make.constant([first, first + 2]), 1)
@@ -88,13 +88,13 @@ def _highest(make: FormulaBuilder, x: ITensor, cells: ITensor, axis: int) -> ITe
 
 
 @operator("NonZero", since=9)
-def nonzero(call: Call, x: ITensor) -> ITensor:
+def nonzero(call: NodeCall, x: ITensor) -> ITensor:
     """The indices of all nonzero elements, [axis, element]."""
     return call.make.nonzero(x)
 
 
 @operator("Unique", since=11)
-def unique(call: Call, x: ITensor) -> list[ITensor]:
+def unique(call: NodeCall, x: ITensor) -> list[ITensor]:
     """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
     layer = call.make.network.add_unique(x, call.attribute("axis"), call.flag("sorted"), DataType.INT64)
     return [layer.outputs[index] for index in range(4)]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.formats.shared.spectra import framed
@@ -14,26 +14,26 @@ from netloop.values.enums import UnaryOperation
 
 
 @operator("DFT", since=(17, 20))
-def dft(call: Call, x: ITensor, length: Maybe = None, axis: Maybe = None) -> ITensor:
+def dft(call: NodeCall, x: ITensor, length: Maybe = None, axis: Maybe = None) -> ITensor:
     """Discrete Fourier transform along an axis."""
     return _transformed(call, x, length, call.make.constant(call.attribute("axis", -2)) if axis is None else axis)
 
 
-def _transformed(call: Call, x: ITensor, length: Maybe, axis: ITensor) -> ITensor:
+def _transformed(call: NodeCall, x: ITensor, length: Maybe, axis: ITensor) -> ITensor:
     make, axis = call.make, call.make.scalar(axis)
-    known = make.ints(axis)
+    axes = make.ints(axis)
     layer = make.network.add_dft(x, inverse=call.flag("inverse"), onesided=call.flag("onesided"))
     if length is not None:
         layer.set_input(1, make.scalar(length))
-    if known is None:
+    if axes is None:
         layer.set_input(2, axis)
     else:
-        (layer.axis,) = known
-    return make.made(layer)
+        (layer.axis,) = axes
+    return make.output(layer)
 
 
 @operator("STFT", since=17)
-def stft(call: Call, x: ITensor, step: ITensor, window: Maybe = None, length: Maybe = None) -> ITensor:
+def stft(call: NodeCall, x: ITensor, step: ITensor, window: Maybe = None, length: Maybe = None) -> ITensor:
     """Short-time Fourier transform: the spectra of frames, each times a window."""
     make = call.make
     if x.type.rank == 2:  # PyTorch leaves out the last axis of real signals, which onnxruntime allows
@@ -49,7 +49,7 @@ def stft(call: Call, x: ITensor, step: ITensor, window: Maybe = None, length: Ma
 
 @operator("MelWeightMatrix", since=17)
 def mel_weights(
-    call: Call, bands: ITensor, length: ITensor, rate: ITensor, lowest: ITensor, highest: ITensor
+    call: NodeCall, bands: ITensor, length: ITensor, rate: ITensor, lowest: ITensor, highest: ITensor
 ) -> ITensor:
     """Mel filter bank: weights from DFT bins to mel bands."""
     make = call.make

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.model.graph.tensor import ITensor
@@ -13,7 +13,7 @@ from netloop.values.types import agree
 
 
 @operator("AffineGrid", since=20)
-def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
+def affine_grid(call: NodeCall, theta: ITensor, size: ITensor) -> ITensor:
     """The sampling grid of an affine map."""
     is_map = theta.type.rank == 3 and theta.type.shape[1] in (2, 3)
     require(is_map, f"theta is {theta.type}, but must be [N, 2, 3] or [N, 3, 4]")
@@ -29,7 +29,7 @@ def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
     return grid
 
 
-def _coordinates(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int) -> ITensor:
+def _coordinates(call: NodeCall, length: ITensor, dtype: np.dtype[Any], behind: int) -> ITensor:
     """Coordinates from -1 to 1 of the elements of an axis, or of their centres, with axes of length 1 behind."""
     make = call.make
     scale = make.maximum(make.sub(length, 1), 1) if call.attribute("align_corners") else length
@@ -39,7 +39,7 @@ def _coordinates(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int)
 
 
 @operator("GridSample", since=(16, 20))
-def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
+def grid_sample(call: NodeCall, x: ITensor, grid: ITensor) -> ITensor:
     """An image interpolated at the coordinates of a grid."""
     make, dtype = call.make, x.type.dtype
     wide = dtype if x.type.is_float else np.dtype(np.float64)
@@ -48,4 +48,4 @@ def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
     layer.interpolation_mode = call.choice("mode", GRID_SAMPLE_MODES.onnx.read, "linear")
     layer.sample_mode = call.choice("padding_mode", GRID_SAMPLE_PADDINGS.onnx.read, "zeros")
     layer.align_corners = call.flag("align_corners")
-    return make.cast(make.made(layer), dtype)
+    return make.cast(make.output(layer), dtype)

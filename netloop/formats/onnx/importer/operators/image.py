@@ -1,13 +1,13 @@
 """Image files."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.word_tables import PIXEL_FORMATS
 from netloop.model.graph.tensor import ITensor
 
 
 @operator("ImageDecoder", since=20)
-def image_decoder(call: Call, data: ITensor) -> ITensor:
+def image_decoder(call: NodeCall, data: ITensor) -> ITensor:
     """The pixels of an image file."""
-    form = call.choice("pixel_format", PIXEL_FORMATS.onnx.read)
-    return call.make.made(call.make.network.add_image_decoder(data, form))
+    pixels = call.choice("pixel_format", PIXEL_FORMATS.onnx.read)
+    return call.make.output(call.make.network.add_image_decoder(data, pixels))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.model.graph.tensor import ITensor
@@ -11,29 +11,29 @@ from netloop.values.enums import MatrixOperation
 
 
 @operator("MatMul")
-def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def matmul(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Product of matrices, vectors, or batches of them."""
     return call.make.matmul(a, b)
 
 
 @operator("MatMulInteger", since=10)
-def matmul_integer(call: Call, a: ITensor, b: ITensor, a_zero: Maybe = None, b_zero: Maybe = None) -> ITensor:
+def matmul_integer(call: NodeCall, a: ITensor, b: ITensor, a_zero: Maybe = None, b_zero: Maybe = None) -> ITensor:
     """Product of integer matrices less their zero points, in int32."""
     make, rows = call.make, -2 if a.type.rank > 1 else -1
     return make.matmul(centred(make, a, a_zero, rows), centred(make, b, b_zero, -1))
 
 
 @operator("Gemm", since=(1, 7, 11))
-def gemm(call: Call, a: ITensor, b: ITensor, c: Maybe = None) -> ITensor:
+def gemm(call: NodeCall, a: ITensor, b: ITensor, c: Maybe = None) -> ITensor:
     """``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
-    product = make.made(make.network.add_matrix_multiply(a, ops[0], b, ops[1]))
+    product = make.output(make.network.add_matrix_multiply(a, ops[0], b, ops[1]))
     product = scaled(call, product, "alpha")
     return product if c is None else make.add(product, scaled(call, c, "beta"))
 
 
-def scaled(call: Call, x: ITensor, name: str) -> ITensor:
+def scaled(call: NodeCall, x: ITensor, name: str) -> ITensor:
     """``x`` times an attribute."""
     factor = float(call.attribute(name))
     require(x.type.is_float or factor.is_integer(), f"{name} is {factor}, and the matrices are {x.type}")
@@ -41,19 +41,19 @@ def scaled(call: Call, x: ITensor, name: str) -> ITensor:
 
 
 @operator("Einsum", since=12)
-def einsum(call: Call, *operands: ITensor) -> ITensor:
+def einsum(call: NodeCall, *operands: ITensor) -> ITensor:
     """Einstein summation."""
     return call.make.einsum(call.attribute("equation"), operands)
 
 
 @operator("Det", since=11)
-def determinant(call: Call, x: ITensor) -> ITensor:
+def determinant(call: NodeCall, x: ITensor) -> ITensor:
     """Determinant of each square matrix."""
-    return call.make.made(call.make.network.add_determinant(x))
+    return call.make.output(call.make.network.add_determinant(x))
 
 
 @operator("Trilu", since=14)
-def triangle(call: Call, x: ITensor, k: Maybe = None) -> ITensor:
+def triangle(call: NodeCall, x: ITensor, k: Maybe = None) -> ITensor:
     """Upper or lower triangle of each matrix, 0 elsewhere."""
     make = call.make
     rows, columns = (make.arange(make.length(x, axis)) for axis in (-2, -1))

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import quoted, require
@@ -22,11 +22,11 @@ MOST_SUMMED = 1 << 26
 """The most elements of the matrix that sums n-grams of the same column."""
 
 MOST_SKIPS = 1 << 10
-"""The largest number of skipped elements, for each of which there are layers."""
+"""The largest number of skipped elements: layers are added for each."""
 
 
 @operator("TfIdfVectorizer", since=9)
-def count_grams(call: Call, x: ITensor) -> ITensor:
+def count_grams(call: NodeCall, x: ITensor) -> ITensor:
     """The number of occurrences of each n-gram of a pool, its elements adjacent or equally spaced.
 
     IDF counts an n-gram once at most; IDF and TFIDF multiply by its weight.
@@ -46,7 +46,7 @@ def count_grams(call: Call, x: ITensor) -> ITensor:
     return _in_columns(call, weighted, np.array(places, np.int64))
 
 
-def _in_columns(call: Call, x: ITensor, places: Array) -> ITensor:
+def _in_columns(call: NodeCall, x: ITensor, places: Array) -> ITensor:
     """The elements of the last axis, each in the column with its place; those of one place are summed."""
     make, count = call.make, len(places)
     width = int(places.max(initial=-1)) + 1
@@ -65,7 +65,7 @@ def _in_columns(call: Call, x: ITensor, places: Array) -> ITensor:
     return make.gather(make.concat([x, nothing], x.type.rank - 1), make.constant(sources), x.type.rank - 1)
 
 
-def _count_strings(call: Call, x: ITensor) -> ITensor:
+def _count_strings(call: NodeCall, x: ITensor) -> ITensor:
     """The number of occurrences of each n-gram of strings."""
     pool = string_array(call.attribute("pool_strings", []))
     layer = call.make.network.add_string_ngrams(x, pool, call.attribute("ngram_counts"))
@@ -74,7 +74,7 @@ def _count_strings(call: Call, x: ITensor) -> ITensor:
     return layer.outputs[0]
 
 
-def _count_numbers(call: Call, x: ITensor, skips: int) -> ITensor:
+def _count_numbers(call: NodeCall, x: ITensor, skips: int) -> ITensor:
     """The number of occurrences of each n-gram of numbers."""
     make = call.make
     require(call.attribute("pool_strings") is None, f"the n-grams are strings, and the input is {x.type}")
@@ -92,7 +92,7 @@ def _count_numbers(call: Call, x: ITensor, skips: int) -> ITensor:
     return make.concat(tensors, x.type.rank - 1)
 
 
-def _pools(call: Call) -> Iterator[Array]:
+def _pools(call: NodeCall) -> Iterator[Array]:
     """The n-grams of each length, from 1 on; [n-gram, element]."""
     pool = np.array(call.attribute("pool_int64s", []), np.int64)
     starts = [*call.attribute("ngram_counts"), len(pool)]
@@ -103,7 +103,7 @@ def _pools(call: Call) -> Iterator[Array]:
         yield pool[start:end].reshape(-1, length)
 
 
-def _counts(call: Call, x: ITensor, grams: Array) -> ITensor:
+def _counts(call: NodeCall, x: ITensor, grams: Array) -> ITensor:
     """The number of occurrences of each n-gram of one length."""
     make, axis, length = call.make, x.type.rank - 1, grams.shape[1]
     counts: list[ITensor] = []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.reduce import bitmask
@@ -21,7 +21,7 @@ def wide_of(make: FormulaBuilder, x: ITensor) -> ITensor:
 
 
 @operator("BatchNormalization", since=(1, 7, 9))
-def batch_normalization_for_inference(call: Call, x: ITensor, *factors: ITensor) -> ITensor:
+def batch_normalization_for_inference(call: NodeCall, x: ITensor, *factors: ITensor) -> ITensor:
     """Batch normalization with a given mean and variance."""
     require(call.attribute("spatial", 1) == 1, "spatial is 0", "mean and variance must be those of whole channels")
     require(not call.wants(1), f"{call.node.operator} is in training mode", fix="export it for inference")
@@ -30,7 +30,7 @@ def batch_normalization_for_inference(call: Call, x: ITensor, *factors: ITensor)
 
 @operator("BatchNormalization", since=14)
 def batch_normalization(
-    call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor
+    call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor
 ) -> ITensor | list[ITensor]:
     """Batch normalization; in training mode by the batch's mean and variance, with the running ones."""
     if not call.attribute("training_mode"):
@@ -47,18 +47,18 @@ def batch_normalization(
     return [_normalized(call, x, scale, bias, *tensors), *running]
 
 
-def _normalized(call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor) -> ITensor:
+def _normalized(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor) -> ITensor:
     return call.make.batch_normalized(x, scale, bias, mean, variance, call.attribute("epsilon"))
 
 
 @operator("InstanceNormalization", since=(1, 6))
-def instance_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
+def instance_normalization(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
     """Normalization over the spatial axes, with a scale and bias for each channel."""
-    return call.make.made(_normalization(call, x, scale, bias))
+    return call.make.output(_normalization(call, x, scale, bias))
 
 
 @operator("GroupNormalization", since=18)
-def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
+def group_normalization_by_groups(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
     """Normalization of groups of channels, with a scale and bias for each group."""
     make, groups = call.make, call.attribute("num_groups")
     channels = make.length(x, 1)
@@ -70,19 +70,19 @@ def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: 
 
 
 @operator("GroupNormalization", since=21)
-def group_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
+def group_normalization(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
     """Normalization of groups of channels, with a scale and bias for each channel."""
     return group_normalized(call, x, scale, bias, call.attribute("num_groups"))
 
 
-def group_normalized(call: Call, x: ITensor, scale: ITensor, bias: ITensor, groups: int) -> ITensor:
+def group_normalized(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor, groups: int) -> ITensor:
     """``x`` with groups of channels, axis 1, normalized."""
     layer = _normalization(call, x, scale, bias)
     layer.num_groups = groups
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
-def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INormalizationLayer:
+def _normalization(call: NodeCall, x: ITensor, scale: ITensor, bias: ITensor) -> INormalizationLayer:
     """The layer that normalizes the axes after batch and channel."""
     make, rank = call.make, x.type.rank
     axes = bitmask(*range(2, rank))
@@ -93,7 +93,7 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 
 
 @operator("LayerNormalization", since=17)
-def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: Maybe = None) -> list[ITensor]:
+def layer_normalization(call: NodeCall, x: ITensor, scale: ITensor, bias: Maybe = None) -> list[ITensor]:
     """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
     make, axes = call.make, range(call.axis(x, "axis", -1), x.type.rank)
     epsilon = call.attribute("epsilon")
@@ -113,17 +113,17 @@ def layer_normalized(
     scale, bias = (make.expand_dims(tensor, range(rank - tensor.type.rank)) for tensor in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, bitmask(*axes))
     layer.epsilon = epsilon
-    return make.made(layer)
+    return make.output(layer)
 
 
 @operator("RMSNormalization", since=23)
-def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
+def rms_normalization(call: NodeCall, x: ITensor, scale: ITensor) -> ITensor:
     """Division by the root mean square over the last axes, then scaling."""
     return simplified_layer_normalization(call, x, scale)[0]
 
 
 @operator("SimplifiedLayerNormalization")
-def simplified_layer_normalization(call: Call, x: ITensor, scale: ITensor) -> list[ITensor]:
+def simplified_layer_normalization(call: NodeCall, x: ITensor, scale: ITensor) -> list[ITensor]:
     """RMSNormalization as onnxruntime writes it, optionally also with the inverse root mean square."""
     axes = range(call.axis(x, "axis", -1), x.type.rank)
     return rms_normalized(call.make, x, scale, axes, call.attribute("epsilon"))
@@ -132,14 +132,14 @@ def simplified_layer_normalization(call: Call, x: ITensor, scale: ITensor) -> li
 def rms_normalized(
     make: FormulaBuilder, x: ITensor, scale: ITensor, axes: Sequence[int], epsilon: float
 ) -> list[ITensor]:
-    """``x`` divided by its root mean square over axes, then scaled, and the inverse of that."""
+    """``x`` divided by its root mean square over axes, then scaled; and the inverse of the root mean square."""
     wide = wide_of(make, x)
     inverse = make.inverse_deviation(make.mean(make.mul(wide, wide), axes, keep=True), epsilon)
     return [make.mul(make.cast(make.mul(wide, inverse), x.type.dtype), scale), inverse]
 
 
 @operator("LpNormalization")
-def lp_normalization(call: Call, x: ITensor) -> ITensor:
+def lp_normalization(call: NodeCall, x: ITensor) -> ITensor:
     """Each vector along an axis divided by its L1 or L2 norm; 0 where the norm is 0."""
     make, power, axes = call.make, call.attribute("p"), [call.attribute("axis")]
     require(power in (1, 2), f"p is {power}, but must be 1 or 2")

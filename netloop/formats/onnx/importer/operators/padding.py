@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.word_tables import PAD_MODES
 from netloop.model.graph.tensor import ITensor
@@ -11,15 +11,15 @@ from netloop.values.diagnostics import require
 
 
 @operator("ReverseSequence", since=10)
-def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
+def reverse_sequence(call: NodeCall, x: ITensor, lengths: ITensor) -> ITensor:
     """The leading elements of each sequence in reverse order."""
     layer = call.make.network.add_reverse_sequence(x, lengths)
     layer.batch_axis, layer.sequence_axis = call.attribute("batch_axis"), call.attribute("time_axis")
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 @operator("Pad", since=(1, 2))
-def pad_by_attributes(call: Call, x: ITensor) -> ITensor:
+def pad_by_attributes(call: NodeCall, x: ITensor) -> ITensor:
     """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     make = call.make
     widths = call.attribute("pads" if call.node.version >= 2 else "paddings")
@@ -27,7 +27,7 @@ def pad_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Pad", since=(11, 18))
-def pad(call: Call, x: ITensor, widths: ITensor, value: Maybe = None, axes: Maybe = None) -> ITensor:
+def pad(call: NodeCall, x: ITensor, widths: ITensor, value: Maybe = None, axes: Maybe = None) -> ITensor:
     """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     make, mode = call.make, call.choice("mode", PAD_MODES.onnx.read)
     axes = make.constant(np.arange(x.type.rank)) if axes is None else make.list_tensor(axes)

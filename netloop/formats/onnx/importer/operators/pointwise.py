@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.formats.shared.word_tables import (
@@ -28,12 +28,12 @@ BINARY = ("Add", "Sub", "Mul", "Div", "Equal", "Less", "Greater", "And", "Or", "
 
 
 @operator(*BINARY, since=1)
-def binary_by_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def binary_by_axis(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Element-wise function of this name, with the axes of the second input aligned from ``axis`` on."""
     return call.make.elementwise(ELEMENTWISE.onnx.read[call.node.op], a, along_axis(call, a, b))
 
 
-def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def along_axis(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """``b`` with trailing axes of length 1, so that its axes align with those of ``a`` from ``axis`` on."""
     axis = call.attribute("axis")
     if not call.attribute("broadcast") or axis is None:
@@ -43,19 +43,19 @@ def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 @operator(*BINARY, since=7)
-def binary(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def binary(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Element-wise function of this name."""
     return call.make.elementwise(ELEMENTWISE.onnx.read[call.node.op], a, b)
 
 
 @operator("LessOrEqual", since=12)
-def less_or_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def less_or_equal(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Whether a <= b."""
     return call.make.less_equal(a, b)
 
 
 @operator("GreaterOrEqual", since=12)
-def greater_or_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def greater_or_equal(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Whether a >= b."""
     return call.make.greater_equal(a, b)
 
@@ -65,31 +65,31 @@ FOLDS = {"Sum": ElementWiseOperation.SUM, "Max": ElementWiseOperation.MAX, "Min"
 
 
 @operator(*FOLDS)
-def fold(call: Call, *terms: ITensor) -> ITensor:
+def fold(call: NodeCall, *terms: ITensor) -> ITensor:
     """Element-wise function of this name, of any number of inputs."""
     return reduce(partial(call.make.elementwise, FOLDS[call.node.op]), terms)
 
 
 @operator("Mean")
-def mean(call: Call, *terms: ITensor) -> ITensor:
+def mean(call: NodeCall, *terms: ITensor) -> ITensor:
     """Mean of the inputs."""
     return call.make.div(reduce(call.make.add, terms), len(terms))
 
 
 @operator("Where", since=9)
-def where(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
+def where(call: NodeCall, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
     """``a`` where the condition is true, ``b`` elsewhere."""
     return call.make.where(condition, a, b)
 
 
 @operator(*UNARY.onnx.read.keys() - {"IsInf"})
-def unary(call: Call, x: ITensor) -> ITensor:
+def unary(call: NodeCall, x: ITensor) -> ITensor:
     """Element-wise function of this name."""
     return call.make.unary(UNARY.onnx.read[call.node.op], x)
 
 
 @operator("Identity")
-def identity(call: Call, x: ITensor) -> ITensor:
+def identity(call: NodeCall, x: ITensor) -> ITensor:
     """The input itself."""
     return x
 
@@ -98,7 +98,7 @@ def identity(call: Call, x: ITensor) -> ITensor:
 
 
 @operator(*ACTIVATIONS.onnx.read.keys() - {"Clip"})
-def activation(call: Call, x: ITensor) -> ITensor:
+def activation(call: NodeCall, x: ITensor) -> ITensor:
     """Element-wise function of this name."""
     type = ACTIVATIONS.onnx.read[call.node.op]
     values = [call.attribute(name, default) for name, default in ACTIVATION_PARAMETERS.get(type, {}).items()]
@@ -106,13 +106,13 @@ def activation(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Gelu", since=20)
-def gelu(call: Call, x: ITensor) -> ITensor:
+def gelu(call: NodeCall, x: ITensor) -> ITensor:
     """``x * Phi(x)``, with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
     return call.make.activation(call.choice("approximate", GELU_APPROXIMATIONS.onnx.read), x)
 
 
 @operator("Clip")
-def clip_by_attributes(call: Call, x: ITensor) -> ITensor:
+def clip_by_attributes(call: NodeCall, x: ITensor) -> ITensor:
     """``x`` limited to a range; a bound beyond the type's largest number limits nothing."""
     most = float(jnp.finfo(x.type.dtype).max)
     for name, bounded in (("min", call.make.maximum), ("max", call.make.minimum)):
@@ -122,14 +122,14 @@ def clip_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Clip", since=11)
-def clip(call: Call, x: ITensor, low: Maybe = None, high: Maybe = None) -> ITensor:
+def clip(call: NodeCall, x: ITensor, low: Maybe = None, high: Maybe = None) -> ITensor:
     """``x`` limited to a range."""
     above = x if low is None else call.make.maximum(x, low)
     return above if high is None else call.make.minimum(above, high)
 
 
 @operator("Shrink", since=9)
-def shrink(call: Call, x: ITensor) -> ITensor:
+def shrink(call: NodeCall, x: ITensor) -> ITensor:
     """``x`` moved towards 0 by the bias, and 0 where its absolute value is at most ``lambd``."""
     make = call.make
     wide = x if x.type.is_float else make.cast(x, np.float32)
@@ -142,20 +142,20 @@ def shrink(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Mod", since=10)
-def modulo(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def modulo(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Remainder of a division, with the sign of the divisor, or of the dividend with ``fmod``."""
     op = ElementWiseOperation.FMOD if call.attribute("fmod") else ElementWiseOperation.MOD
     return call.make.elementwise(op, a, b)
 
 
 @operator("Pow")
-def power_by_axis(call: Call, base: ITensor, exponent: ITensor) -> ITensor:
+def power_by_axis(call: NodeCall, base: ITensor, exponent: ITensor) -> ITensor:
     """Power, with the axes of the exponent aligned from ``axis`` on."""
     return call.make.power(base, along_axis(call, base, exponent))
 
 
 @operator("Pow", since=7)
-def power(call: Call, base: ITensor, exponent: ITensor) -> ITensor:
+def power(call: NodeCall, base: ITensor, exponent: ITensor) -> ITensor:
     """Power, of the type of the base."""
     make, dtype = call.make, base.type.dtype
     wide = np.dtype(np.float64) if exponent.type.is_float and not base.type.is_float else dtype
@@ -163,25 +163,25 @@ def power(call: Call, base: ITensor, exponent: ITensor) -> ITensor:
 
 
 @operator("BitShift", since=11)
-def shift(call: Call, x: ITensor, by: ITensor) -> ITensor:
+def shift(call: NodeCall, x: ITensor, by: ITensor) -> ITensor:
     """Bits shifted left or right."""
     return call.make.elementwise(call.choice("direction", SHIFT_DIRECTIONS.onnx.read), x, by)
 
 
 @operator(*ELEMENTWISE_BITWISE.onnx.read, since=18)
-def bitwise(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def bitwise(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Bitwise function of this name."""
     return call.make.elementwise(ELEMENTWISE_BITWISE.onnx.read[call.node.op], a, b)
 
 
 @operator("BitwiseNot", since=18)
-def bitwise_not(call: Call, x: ITensor) -> ITensor:
+def bitwise_not(call: NodeCall, x: ITensor) -> ITensor:
     """All bits inverted."""
     return call.make.unary(UnaryOperation.NOT, x)
 
 
 @operator("IsInf", since=10)
-def is_infinite(call: Call, x: ITensor) -> ITensor:
+def is_infinite(call: NodeCall, x: ITensor) -> ITensor:
     """Whether x is infinite, with one sign or either."""
     return call.make.is_infinite(x, call.flag("detect_negative"), call.flag("detect_positive"))
 
@@ -199,7 +199,7 @@ ROUNDING_BITS = {"up": FRACTION, "nearest": HALF, "down": 0}
 
 
 @operator("Cast", since=(6, 19, 24))
-def cast(call: Call, x: ITensor) -> ITensor:
+def cast(call: NodeCall, x: ITensor) -> ITensor:
     """Conversion to another type."""
     dtype = element_type(call.attribute("to"))
     as_dtype(dtype)
@@ -207,12 +207,12 @@ def cast(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("CastLike", since=(15, 19, 24))
-def cast_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
+def cast_like(call: NodeCall, x: ITensor, like: ITensor) -> ITensor:
     """Conversion to the type of another tensor."""
     return _converted(call, x, like.type.dtype)
 
 
-def _converted(call: Call, x: ITensor, dtype: np.dtype[Any]) -> ITensor:
+def _converted(call: NodeCall, x: ITensor, dtype: np.dtype[Any]) -> ITensor:
     """``x`` converted to ``dtype``: sub-byte integers wrap, and float8 saturate."""
     make, saturates = call.make, call.flag("saturate", True)
     if dtype == E8M0 and x.type.dtype != E8M0:
@@ -227,7 +227,7 @@ def _converted(call: Call, x: ITensor, dtype: np.dtype[Any]) -> ITensor:
 
 def _power_of_two(make: FormulaBuilder, x: ITensor, rounding_bits: int, saturates: bool) -> ITensor:
     """float32 as E8M0: the rounded exponent, saturating or NaN where it is out of range."""
-    bits = make.made(make.network.add_bit_cast(x, DataType.INT32))
+    bits = make.output(make.network.add_bit_cast(x, DataType.INT32))
     shifted = make.elementwise(ElementWiseOperation.SHIFT_RIGHT, bits, FRACTION_BITS)
     power = make.elementwise(ElementWiseOperation.AND, shifted, 0xFF)
     counted = make.elementwise(ElementWiseOperation.AND, bits, rounding_bits)
@@ -240,4 +240,4 @@ def _power_of_two(make: FormulaBuilder, x: ITensor, rounding_bits: int, saturate
     fraction = make.elementwise(ElementWiseOperation.AND, bits, FRACTION)
     is_nan = make.logical_and(make.equal(power, NAN), make.greater(fraction, 0))
     code = make.cast(make.where(is_nan, NAN, rounded), np.uint8)
-    return make.made(make.network.add_bit_cast(code, DataType.E8M0))
+    return make.output(make.network.add_bit_cast(code, DataType.E8M0))

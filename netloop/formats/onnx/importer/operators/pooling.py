@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.convolution import padding_of, sliding
 from netloop.formats.shared.windows import among_all, pooled
@@ -17,14 +17,14 @@ from netloop.values.enums import DataType, PoolingType, ReduceOperation, SampleM
 from netloop.values.types import HALVES, UNKNOWN
 
 
-def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
+def _pooled(call: NodeCall, x: ITensor, layer: SlidingWindow) -> ITensor:
     """The output of a window that moves as the attributes of the node say."""
     slides = sliding(call, len(layer.window))
     return pooled(call.make, x, layer, slides, call.flag("ceil_mode"))
 
 
 @operator("AveragePool", since=(1, 7, 10, 19))
-def average_pool(call: Call, x: ITensor) -> ITensor:
+def average_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Average of each window, with or without the padding."""
     layer = call.make.network.add_pooling_nd(x, PoolingType.AVERAGE, call.attribute("kernel_shape"))
     layer.average_count_excludes_padding = not call.attribute("count_include_pad", 0)
@@ -32,7 +32,7 @@ def average_pool(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("MaxPool", since=(1, 8, 10))
-def max_pool(call: Call, x: ITensor) -> list[Maybe]:
+def max_pool(call: NodeCall, x: ITensor) -> list[Maybe]:
     """Maximum of each window, and its flat index in the input."""
     network, window = call.make.network, call.attribute("kernel_shape")
     most = _pooled(call, x, network.add_pooling_nd(x, PoolingType.MAX, window)) if call.wants(0) else None
@@ -42,7 +42,7 @@ def max_pool(call: Call, x: ITensor) -> list[Maybe]:
     return [most, _among_all(call, x, indices)]
 
 
-def _among_all(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+def _among_all(call: NodeCall, x: ITensor, indices: ITensor) -> ITensor:
     """Indices in an image as flat indices in the whole input."""
     if call.attribute("storage_order", 0):
         indices = _by_columns(call.make, x, indices)
@@ -51,15 +51,15 @@ def _among_all(call: Call, x: ITensor, indices: ITensor) -> ITensor:
 
 def _by_columns(make: FormulaBuilder, x: ITensor, indices: ITensor) -> ITensor:
     """Row-major indices in column-major order."""
-    step, result, rest = make.constant(np.int64(1)), make.constant(np.int64(0)), indices
+    stride, result, rest = make.constant(np.int64(1)), make.constant(np.int64(0)), indices
     lengths = [make.tensor(make.length(x, axis)) for axis in range(2, x.type.rank)]
-    steps: list[ITensor] = []
+    strides: list[ITensor] = []
     for length in lengths:
-        steps.append(step)
-        step = make.mul(step, length)
-    for length, step in zip(lengths[::-1], steps[::-1], strict=True):
+        strides.append(stride)
+        stride = make.mul(stride, length)
+    for length, stride in zip(lengths[::-1], strides[::-1], strict=True):
         above = make.floor_div(rest, length)
-        result = make.add(result, make.mul(make.sub(rest, make.mul(above, length)), step))
+        result = make.add(result, make.mul(make.sub(rest, make.mul(above, length)), stride))
         rest = above
     return result
 
@@ -69,7 +69,7 @@ LARGEST_WINDOWS = 1 << 26
 
 
 @operator("LpPool", since=(1, 2, 18))
-def lp_pool(call: Call, x: ITensor) -> ITensor:
+def lp_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Lp norm of each window."""
     has_channels = x.type.rank > 1 and x.type.shape[1] != UNKNOWN
     require(has_channels, f"the input is {x.type}, and its number of channels must be known")
@@ -93,19 +93,19 @@ def _root(make: FormulaBuilder, x: ITensor, power: float) -> ITensor:
 
 
 @operator("GlobalAveragePool")
-def global_average_pool(call: Call, x: ITensor) -> ITensor:
+def global_average_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Mean over the spatial axes."""
     return call.make.mean(x, range(2, x.type.rank), keep=True)
 
 
 @operator("GlobalMaxPool")
-def global_max_pool(call: Call, x: ITensor) -> ITensor:
+def global_max_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Maximum over the spatial axes."""
     return call.make.reduce(ReduceOperation.MAX, x, range(2, x.type.rank), keep=True)
 
 
 @operator("GlobalLpPool")
-def global_lp_pool(call: Call, x: ITensor) -> ITensor:
+def global_lp_pool(call: NodeCall, x: ITensor) -> ITensor:
     """Lp norm over the spatial axes."""
     power = float(call.attribute("p", 2.0))
     total = call.make.sum(_power_of(call.make, x, power), range(2, x.type.rank), keep=True)
@@ -113,14 +113,14 @@ def global_lp_pool(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("MaxUnpool", since=9)
-def max_unpool(call: Call, x: ITensor, indices: ITensor, output_shape: Maybe = None) -> ITensor:
+def max_unpool(call: NodeCall, x: ITensor, indices: ITensor, output_shape: Maybe = None) -> ITensor:
     """Elements at the indices that MaxPool found, zeros elsewhere."""
     make, window = call.make, call.attribute("kernel_shape")
     axes = len(window)
     require(x.type.rank == axes + 2, f"the input is {x.type}, but must have {axes + 2} axes")
-    steps = np.array(call.attribute("strides", [1] * axes), np.int64)
-    spare = np.array(window, np.int64) - steps - np.sum(padding_of(call, axes), 0)
-    lengths = make.add(make.mul(make.slice(make.shape(x), [2], [axes]), steps), spare)
+    strides = np.array(call.attribute("strides", [1] * axes), np.int64)
+    spare = np.array(window, np.int64) - strides - np.sum(padding_of(call, axes), 0)
+    lengths = make.add(make.mul(make.slice(make.shape(x), [2], [axes]), strides), spare)
     shape = make.concat([make.slice(make.shape(x), [0], [2]), lengths], 0)
     count = make.reduce(ReduceOperation.PROD, shape, [0], True)
     zeros = make.full(count, 0, x.type.dtype)
@@ -135,17 +135,17 @@ LARGEST_LRN = 15
 
 
 @operator("LRN")
-def lrn(call: Call, x: ITensor) -> ITensor:
+def lrn(call: NodeCall, x: ITensor) -> ITensor:
     """``x / (bias + alpha * mean) ** beta``, with the mean of the squares in neighbouring channels."""
     make, size = call.make, call.attribute("size")
     require(size > 0, f"size is {size}, but must be positive")
     alpha, beta, k = (call.attribute(name) for name in ("alpha", "beta", "bias"))
     if size % 2 and size <= LARGEST_LRN and x.type.rank > 2:
-        return make.made(make.network.add_lrn(x, size, alpha, beta, k))
+        return make.output(make.network.add_lrn(x, size, alpha, beta, k))
     wide = make.cast(x, np.float32) if x.type.dtype in HALVES else x
     rows = make.expand_dims(make.merge_axes(wide, 2), [1])
     sums = make.network.add_pooling_nd(make.mul(rows, rows), PoolingType.AVERAGE, [size, 1])
     sums.pre_padding, sums.post_padding = [(size - 1) // 2, 0], [size // 2, 0]
     sums.average_count_excludes_padding = False
-    mean = make.reshape(make.made(sums), make.shape(x))
+    mean = make.reshape(make.output(sums), make.shape(x))
     return make.cast(make.div(wide, make.power(make.add(make.mul(mean, alpha), k), beta)), x.type.dtype)

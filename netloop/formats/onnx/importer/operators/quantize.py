@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.convolution import centred, convolution
 from netloop.formats.onnx.tensors import element_type
@@ -20,8 +20,8 @@ SYMMETRIC = {numpy_type(format_) for format_ in FORMATS}
 """The types of the quantization layers, which take no zero point."""
 
 
-def _broadcastable(call: Call, factor: ITensor, x: ITensor) -> ITensor:
-    """A scale or zero point in a shape that broadcasts to that of ``x``."""
+def _broadcastable(call: NodeCall, factor: ITensor, x: ITensor) -> ITensor:
+    """A scale or zero point in a shape that broadcasts to the shape of ``x``."""
     make, rank, axis = call.make, x.type.rank, call.attribute("axis", 1)
     block = call.attribute("block_size", 0)
     require(block >= 0, f"block_size is {block}, but must not be negative")
@@ -44,7 +44,7 @@ def _fits_layers(make: FormulaBuilder, scale: ITensor, zero: Maybe) -> bool:
 
 
 @operator("QuantizeLinear", since=(10, 13, 19, 21, 23))
-def quantize(call: Call, x: ITensor, scale: ITensor, zero: Maybe = None) -> ITensor:
+def quantize(call: NodeCall, x: ITensor, scale: ITensor, zero: Maybe = None) -> ITensor:
     """``x / scale``, rounded, plus the zero point, within the range of the output type."""
     make = call.make
     code = call.attribute("output_dtype", 0)
@@ -62,18 +62,18 @@ def quantize(call: Call, x: ITensor, scale: ITensor, zero: Maybe = None) -> ITen
     return to_type(make, quotient, None if zero is None else _broadcastable(call, zero, x), dtype, saturates)
 
 
-def _layer_scale(call: Call, scale: ITensor, x: ITensor) -> ITensor:
+def _layer_scale(call: NodeCall, scale: ITensor, x: ITensor) -> ITensor:
     """A scale as the quantization layers take it: a list of one element becomes a scalar."""
     return call.make.scalar(scale) if scale.type.shape == (1,) and not call.attribute("block_size", 0) else scale
 
 
-def _by_layer(call: Call, layer: Any, x: ITensor) -> ITensor:
+def _by_layer(call: NodeCall, layer: Any, x: ITensor) -> ITensor:
     rank, block = x.type.rank, call.attribute("block_size", 0)
     axis = call.attribute("axis", 1)
     layer.axis = axis % rank if layer.get_input(1).type.rank == 1 else -1
     if block:
         layer.block_shape = [block if index == axis % rank else 1 for index in range(rank)]
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 def to_type(make: FormulaBuilder, x: ITensor, zero: Maybe, dtype: np.dtype[Any], saturates: bool) -> ITensor:
@@ -92,7 +92,7 @@ def to_type(make: FormulaBuilder, x: ITensor, zero: Maybe, dtype: np.dtype[Any],
 
 
 @operator("DequantizeLinear", since=(10, 13, 21, 23))
-def dequantize(call: Call, x: ITensor, scale: ITensor, zero: Maybe = None) -> ITensor:
+def dequantize(call: NodeCall, x: ITensor, scale: ITensor, zero: Maybe = None) -> ITensor:
     """``(x - zero point) * scale``."""
     make, code = call.make, call.attribute("output_dtype", 0)
     dtype = element_type(code) if code else scale.type.dtype
@@ -106,7 +106,7 @@ def dequantize(call: Call, x: ITensor, scale: ITensor, zero: Maybe = None) -> IT
 # ---------------------------------------------------------------------------- products
 
 
-def _requantized(call: Call, product: ITensor, factors: list[ITensor], zero: ITensor) -> ITensor:
+def _requantized(call: NodeCall, product: ITensor, factors: list[ITensor], zero: ITensor) -> ITensor:
     """An integer product times the scales of its factors over the scale of the output, quantized."""
     make = call.make
     first, second, output = (make.cast(factor, np.float32) for factor in factors)
@@ -116,7 +116,7 @@ def _requantized(call: Call, product: ITensor, factors: list[ITensor], zero: ITe
 
 @operator("QLinearMatMul", since=10)
 def quantized_matmul(
-    call: Call,
+    call: NodeCall,
     a: ITensor,
     scale_of_a: ITensor,
     zero_of_a: ITensor,
@@ -135,7 +135,7 @@ def quantized_matmul(
 
 @operator("QLinearConv", since=10)
 def quantized_conv(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     scale_of_x: ITensor,
     zero_of_x: ITensor,

@@ -7,33 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.graph.tensor import ITensor
 
 
-def _random_tensor(call: Call, shape: list[int] | ITensor, dtype: np.dtype[Any]) -> ITensor:
+def _random_tensor(call: NodeCall, shape: list[int] | ITensor, dtype: np.dtype[Any]) -> ITensor:
     if "Normal" in call.node.op:
         return call.make.normal(shape, dtype, call.attribute("mean"), call.attribute("scale"))
     return call.make.uniform(shape, dtype, call.attribute("low"), call.attribute("high"))
 
 
 @operator("RandomUniform", "RandomNormal")
-def random(call: Call) -> ITensor:
+def random(call: NodeCall) -> ITensor:
     """Uniform or normal random numbers of a given shape."""
     return _random_tensor(call, call.attribute("shape"), element_type(call.attribute("dtype")))
 
 
 @operator("RandomUniformLike", "RandomNormalLike")
-def random_like(call: Call, x: ITensor) -> ITensor:
+def random_like(call: NodeCall, x: ITensor) -> ITensor:
     """Uniform or normal random numbers in the shape of another tensor."""
     code = call.attribute("dtype")
     return _random_tensor(call, call.make.shape(x), x.type.dtype if code is None else element_type(code))
 
 
 @operator("Multinomial", since=7)
-def multinomial(call: Call, x: ITensor) -> ITensor:
+def multinomial(call: NodeCall, x: ITensor) -> ITensor:
     """Classes drawn from unnormalized log probabilities."""
     make = call.make
     classes = make.drawn_classes(make.softmax(make.cast(x, np.float32), 1), call.attribute("sample_size"))
@@ -41,7 +41,7 @@ def multinomial(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Dropout", since=(1, 7))
-def dropout_by_attributes(call: Call, x: ITensor) -> list[ITensor]:
+def dropout_by_attributes(call: NodeCall, x: ITensor) -> list[ITensor]:
     """Identity, with a mask of ones; before version 7 dropout, unless ``is_test`` is set."""
     if call.node.since < 7 and not call.attribute("is_test"):
         dropped, kept = _dropped(call, x, call.make.constant(call.attribute("ratio"), np.float32))
@@ -50,7 +50,7 @@ def dropout_by_attributes(call: Call, x: ITensor) -> list[ITensor]:
 
 
 @operator("Dropout", since=12)
-def dropout(call: Call, x: ITensor, ratio: Maybe = None, training: Maybe = None) -> list[ITensor]:
+def dropout(call: NodeCall, x: ITensor, ratio: Maybe = None, training: Maybe = None) -> list[ITensor]:
     """In training random elements set to 0 and the others scaled up, else identity; with the mask of kept elements."""
     make, all_kept = call.make, call.make.full(call.make.shape(x), 1, np.bool_)
     rate = make.constant(0.5, np.float32) if ratio is None else make.cast(make.scalar(ratio), np.float32)
@@ -61,7 +61,7 @@ def dropout(call: Call, x: ITensor, ratio: Maybe = None, training: Maybe = None)
     return [make.where(trains, dropped, x), make.where(trains, kept, all_kept)]
 
 
-def _dropped(call: Call, x: ITensor, rate: ITensor) -> tuple[ITensor, ITensor]:
+def _dropped(call: NodeCall, x: ITensor, rate: ITensor) -> tuple[ITensor, ITensor]:
     """The tensor with random elements set to 0 and the others scaled up, and the mask of kept elements."""
     make = call.make
     kept = make.greater_equal(make.uniform(make.shape(x), np.dtype(np.float32)), rate)

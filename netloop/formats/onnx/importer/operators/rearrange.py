@@ -1,6 +1,6 @@
 """Reshape, transpose, concatenate, broadcast."""
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.alternatives import Alternatives, Split, Value
 from netloop.model.graph.tensor import ITensor
@@ -9,13 +9,13 @@ from netloop.values.types import UNKNOWN, normal_axis
 
 
 @operator("Reshape", since=(5, 14))
-def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
+def reshape(call: NodeCall, x: ITensor, shape: ITensor) -> ITensor:
     """The elements in another shape."""
     return call.make.reshape(x, shape, zero_copies=not call.flag("allowzero"))
 
 
 @operator("Flatten")
-def flatten(call: Call, x: ITensor) -> ITensor:
+def flatten(call: NodeCall, x: ITensor) -> ITensor:
     """A matrix: the axes before ``axis`` merged, and the others merged."""
     rank = x.type.rank
     axis = call.attribute("axis")
@@ -24,7 +24,7 @@ def flatten(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Transpose")
-def transpose(call: Call, x: ITensor) -> ITensor:
+def transpose(call: NodeCall, x: ITensor) -> ITensor:
     """Permutation of the axes."""
     order = call.attribute("perm", list(range(x.type.rank))[::-1])
     require(sorted(order) == list(range(x.type.rank)), f"perm is {order}, but must permute {x.type.rank} axes")
@@ -36,7 +36,7 @@ MOST_OPEN = 3
 
 
 @operator("Squeeze", since=(1, 13))
-def squeeze(call: Call, x: ITensor, axes: Maybe = None) -> list[Value]:
+def squeeze(call: NodeCall, x: ITensor, axes: Maybe = None) -> list[Value]:
     """Axes of length 1 removed."""
     result = call.attribute("axes") if axes is None else axes
     if result is not None:
@@ -49,7 +49,7 @@ def squeeze(call: Call, x: ITensor, axes: Maybe = None) -> list[Value]:
     return [_squeezed(call, x, [axis for axis, length in enumerate(x.type.shape) if length == 1], open_axes)]
 
 
-def _squeezed(call: Call, x: ITensor, axes: list[int], open_axes: list[int]) -> Value:
+def _squeezed(call: NodeCall, x: ITensor, axes: list[int], open_axes: list[int]) -> Value:
     """Some axes removed, and those of unknown length where it is 1: the number of axes depends on that."""
     make = call.make
     if not open_axes:
@@ -60,19 +60,19 @@ def _squeezed(call: Call, x: ITensor, axes: list[int], open_axes: list[int]) -> 
 
 
 @operator("Unsqueeze", since=(1, 13))
-def unsqueeze(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
+def unsqueeze(call: NodeCall, x: ITensor, axes: Maybe = None) -> ITensor:
     """Axes of length 1 inserted."""
     return call.make.expand_dims(x, call.attribute("axes") if axes is None else axes)
 
 
 @operator("Concat", since=4)
-def concat(call: Call, *parts: ITensor) -> ITensor:
+def concat(call: NodeCall, *parts: ITensor) -> ITensor:
     """Concatenation along an axis."""
     return call.make.concat(parts, call.axis(parts[0]))
 
 
 @operator("Expand", since=8)
-def expand(call: Call, x: ITensor, shape: ITensor) -> ITensor:
+def expand(call: NodeCall, x: ITensor, shape: ITensor) -> ITensor:
     """Broadcasting to a shape."""
     return call.make.broadcast_to(x, shape)
 
@@ -83,12 +83,12 @@ def _image(x: ITensor) -> ITensor:
 
 
 @operator("DepthToSpace", since=(1, 11))
-def depth_to_space(call: Call, x: ITensor) -> ITensor:
+def depth_to_space(call: NodeCall, x: ITensor) -> ITensor:
     """Channels moved into spatial blocks."""
     return call.make.blocks_of_channels(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")
 
 
 @operator("SpaceToDepth", since=(1, 28))
-def space_to_depth(call: Call, x: ITensor) -> ITensor:
+def space_to_depth(call: NodeCall, x: ITensor) -> ITensor:
     """Spatial blocks moved into channels."""
     return call.make.channels_of_blocks(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")

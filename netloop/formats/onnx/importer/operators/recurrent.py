@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.importer import choose
 from netloop.formats.shared.recurrent import DIRECTIONS, scan_cell
@@ -56,7 +56,7 @@ class RecurrentInputs:
 @operator("RNN", "GRU", "LSTM", since=(1, 7, 14))
 @operator("GRU", since=3)
 def recurrent_network(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     weights: ITensor,
     recurrent: ITensor,
@@ -72,18 +72,18 @@ def recurrent_network(
     return outputs_of_recurrent(call, kind, RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes))
 
 
-def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -> list[ITensor]:
+def outputs_of_recurrent(call: NodeCall, kind: type[Cell], inputs: RecurrentInputs) -> list[ITensor]:
     """The outputs of all directions."""
     make = call.make
     batch_first = call.flag("layout")
-    given = _with_time_first(make, given) if batch_first else given
+    inputs = _with_time_first(make, inputs) if batch_first else inputs
     direction = call.attribute("direction")
     direction = "forward" if direction == MISSPELT else direction
     backwards = choose("direction", direction, DIRECTIONS)
-    _check(call, kind, given, direction)
+    _check(call, kind, inputs, direction)
     functions = _activations(call, kind.STANDARD, len(backwards))
     runs = [
-        _run(call, kind, given.of_direction(make, number), chosen, reverse)
+        _run(call, kind, inputs.of_direction(make, number), chosen, reverse)
         for number, (chosen, reverse) in enumerate(zip(functions, backwards, strict=True))
     ]
     rows = make.stack([tensor for tensor, _ in runs], 1)
@@ -93,33 +93,33 @@ def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -
     return [rows, *states]
 
 
-def _with_time_first(make: FormulaBuilder, given: RecurrentInputs) -> RecurrentInputs:
-    initial = [None if state is None else make.transpose(state, TIME_FIRST) for state in given.initial]
-    return replace(given, x=make.transpose(given.x, TIME_FIRST), initial=initial)
+def _with_time_first(make: FormulaBuilder, inputs: RecurrentInputs) -> RecurrentInputs:
+    initial = [None if state is None else make.transpose(state, TIME_FIRST) for state in inputs.initial]
+    return replace(inputs, x=make.transpose(inputs.x, TIME_FIRST), initial=initial)
 
 
-def _check(call: Call, kind: type[Cell], given: RecurrentInputs, direction: str) -> None:
+def _check(call: NodeCall, kind: type[Cell], inputs: RecurrentInputs, direction: str) -> None:
     """Report inputs whose ranks, or sizes of weights, do not fit."""
-    for name, tensor in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
+    for name, tensor in (("X", inputs.x), ("W", inputs.weights), ("R", inputs.recurrent)):
         require(tensor.type.rank == 3, f"{name} is {tensor.type}, but must have 3 axes")
-    count, rows, hidden = given.recurrent.type.shape
+    count, rows, hidden = inputs.recurrent.type.shape
     require(
         min(count, rows, hidden) >= 0,
-        f"R is {given.recurrent.type}",
+        f"R is {inputs.recurrent.type}",
         "the number and size of the gates follow from its dims, which must be known",
     )
     require(
         count == len(DIRECTIONS[direction]) and rows == kind.GATES * hidden,
-        f"R is {given.recurrent.type}",
+        f"R is {inputs.recurrent.type}",
         f"for the direction {direction!r} it must be [{len(DIRECTIONS[direction])}, {kind.GATES} * hidden, hidden]",
     )
     declared = call.attribute("hidden_size", hidden)
     require(declared == hidden, f"hidden_size is {declared}, and the weights are of size {hidden}")
 
 
-def _activations(call: Call, standard: Sequence[str], directions: int) -> list[list[Function]]:
+def _activations(call: NodeCall, standard: Sequence[str], directions: int) -> list[list[Function]]:
     """The activation functions of each direction; those with an alpha or beta take the given ones in turn."""
-    names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
+    names = call.attribute("activations") if "activations" in call.node.attributes else [*standard] * directions
     wanted = len(standard) * directions
     require(len(names) == wanted, f"there are {len(names)} activations, but must be {wanted} of them")
     alphas, betas = (iter(call.attribute(name) or ()) for name in ("activation_alpha", "activation_beta"))
@@ -128,11 +128,11 @@ def _activations(call: Call, standard: Sequence[str], directions: int) -> list[l
 
 
 def _run(
-    call: Call, kind: type[Cell], given: RecurrentInputs, functions: Sequence[Function], reverse: bool
+    call: NodeCall, kind: type[Cell], inputs: RecurrentInputs, functions: Sequence[Function], reverse: bool
 ) -> tuple[ITensor, list[ITensor]]:
     """The outputs of all steps, [time, batch, hidden], and the last states, of one direction."""
-    make, size = call.make, kind.GATES * given.recurrent.type.shape[1]
+    make, size = call.make, kind.GATES * inputs.recurrent.type.shape[1]
     flag = bool(call.attribute("linear_before_reset" if kind is GruCell else "input_forget", 0))
-    first, second = (None if given.bias is None else make.slice(given.bias, [start], [size]) for start in (0, size))
-    cell = kind(make, functions, given.weights, given.recurrent, first, second, given.peepholes, flag)
-    return scan_cell(call.node.name, cell, given.x, given.initial, given.lengths, reverse)
+    first, second = (None if inputs.bias is None else make.slice(inputs.bias, [start], [size]) for start in (0, size))
+    cell = kind(make, functions, inputs.weights, inputs.recurrent, first, second, inputs.peepholes, flag)
+    return scan_cell(call.node.name, cell, inputs.x, inputs.initial, inputs.lengths, reverse)

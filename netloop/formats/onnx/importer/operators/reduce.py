@@ -1,6 +1,6 @@
 """Reductions, running sums, softmax and top-k."""
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.reduce import Reduction, in_float, reduction
 from netloop.formats.shared.word_tables import CUMULATIVE, REDUCTIONS
@@ -30,7 +30,7 @@ FORMULAS: dict[str, Reduction] = {
 
 
 @operator(*FORMULAS)
-def reduce_by_attribute(call: Call, x: ITensor) -> ITensor:
+def reduce_by_attribute(call: NodeCall, x: ITensor) -> ITensor:
     """Reduction over axes, by default all."""
     axes = call.attribute("axes", list(range(x.type.rank)))
     return FORMULAS[call.node.op](call.make, x, axes, call.flag("keepdims"))
@@ -38,7 +38,7 @@ def reduce_by_attribute(call: Call, x: ITensor) -> ITensor:
 
 @operator("ReduceSum", since=13)
 @operator(*(name for name in FORMULAS if name != "ReduceSum"), since=18)
-def reduce(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
+def reduce(call: NodeCall, x: ITensor, axes: Maybe = None) -> ITensor:
     """Reduction over axes; with none given, over all, or with ``noop_with_empty_axes`` over none."""
     none = axes is None or axes.type.shape == (0,)
     chosen: Numbers = [] if none or axes is None else axes
@@ -48,7 +48,7 @@ def reduce(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
 
 
 @operator("ArgMax", "ArgMin", since=(1, 12))
-def arg_best(call: Call, x: ITensor) -> ITensor:
+def arg_best(call: NodeCall, x: ITensor) -> ITensor:
     """The index of the largest or smallest element along an axis; of equal ones the first, or the last."""
     make, axis = call.make, call.axis(x)
     op = TopKOperation.MAX if call.node.op == "ArgMax" else TopKOperation.MIN
@@ -62,7 +62,7 @@ def arg_best(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("TopK", since=(1, 10, 11))
-def top(call: Call, x: ITensor, k: Maybe = None) -> list[ITensor]:
+def top(call: NodeCall, x: ITensor, k: Maybe = None) -> list[ITensor]:
     """The largest or smallest elements along an axis, always in order, and their indices."""
     op = TopKOperation.MAX if call.attribute("largest", 1) else TopKOperation.MIN
     count = call.attribute("k") if k is None else call.make.scalar(k)
@@ -71,7 +71,7 @@ def top(call: Call, x: ITensor, k: Maybe = None) -> list[ITensor]:
 
 @operator("CumSum", since=11)
 @operator("CumProd", since=26)
-def cumulative(call: Call, x: ITensor, axis: ITensor) -> ITensor:
+def cumulative(call: NodeCall, x: ITensor, axis: ITensor) -> ITensor:
     """Running sum or product along an axis."""
     op = CUMULATIVE.onnx.read[call.node.op]
     return call.make.cumulative(op, x, axis, call.flag("exclusive"), call.flag("reverse"))
@@ -86,7 +86,7 @@ SOFTMAXES = {"Softmax": FormulaBuilder.softmax, "LogSoftmax": FormulaBuilder.log
 
 
 @operator(*SOFTMAXES)
-def softmax_of_matrix(call: Call, x: ITensor) -> ITensor:
+def softmax_of_matrix(call: NodeCall, x: ITensor) -> ITensor:
     """Softmax, log-softmax or hardmax over all axes from ``axis`` on."""
     make, axis = call.make, call.axis(x)
     if axis == x.type.rank - 1:
@@ -95,6 +95,6 @@ def softmax_of_matrix(call: Call, x: ITensor) -> ITensor:
 
 
 @operator(*SOFTMAXES, since=13)
-def softmax(call: Call, x: ITensor) -> ITensor:
+def softmax(call: NodeCall, x: ITensor) -> ITensor:
     """Softmax, log-softmax or hardmax (1 at the first largest element) along an axis."""
     return SOFTMAXES[call.node.op](call.make, x, call.axis(x))

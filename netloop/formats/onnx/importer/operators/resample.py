@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
 from netloop.formats.shared.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
@@ -28,7 +28,7 @@ POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MA
 
 
 @operator("Resize", since=(11, 18, 19))
-def resize(call: Call, x: ITensor, roi: Maybe = None, scales: Maybe = None, sizes: Maybe = None) -> ITensor:
+def resize(call: NodeCall, x: ITensor, roi: Maybe = None, scales: Maybe = None, sizes: Maybe = None) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     make, rank = call.make, x.type.rank
     roi, scales, sizes = (
@@ -51,19 +51,19 @@ def resize(call: Call, x: ITensor, roi: Maybe = None, scales: Maybe = None, size
     return make.cast(resized, x.type.dtype)
 
 
-def _of_all_axes(make: FormulaBuilder, default: ITensor, given: ITensor, axes: Sequence[int]) -> ITensor:
+def _of_all_axes(make: FormulaBuilder, default: ITensor, numbers: ITensor, axes: Sequence[int]) -> ITensor:
     """A number for each axis: the given one, or else the default."""
     rank = default.type.shape[0]
     require(
-        agree(given.type.shape, (len(axes),)),
-        f"the numbers of the axes are {given.type}, but must be {len(axes)}",
+        agree(numbers.type.shape, (len(axes),)),
+        f"the numbers of the axes are {numbers.type}, but must be {len(axes)}",
         "each resized axis needs one number",
     )
     places = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
-    return make.gather(make.concat([default, make.cast(given, default.type.dtype)], 0), make.constant(places))
+    return make.gather(make.concat([default, make.cast(numbers, default.type.dtype)], 0), make.constant(places))
 
 
-def _by_policy(call: Call, x: ITensor, axes: Sequence[int], sizes: ITensor) -> ITensor:
+def _by_policy(call: NodeCall, x: ITensor, axes: Sequence[int], sizes: ITensor) -> ITensor:
     """The sizes, optionally adjusted so that the axes keep their proportions."""
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
@@ -74,7 +74,7 @@ def _by_policy(call: Call, x: ITensor, axes: Sequence[int], sizes: ITensor) -> I
     return make.cast(make.unary(UnaryOperation.FLOOR, make.add(make.mul(lengths, scale), 0.5)), np.int64)
 
 
-def _regions(call: Call, roi: Maybe, axes: Sequence[int], rank: int) -> Maybe:
+def _regions(call: NodeCall, roi: Maybe, axes: Sequence[int], rank: int) -> Maybe:
     """The starts of all axes, then their ends; None if the whole input is read."""
     if call.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
         return None
@@ -87,7 +87,7 @@ def _regions(call: Call, roi: Maybe, axes: Sequence[int], rank: int) -> Maybe:
     return make.concat(parts, 0)
 
 
-def _cuts_corners(call: Call, scales: ITensor) -> bool:
+def _cuts_corners(call: NodeCall, scales: ITensor) -> bool:
     """Whether scales may give fractional lengths, whose last element falls short of the last corner."""
     factors = call.make.known(scales)
     by_corners = call.attribute("coordinate_transformation_mode", "half_pixel") == "align_corners"
@@ -95,7 +95,7 @@ def _cuts_corners(call: Call, scales: ITensor) -> bool:
 
 
 def _between_corners(make: FormulaBuilder, x: ITensor, scales: ITensor) -> tuple[ITensor, ITensor]:
-    """The regions and sizes of axes of which the distance between corners counts the fractional length."""
+    """The regions and sizes of axes whose corners are a fractional length apart."""
     widths = make.mul(make.cast(make.shape(x), np.float32), scales)
     sizes = make.unary(UnaryOperation.FLOOR, widths)
     part = make.div(make.sub(sizes, 1.0), make.sub(widths, 1.0))
@@ -104,7 +104,7 @@ def _between_corners(make: FormulaBuilder, x: ITensor, scales: ITensor) -> tuple
     return regions, make.cast(sizes, np.int64)
 
 
-def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: Maybe, lengths: ITensor) -> ITensor:
+def _resized(call: NodeCall, x: ITensor, mode: InterpolationMode, regions: Maybe, lengths: ITensor) -> ITensor:
     """The input resized to lengths or by scales, a region of it or the whole."""
     layer, make = call.make.network.add_resize(x), call.make
     layer.resize_mode = mode
@@ -115,15 +115,15 @@ def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: Maybe, le
     _set_positions(call, layer)
     if regions is not None:
         layer.coordinate_transformation = ResizeCoordinateTransformation.CROP
-        known = make.known(regions)
-        if known is None:
+        region = make.known(regions)
+        if region is None:
             layer.set_input(2, regions)
         else:
-            layer.roi = tuple(known.tolist())
+            layer.roi = tuple(region.tolist())
     return _to_lengths(make, layer, lengths)
 
 
-def _set_positions(call: Call, layer: IResizeLayer) -> None:
+def _set_positions(call: NodeCall, layer: IResizeLayer) -> None:
     """Set the coordinate transformation and the rounding of a layer."""
     name, transformations = "coordinate_transformation_mode", COORDINATE_TRANSFORMATIONS.onnx.read
     word = call.attribute(name, "half_pixel")
@@ -138,32 +138,32 @@ def _set_positions(call: Call, layer: IResizeLayer) -> None:
 
 def _to_lengths(make: FormulaBuilder, layer: IResizeLayer, lengths: ITensor) -> ITensor:
     """The output of a layer, given scales or sizes."""
-    known = make.known(lengths)
-    if known is None:
+    numbers = make.known(lengths)
+    if numbers is None:
         layer.set_input(1, lengths)
     elif lengths.type.is_float:
-        layer.scales = tuple(known.tolist())
+        layer.scales = tuple(numbers.tolist())
     else:
-        layer.shape = tuple(known.tolist())
-    return make.made(layer)
+        layer.shape = tuple(numbers.tolist())
+    return make.output(layer)
 
 
 @operator("Upsample")
-def upsample_image(call: Call, x: ITensor) -> ITensor:
+def upsample_image(call: NodeCall, x: ITensor) -> ITensor:
     """Upsampling of the last two axes."""
     scales = [1.0, 1.0, call.attribute("height_scale"), call.attribute("width_scale")]
     return _by_scales(call, x, call.make.constant(scales, np.float32), ResizeRoundMode.FLOOR)
 
 
 @operator("Upsample", since=(7, 9))
-def upsample(call: Call, x: ITensor, scales: Maybe = None) -> ITensor:
+def upsample(call: NodeCall, x: ITensor, scales: Maybe = None) -> ITensor:
     """Upsampling by scales."""
     scales = call.make.constant(call.attribute("scales"), np.float32) if scales is None else scales
     return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
 
 
 @operator("Resize", since=10)
-def resize_by_scales(call: Call, x: ITensor, scales: ITensor) -> ITensor:
+def resize_by_scales(call: NodeCall, x: ITensor, scales: ITensor) -> ITensor:
     """Resizing by scales; the nearest element is the one before in growing axes, the one after in shrinking."""
     make = call.make
     if call.attribute("mode", "nearest") != "nearest":
@@ -172,7 +172,7 @@ def resize_by_scales(call: Call, x: ITensor, scales: ITensor) -> ITensor:
     return _by_scales(call, shrunk, make.maximum(scales, 1.0), ResizeRoundMode.FLOOR)
 
 
-def _by_scales(call: Call, x: ITensor, scales: ITensor, rounding: ResizeRoundMode) -> ITensor:
+def _by_scales(call: NodeCall, x: ITensor, scales: ITensor, rounding: ResizeRoundMode) -> ITensor:
     layer = call.make.network.add_resize(x)
     layer.resize_mode, layer.nearest_rounding = call.choice("mode", RESIZE_MODES.onnx.read, "nearest"), rounding
     return _to_lengths(call.make, layer, scales)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.importer.operators.control import split_outputs
 from netloop.formats.shared import CarriedValues
@@ -16,7 +16,7 @@ from netloop.values.types import normal_axis
 
 
 @dataclass(frozen=True)
-class _Slices:
+class _ScannedInputs:
     """Tensors that are read slice by slice.
 
     Attributes:
@@ -31,18 +31,18 @@ class _Slices:
 
 
 @operator("Scan", since=9)
-def scan(call: Call, *inputs: ITensor) -> list[ITensor]:
+def scan(call: NodeCall, *inputs: ITensor) -> list[ITensor]:
     """A loop over slices of tensors."""
     initial, scanned = _split(call, inputs)
     axes = _numbers(call, "scan_input_axes", len(scanned))
     axes = [normal_axis(axis, tensor.type.rank) for axis, tensor in zip(axes, scanned, strict=True)]
-    slices = _Slices(scanned, axes, _numbers(call, "scan_input_directions", len(scanned)))
+    slices = _ScannedInputs(scanned, axes, _numbers(call, "scan_input_directions", len(scanned)))
     trips = _common_length(call, slices)
     return _scan(call, initial, slices, trips, trips)
 
 
 @operator("Scan", since=8)
-def scan_in_batch(call: Call, lengths: Maybe, *inputs: ITensor) -> list[ITensor]:
+def scan_in_batch(call: NodeCall, lengths: Maybe, *inputs: ITensor) -> list[ITensor]:
     """A loop over slices for each batch item, each with its own number of iterations."""
     make = call.make
     initial, scanned = _split(call, inputs)
@@ -52,40 +52,42 @@ def scan_in_batch(call: Call, lengths: Maybe, *inputs: ITensor) -> list[ITensor]
     )
     batch = make.network.add_loop()
     batch.name = f"{call.node.name} batch"
-    members = _common_length(call, _Slices(scanned, [0] * len(scanned), []))
+    members = _common_length(call, _ScannedInputs(scanned, [0] * len(scanned), []))
     batch.add_trip_limit(members, TripLimit.COUNT)
-    capacity = _common_length(call, _Slices(scanned, [1] * len(scanned), []))
+    capacity = _common_length(call, _ScannedInputs(scanned, [1] * len(scanned), []))
     count = capacity
     if lengths is not None:
         count = make.cast(batch.add_iterator(lengths).outputs[0], np.int64)
     own = [batch.add_iterator(state).outputs[0] for state in initial]
     rows = [batch.add_iterator(tensor).outputs[0] for tensor in scanned]
-    slices = _Slices(rows, [0] * len(rows), _numbers(call, "directions", len(rows)))
+    slices = _ScannedInputs(rows, [0] * len(rows), _numbers(call, "directions", len(rows)))
     outputs = _scan(call, own, slices, count, capacity)
     return [make.stacked(batch, tensor, members) for tensor in outputs]
 
 
-def _split(call: Call, inputs: Sequence[ITensor]) -> tuple[Sequence[ITensor], Sequence[ITensor]]:
+def _split(call: NodeCall, inputs: Sequence[ITensor]) -> tuple[Sequence[ITensor], Sequence[ITensor]]:
     """The initial states, and the scanned inputs."""
     count = call.attribute("num_scan_inputs")
     require(1 <= count <= len(inputs), f"num_scan_inputs is {count}, and there are {len(inputs)} inputs")
     return inputs[: len(inputs) - count], inputs[len(inputs) - count :]
 
 
-def _common_length(call: Call, slices: _Slices) -> ITensor:
+def _common_length(call: NodeCall, slices: _ScannedInputs) -> ITensor:
     """The length of the scanned axes, which must be equal: an iteration reads past the end of one that is shorter."""
     make = call.make
     lengths = [make.length(tensor, axis) for tensor, axis in zip(slices.tensors, slices.axes, strict=True)]
-    known = sorted({length for length in lengths if isinstance(length, int)})
-    require(len(known) <= 1, f"the scanned inputs have {known} elements, but must have equally many")
-    longest = make.tensor(np.int64(known[0]) if known else lengths[0])
+    fixed = sorted({length for length in lengths if isinstance(length, int)})
+    require(len(fixed) <= 1, f"the scanned inputs have {fixed} elements, but must have equally many")
+    longest = make.tensor(np.int64(fixed[0]) if fixed else lengths[0])
     for length in lengths:
         if isinstance(length, ITensor) and length is not longest:
             longest = make.maximum(longest, length)
     return longest
 
 
-def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITensor, capacity: ITensor) -> list[ITensor]:
+def _scan(
+    call: NodeCall, initial: Sequence[ITensor], slices: _ScannedInputs, trips: ITensor, capacity: ITensor
+) -> list[ITensor]:
     """The last states, and the rows of all iterations, padded with zeros up to ``capacity``."""
     make = call.make
     loop = make.network.add_loop()
@@ -103,7 +105,7 @@ def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITenso
     return [*carried.last(), *stacked]
 
 
-def _numbers(call: Call, name: str, count: int) -> list[int]:
+def _numbers(call: NodeCall, name: str, count: int) -> list[int]:
     """A number for each of some inputs or outputs, 0 by default."""
     numbers = call.attribute(name) or [0] * count
     require(len(numbers) == count, f"{name} has {len(numbers)} numbers, but must have {count}")

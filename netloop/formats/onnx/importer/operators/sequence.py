@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import TensorProto
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.inputs import DeclaredType
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
@@ -14,50 +14,50 @@ from netloop.values.types import OptionalType
 
 
 @operator("SequenceEmpty", since=11)
-def sequence_empty(call: Call) -> ITensor:
+def sequence_empty(call: NodeCall) -> ITensor:
     """Empty sequence."""
     return call.make.sequence([], as_dtype(element_type(call.attribute("dtype", TensorProto.FLOAT))))
 
 
 @operator("SequenceConstruct", since=11)
-def sequence_construct(call: Call, *inputs: ITensor) -> ITensor:
+def sequence_construct(call: NodeCall, *inputs: ITensor) -> ITensor:
     """Sequence of the inputs."""
     require(len(inputs) > 0, "the sequence has no tensors", fix="use SequenceEmpty for an empty sequence")
     return call.make.sequence(inputs)
 
 
 @operator("SequenceInsert", since=11)
-def sequence_insert(call: Call, sequence: ITensor, tensor: ITensor, position: Maybe = None) -> ITensor:
+def sequence_insert(call: NodeCall, sequence: ITensor, tensor: ITensor, position: Maybe = None) -> ITensor:
     """Sequence with one more tensor."""
     return call.make.sequence_insert(sequence, tensor, position)
 
 
 @operator("SequenceErase", since=11)
-def sequence_erase(call: Call, sequence: ITensor, position: Maybe = None) -> ITensor:
+def sequence_erase(call: NodeCall, sequence: ITensor, position: Maybe = None) -> ITensor:
     """Sequence with one tensor removed."""
     return call.make.sequence_erase(sequence, position)
 
 
 @operator("SequenceAt", since=11)
-def sequence_at(call: Call, sequence: ITensor, position: ITensor) -> ITensor:
+def sequence_at(call: NodeCall, sequence: ITensor, position: ITensor) -> ITensor:
     """Tensor at a position of a sequence."""
     return call.make.sequence_at(sequence, position)
 
 
 @operator("SequenceLength", since=11)
-def sequence_length(call: Call, sequence: ITensor) -> ITensor:
+def sequence_length(call: NodeCall, sequence: ITensor) -> ITensor:
     """Number of tensors in a sequence."""
     return call.make.sequence_length(sequence)
 
 
 @operator("ConcatFromSequence", since=11)
-def sequence_concatenation(call: Call, sequence: ITensor) -> ITensor:
+def sequence_concatenation(call: NodeCall, sequence: ITensor) -> ITensor:
     """Concatenation of the tensors of a sequence, along an existing or a new axis."""
     return call.make.sequence_concat(sequence, call.attribute("axis"), call.flag("new_axis"))
 
 
 @operator("SplitToSequence", since=11)
-def sequence_split(call: Call, x: ITensor, lengths: Maybe = None) -> ITensor:
+def sequence_split(call: NodeCall, x: ITensor, lengths: Maybe = None) -> ITensor:
     """Parts of a tensor along an axis, as a sequence; given lengths keep the axis."""
     keep_axis = lengths is not None or call.flag("keepdims", True)
     return call.make.sequence_split(x, lengths, call.attribute("axis", 0), keep_axis)
@@ -67,20 +67,20 @@ def sequence_split(call: Call, x: ITensor, lengths: Maybe = None) -> ITensor:
 
 
 @operator("Optional", since=15)
-def optional(call: Call, x: Maybe = None) -> ITensor:
+def optional(call: NodeCall, x: Maybe = None) -> ITensor:
     """Optional value, of the type of the input or of the attribute."""
     if x is not None:
         return call.make.network.add_optional(x).outputs[0]
-    result = call.attribute("type")
-    require(result is not None, "the optional value has neither an input nor a type")
-    type_ = DeclaredType(result)
+    element = call.attribute("type")
+    require(element is not None, "the optional value has neither an input nor a type")
+    type_ = DeclaredType(element)
     require(not type_.optional, "an optional value must hold a tensor or a sequence")
     require(type_.sequence or type_.shape is not None, "the type of the tensor has an unknown number of axes")
     return call.make.network.add_optional(None, type_.dtype, None if type_.sequence else type_.shape).outputs[0]
 
 
 @operator("OptionalHasElement", since=15)
-def optional_has(call: Call, x: Maybe = None) -> ITensor:
+def optional_has(call: NodeCall, x: Maybe = None) -> ITensor:
     """Whether an optional value is present."""
     if x is None or not isinstance(x.type, OptionalType):
         return call.make.constant(np.asarray(x is not None))
@@ -88,6 +88,6 @@ def optional_has(call: Call, x: Maybe = None) -> ITensor:
 
 
 @operator("OptionalGetElement", since=15)
-def optional_get(call: Call, x: ITensor) -> ITensor:
+def optional_get(call: NodeCall, x: ITensor) -> ITensor:
     """Value of an optional, which must be present."""
     return call.make.network.add_optional_get(x).outputs[0] if isinstance(x.type, OptionalType) else x

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.graph.tensor import ITensor
@@ -26,16 +26,16 @@ CONSTANTS = {
 
 
 @operator("Constant", since=(1, 11, 12))
-def constant(call: Call) -> ITensor:
+def constant(call: NodeCall) -> ITensor:
     """A constant, from the attribute that is set."""
-    texts = [name for name in CONSTANTS if name in call.node.given]
+    texts = [name for name in CONSTANTS if name in call.node.attributes]
     require(len(texts) == 1, f"the attributes are {texts}, but must be one of {', '.join(CONSTANTS)}")
     array: Array = np.asarray(CONSTANTS[texts[0]](call.attribute(texts[0])))
     return call.make.constant(array)
 
 
 @operator("ConstantOfShape", since=9)
-def constant_of_shape(call: Call, shape: ITensor) -> ITensor:
+def constant_of_shape(call: NodeCall, shape: ITensor) -> ITensor:
     """One number in a given shape."""
     value = np.asarray(call.attribute("value", np.zeros(1, np.float32)))
     require(value.size == 1, f"the value has {value.size} elements, but must have one")
@@ -43,7 +43,7 @@ def constant_of_shape(call: Call, shape: ITensor) -> ITensor:
 
 
 @operator("Shape", since=(1, 15))
-def shape(call: Call, x: ITensor) -> ITensor:
+def shape(call: NodeCall, x: ITensor) -> ITensor:
     """The dims of a tensor, or some of them."""
     rank = x.type.rank
     start, end, _ = slice(call.attribute("start", 0), call.attribute("end", rank)).indices(rank)
@@ -52,19 +52,19 @@ def shape(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("Size")
-def size(call: Call, x: ITensor) -> ITensor:
+def size(call: NodeCall, x: ITensor) -> ITensor:
     """The number of elements."""
     return call.make.size(x)
 
 
 @operator("Range", since=(11, 27))
-def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
+def range_(call: NodeCall, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
     """The numbers from a start up to, but excluding, a limit."""
     return call.make.arange_between(*map(call.make.scalar, (start, limit, step)))
 
 
 @operator("EyeLike", since=9)
-def eye_like(call: Call, x: ITensor) -> ITensor:
+def eye_like(call: NodeCall, x: ITensor) -> ITensor:
     """Ones on a diagonal, zeros elsewhere."""
     make = call.make
     rows, columns = (make.arange(make.length(x, axis)) for axis in (0, 1))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
@@ -13,28 +13,28 @@ from netloop.values.types import Array
 CASES = {"NONE": StringCase.NONE, "LOWER": StringCase.LOWER, "UPPER": StringCase.UPPER}
 
 
-def texts_of(call: Call, name: str) -> Array | None:
+def texts_of(call: NodeCall, name: str) -> Array | None:
     """An attribute that is a list of strings; None if it is left out."""
     result: Any = call.attribute(name)
     return None if result is None else string_array(result)
 
 
 @operator("StringConcat", since=20)
-def concatenate(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def concatenate(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """The strings of two tensors, one after the other."""
     a, b = call.make.aligned(a, b)
     return call.make.network.add_string_concatenation(a, b).outputs[0]
 
 
 @operator("StringSplit", since=20)
-def split(call: Call, x: ITensor) -> list[ITensor]:
+def split(call: NodeCall, x: ITensor) -> list[ITensor]:
     """The parts of strings between delimiters, and their numbers."""
     delimiter, most = call.attribute("delimiter", ""), call.attribute("maxsplit")
     return [*call.make.network.add_string_split(x, delimiter, most).outputs]
 
 
 @operator("StringNormalizer", since=10)
-def normalize(call: Call, x: ITensor) -> ITensor:
+def normalize(call: NodeCall, x: ITensor) -> ITensor:
     """Strings in one case, without stop words."""
     case, is_case_sensitive = call.choice("case_change_action", CASES), call.flag("is_case_sensitive")
     network, stopwords = call.make.network, texts_of(call, "stopwords")
@@ -42,7 +42,7 @@ def normalize(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("RegexFullMatch", since=20)
-def match(call: Call, x: ITensor) -> ITensor:
+def match(call: NodeCall, x: ITensor) -> ITensor:
     """Whether a regular expression matches whole strings."""
     pattern = call.attribute("pattern")
     require(pattern is not None, "the attribute 'pattern' is missing")

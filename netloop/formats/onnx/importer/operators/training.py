@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from netloop.compiler.execution.gradient import gradient_plugin
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import quoted, require
@@ -15,7 +15,7 @@ TRAINING = "ai.onnx.preview.training"
 
 
 @operator("Gradient", domain=TRAINING)
-def gradient(call: Call, *inputs: ITensor) -> Sequence[ITensor]:
+def gradient(call: NodeCall, *inputs: ITensor) -> Sequence[ITensor]:
     """The derivatives of one value with respect to others, which JAX computes."""
     xs, zs, y = call.attribute("xs"), call.attribute("zs", []), call.attribute("y")
     names = [*xs, *zs]
@@ -27,26 +27,26 @@ def gradient(call: Call, *inputs: ITensor) -> Sequence[ITensor]:
     return call.make.network.add_plugin_v3(inputs, [], gradient_plugin(network, len(xs))).outputs
 
 
-Step = Callable[..., tuple[ITensor, ...]]
+Optimizer = Callable[..., tuple[ITensor, ...]]
 """The update of one tensor: takes the tensor, its gradient and its states; returns the tensor and its states."""
 
 
-def _updated(call: Call, tensors: Sequence[ITensor], states: int, step: Step) -> list[ITensor]:
+def _updated(call: NodeCall, tensors: Sequence[ITensor], states: int, optimizer: Optimizer) -> list[ITensor]:
     """The updates of all tensors: the inputs and the outputs are first all tensors, then all of each further kind."""
     kinds = 2 + states
     require(len(tensors) % kinds == 0, f"the node has {len(tensors)} tensors, and needs {kinds} for each variable")
     count = len(tensors) // kinds
-    result = [step(*tensors[number::count]) for number in range(count)]
+    result = [optimizer(*tensors[number::count]) for number in range(count)]
     return [value for kind in zip(*result, strict=True) for value in kind]
 
 
-def _regularized(call: Call, x: ITensor, slope: ITensor) -> ITensor:
-    """The gradient, with that of the regularization."""
+def _regularized(call: NodeCall, x: ITensor, slope: ITensor) -> ITensor:
+    """The gradient, with the gradient of the regularization added."""
     return call.make.add(call.make.mul(x, call.attribute("norm_coefficient")), slope)
 
 
 @operator("Adagrad", domain=TRAINING)
-def adagrad(call: Call, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[ITensor]:
+def adagrad(call: NodeCall, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[ITensor]:
     """One step of Adagrad for each variable, with its accumulated squared gradient."""
     make = call.make
     decay = make.add(make.mul(make.cast(count, rate.type.dtype), call.attribute("decay_factor")), 1)
@@ -62,8 +62,8 @@ def adagrad(call: Call, rate: ITensor, count: ITensor, *tensors: ITensor) -> lis
 
 
 @operator("Adam", domain=TRAINING)
-def adam(call: Call, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[ITensor]:
-    """One step of Adam for each variable, with the running means of its gradient and of that squared."""
+def adam(call: NodeCall, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[ITensor]:
+    """One step of Adam for each variable, with the running means of its gradient and of the squared gradient."""
     make, alpha, beta = call.make, call.attribute("alpha"), call.attribute("beta")
     first, second = (
         make.sub(1.0, make.power(make.tensor(value, rate), make.cast(count, rate.type.dtype)))
@@ -84,7 +84,7 @@ def adam(call: Call, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[I
 
 
 @operator("Momentum", domain=TRAINING)
-def momentum(call: Call, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[ITensor]:
+def momentum(call: NodeCall, rate: ITensor, count: ITensor, *tensors: ITensor) -> list[ITensor]:
     """One step of gradient descent with momentum, standard or Nesterov's, for each variable."""
     make, alpha = call.make, call.attribute("alpha")
     nesterov = call.choice("mode", {"standard": False, "nesterov": True})

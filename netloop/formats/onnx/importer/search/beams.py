@@ -1,4 +1,4 @@
-"""Beam search: several texts for each prompt, of which those with the best scores are kept."""
+"""Beam search: several texts for each prompt; those with the best scores are kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.search.loops import Selection
 from netloop.formats.onnx.importer.search.penalties import Penalties
 from netloop.formats.onnx.importer.search.texts import Texts
@@ -42,22 +42,22 @@ class BeamSearch:
         call: the node.
         beams: the number of beams.
         penalties: the changes of scores.
-        length_penalty: the power of the length by which a score is divided; float32, 0-D.
+        length_penalty: a score is divided by the length to this power; float32, 0-D.
         prompts: the number of prompts; int64, 0-D.
-        keeps_scores: whether the state ends with the scores of all tokens in all steps.
-        steps: the number of these steps; int64, 0-D.
+        keeps_scores: whether the state ends with the scores of all tokens in all iterations.
+        iterations: the number of these iterations; int64, 0-D.
     """
 
-    call: Call
+    call: NodeCall
     beams: Length
     penalties: Penalties
     length_penalty: ITensor
     prompts: ITensor
     keeps_scores: bool
-    steps: ITensor
+    iterations: ITensor
 
     def select(self, scores: ITensor, texts: Texts, state: Sequence[ITensor] | None) -> Selection:
-        """Select the best continuations; the state is that of ``_initial``."""
+        """Select the best continuations; ``_initial`` makes the first state."""
         make = self.call.make
         scores = self.penalties(make.log_softmax(scores, 1), texts, state is None)
         sums, done, step, *rest = self._initial(scores, texts) if state is None else state
@@ -84,7 +84,7 @@ class BeamSearch:
         return best, make.modulo(places, count), make.add(make.floor_div(places, count), self._first_rows)
 
     def results(self, texts: Texts, state: Sequence[ITensor]) -> tuple[Finished, ITensor | None]:
-        """The finished texts at the end, at which open ones are finished too, and the scores of all steps."""
+        """The finished texts at the end, at which open ones are finished too, and the scores of all iterations."""
         make = self.call.make
         sums, done, _, *rest = state
         rows = make.add(make.arange(self.beams), self._first_rows)
@@ -94,7 +94,7 @@ class BeamSearch:
         return finished, rest[3] if self.keeps_scores else None
 
     def _initial(self, scores: ITensor, texts: Texts) -> list[ITensor]:
-        """The sum of scores of each beam; whether each prompt is done, the steps so far, and no finished texts."""
+        """The sum of scores of each beam; whether each prompt is done, the iterations so far, and no finished texts."""
         make = self.call.make
         apart = make.where(make.equal(make.arange(self.beams), 0), np.float32(0), np.float32(APART))
         shape = make.list_tensor([self.prompts, self.beams])
@@ -104,12 +104,12 @@ class BeamSearch:
         blank = make.full([self.prompts, self.beams, texts.most], self.call.attribute("pad_token_id"), np.int32)
         state = [sums, none[0], make.constant(0), worst, blank, none[1]]
         if self.keeps_scores:
-            state.append(make.full([self.steps, make.length(scores, 0), make.length(scores, 1)], 0, np.float32))
+            state.append(make.full([self.iterations, make.length(scores, 0), make.length(scores, 1)], 0, np.float32))
         return state
 
     def _with_row(self, rows: ITensor, row: ITensor, number: ITensor) -> ITensor:
         make = self.call.make
-        is_it = make.reshape(make.equal(make.arange(self.steps), number), [-1, 1, 1])
+        is_it = make.reshape(make.equal(make.arange(self.iterations), number), [-1, 1, 1])
         return make.where(is_it, make.expand_dims(row, [0]), rows)
 
     @property
@@ -154,7 +154,7 @@ class BeamSearch:
         _, order = make.best(TopKOperation.MIN, make.where(ends, later, ranks), count, 1)
         pad = self.call.attribute("pad_token_id")
         tensors = (make.gather_elements(tensor, order, 1) for tensor in (best, tokens, rows))
-        # the beams of a prompt that is done all continue row 0, which the scores of further steps show
+        # the beams of a prompt that is done all continue row 0, which the scores of further iterations show
         values = [make.where(done, nothing, tensor) for tensor, nothing in zip(tensors, (0.0, pad, 0), strict=True)]
         sums, tokens, rows = (make.reshape(tensor, [-1]) for tensor in values)
         return sums, make.cast(tokens, np.int32), rows

@@ -1,4 +1,4 @@
-"""The graphs of a search: what they are given, and what they return."""
+"""The graphs of a search: their inputs and outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from netloop.formats.onnx.importer.call import Call, Subgraph
+from netloop.formats.onnx.importer.call import NodeCall, Subgraph
 from netloop.formats.onnx.importer.search.texts import Texts, repeated
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.formulas import FormulaBuilder, Length
@@ -32,7 +32,7 @@ class Decoder(ABC):
 
     prompts: ITensor
 
-    def __init__(self, call: Call, beams: Length) -> None:
+    def __init__(self, call: NodeCall, beams: Length) -> None:
         self._call = call
         self._make = call.make
         self._beams = beams
@@ -43,7 +43,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def step(self, texts: Texts, tokens: ITensor, rows: ITensor | None, memory: Memory) -> tuple[ITensor, Memory]:
-        """The scores after texts that end with ``tokens``, each of which continues that of a row of ``memory``."""
+        """The scores after texts that end with ``tokens``; each continues the text of a row of ``memory``."""
 
     def _scores(self, logits: ITensor) -> ITensor:
         """The scores after the last token; float32 [texts, tokens]."""
@@ -63,7 +63,7 @@ class GptDecoder(Decoder):
     Its memory has the next positions, the mask, and the past keys and values of each layer.
     """
 
-    def __init__(self, call: Call, tokens: ITensor, mask: ITensor | None, beams: Length) -> None:
+    def __init__(self, call: NodeCall, tokens: ITensor, mask: ITensor | None, beams: Length) -> None:
         super().__init__(call, beams)
         make = call.make
         is_word = make.logical_not(make.equal(tokens, call.attribute("pad_token_id")))
@@ -103,7 +103,7 @@ class EncodedDecoder(Decoder):
     past keys and values of each layer.
     """
 
-    def __init__(self, call: Call, tokens: ITensor, mask: ITensor | None, beams: Length) -> None:
+    def __init__(self, call: NodeCall, tokens: ITensor, mask: ITensor | None, beams: Length) -> None:
         super().__init__(call, beams)
         make, start = call.make, call.attribute("decoder_start_token_id")
         require(start >= 0, "decoder_start_token_id is missing, with which the texts of an encoder-decoder start")
@@ -118,7 +118,7 @@ class EncodedDecoder(Decoder):
         self._share(encoder, encoded)
 
     def _share(self, encoder: Subgraph, encoded: Sequence[ITensor]) -> None:
-        """Name what the encoder returned: logits, hidden states, keys and values of the text and of the prompt."""
+        """Name the outputs of the encoder: logits, hidden states, keys and values of the text and of the prompt."""
         names = [info.name for info in self._graph.proto.input]
         reads_states = len(names) > 2 and names[2] == "encoder_hidden_states"
         self._states = len(self._graph.proto.output) - 1
@@ -160,13 +160,13 @@ class EncodedDecoder(Decoder):
 
 
 def _empty(make: FormulaBuilder, declared: onnx.ValueInfoProto, axis: int, texts: Length) -> ITensor:
-    """The past state of texts without tokens, of which the graph declares the other lengths."""
+    """The past state of texts without tokens; the graph declares its other lengths."""
     tensor = declared.type.tensor_type
     dims = [dimension.dim_value for dimension in tensor.shape.dim]
     rank = axis + 4
     open_axes = (axis, axis + 2)
-    known = len(dims) == rank and all(length > 0 or number in open_axes for number, length in enumerate(dims))
+    fits = len(dims) == rank and all(length > 0 or number in open_axes for number, length in enumerate(dims))
     what = f"the decoder declares the input {quoted(declared.name)} as {dims}"
-    require(known, what, f"a past state has {rank} axes, of which the numbers of heads and of their elements are given")
+    require(fits, what, f"a past state has {rank} axes, of which the numbers of heads and of their elements are given")
     shape = [texts if number == axis else 0 if number == axis + 2 else length for number, length in enumerate(dims)]
     return make.full(shape, 0, element_type(tensor.elem_type))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.search.decoders import Decoder
 from netloop.formats.onnx.importer.search.texts import Texts
 from netloop.formats.shared import IterationResult, LoopLimits, build_loop
@@ -31,7 +31,7 @@ class Selection:
     goes_on: ITensor
 
 
-class Search(Protocol):
+class DecodingStrategy(Protocol):
     """How a search selects tokens."""
 
     def select(self, scores: ITensor, texts: Texts, state: Sequence[ITensor] | None) -> Selection:
@@ -39,7 +39,9 @@ class Search(Protocol):
         ...
 
 
-def run_search(call: Call, decoder: Decoder, search: Search, most: ITensor) -> tuple[Texts, Sequence[ITensor]]:
+def run_search(
+    call: NodeCall, decoder: Decoder, search: DecodingStrategy, most: ITensor
+) -> tuple[Texts, Sequence[ITensor]]:
     """Add the loop of a search for texts of ``most`` tokens; return the texts and the state of the search.
 
     The first token is selected before the loop, as it follows a whole prompt.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.search.texts import Texts, repeated
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
@@ -27,13 +27,13 @@ class Penalties:
         call: the node, whose attributes are read too.
         beams: the number of texts for each prompt.
         least: the length before which no text ends.
-        repetition: by what scores of tokens of the text are divided, or multiplied if negative.
+        repetition: the number that divides scores of tokens of the text, or multiplies negative ones.
         words: 0 for each token that must not follow.
         first_words: the same for the first token after each prompt, [prompts, tokens].
         present: 1 for tokens that the attribute ``presence_penalty`` is for, [texts, tokens].
     """
 
-    call: Call
+    call: NodeCall
     beams: Length = 1
     least: ITensor | None = None
     repetition: ITensor | None = None
@@ -42,7 +42,7 @@ class Penalties:
     present: ITensor | None = None
 
     def __call__(self, scores: ITensor, texts: Texts, is_first: bool) -> ITensor:
-        """The scores [texts, tokens] of what follows the texts, changed."""
+        """The changed scores of the next tokens; [texts, tokens]."""
         make, size = self.call.make, self.call.attribute("no_repeat_ngram_size")
         if self.repetition is not None:
             scores = self._unrepeated(scores, texts, make.scalar(self.repetition))

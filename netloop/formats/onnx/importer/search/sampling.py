@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.search.loops import Selection
 from netloop.formats.onnx.importer.search.penalties import Penalties
 from netloop.formats.onnx.importer.search.texts import Texts
@@ -28,7 +28,7 @@ class SingleSearch(ABC):
         penalties: the changes of scores.
     """
 
-    call: Call
+    call: NodeCall
     penalties: Penalties
 
     @abstractmethod

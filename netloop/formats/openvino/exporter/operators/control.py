@@ -84,11 +84,11 @@ def loop(
     """Loop, inside of an If unless it is known whether the first iteration runs."""
     types = [type for _, type in node.attributes["body"].inputs[2:]]
     initial = tuple(stack_of_type(build, state, type) for state, type in zip(initial, types, strict=True))
-    known = None if count is None else build.ints(count)
+    numbers = None if count is None else build.ints(count)
     certain = build.ints(condition)
-    if certain == [0] or (known is not None and known[0] <= 0):
+    if certain == [0] or (numbers is not None and numbers[0] <= 0):
         return (*initial, *_no_rows(build, node))
-    if certain == [1] and (count is None or known is not None):
+    if certain == [1] and (count is None or numbers is not None):
         return _LoopLayer(build, node, count, initial).outputs()
     if count is not None:
         is_positive = build.pointwise("Greater", count, build.number_like(0, count), dtype=BOOL)

@@ -11,14 +11,14 @@ from netloop.formats.shared.word_tables import AUTO_PADS
 from netloop.values.types import UNKNOWN
 
 
-def window_steps(node: OnnxNode, *, dilated: bool = False) -> dict[str, Any]:
+def window_attributes(node: OnnxNode, *, dilated: bool = False) -> dict[str, Any]:
     """The attributes of a sliding window: strides and padding, with ``dilated`` also dilations."""
     values = node.attributes
     axes = len(values["kernel_shape"])
     pads = values.get("pads", [0] * (2 * axes))
-    steps = {"strides": values["strides"], "pads_begin": pads[:axes], "pads_end": pads[axes:]}
+    attributes = {"strides": values["strides"], "pads_begin": pads[:axes], "pads_end": pads[axes:]}
     auto_pad = AUTO_PADS.onnx_to_openvino[values.get("auto_pad", "NOTSET")]
-    return {**steps, "auto_pad": auto_pad, **({"dilations": values["dilations"]} if dilated else {})}
+    return {**attributes, "auto_pad": auto_pad, **({"dilations": values["dilations"]} if dilated else {})}
 
 
 @exports("Conv")
@@ -59,7 +59,7 @@ def _convolved(
     axes, groups = len(node.attributes["kernel_shape"]), node.attributes["group"]
     if groups != 1:
         type, kernel = f"Group{type}", _grouped(build, kernel, groups)
-    port = build.op(type, 1, x, kernel, shape=open_shape(x), **window_steps(node, dilated=True), **more)
+    port = build.op(type, 1, x, kernel, shape=open_shape(x), **window_attributes(node, dilated=True), **more)
     if bias is None:
         return port
     return build.pointwise("Add", port, build.reshape(bias, [1, -1, *[1] * axes]))
@@ -70,5 +70,5 @@ def _grouped(build: LayerBuilder, kernel: IrPort, groups: int) -> IrPort:
     lengths = build.shape(kernel)
     first = build.op("Slice", 8, lengths, *(build.int64s(number) for number in (0, 1, 1, 0)), shape=(1,))
     rest = build.op("Slice", 8, lengths, *(build.int64s(number) for number in (1, 1 << 31, 1, 0)), shape=(UNKNOWN,))
-    each = build.pointwise("Divide", first, build.int64s(groups), m_pythondiv=True)
-    return build.reshape(kernel, build.concat([build.int64s(groups), each, rest], 0))
+    size = build.pointwise("Divide", first, build.int64s(groups), m_pythondiv=True)
+    return build.reshape(kernel, build.concat([build.int64s(groups), size, rest], 0))

@@ -19,7 +19,7 @@ def matmul(build: LayerBuilder, node: OnnxNode, a: IrPort, b: IrPort) -> IrPort:
 
 
 def _may_lose_a_factor(a: IrPort, b: IrPort) -> bool:
-    """Whether OpenVINO may compute a product wrong together with what follows.
+    """Whether OpenVINO may compute a product wrong together with the layers that read it.
 
     A factor for each column behind a ReLU or clip is lost where there are two columns and the sums have at most two
     terms, as trials of all lengths up to 5 show.

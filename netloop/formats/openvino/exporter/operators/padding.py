@@ -22,16 +22,16 @@ def pad(build: LayerBuilder, node: OnnxNode, x: IrPort, pads: IrPort, fill: IrPo
 
 def _padded(build: LayerBuilder, x: IrPort, pads: IrPort, value: IrPort) -> IrPort:
     """``x`` with a constant around it. Pad cannot remove elements, so negative widths become a Slice."""
-    shape, known = open_shape(x), build.ints(pads)
-    if known is None:
+    shape, numbers = open_shape(x), build.ints(pads)
+    if numbers is None:
         halves = [IrPort(INT64, None if shape is None else (len(shape),)) for _ in range(2)]
         build.layer("Split", 1, [pads, build.constant(0, INT64)], halves, num_splits=2)
         return build.op("Pad", 12, x, *halves, value, shape=shape, pad_mode="constant")
-    more = np.maximum(known, 0).reshape(2, -1).tolist()
+    more = np.maximum(numbers, 0).reshape(2, -1).tolist()
     port = build.op("Pad", 12, x, *(build.int64s(*entry) for entry in more), value, shape=shape, pad_mode="constant")
-    if min(known, default=0) >= 0:
+    if min(numbers, default=0) >= 0:
         return port
-    before, after = (-np.minimum(known, 0)).reshape(2, -1).tolist()
+    before, after = (-np.minimum(numbers, 0)).reshape(2, -1).tolist()
     ends = build.int64s(*(-incomplete or END for incomplete in after))
-    steps, axes = build.int64s(*[1] * len(after)), build.int64s(*range(len(after)))
-    return build.op("Slice", 8, port, build.int64s(*before), ends, steps, axes, shape=shape)
+    strides, axes = build.int64s(*[1] * len(after)), build.int64s(*range(len(after)))
+    return build.op("Slice", 8, port, build.int64s(*before), ends, strides, axes, shape=shape)

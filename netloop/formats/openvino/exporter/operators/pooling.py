@@ -7,7 +7,7 @@ from netloop.formats.onnx_graph.node_builder import INT64
 from netloop.formats.openvino.exporter.ir import IrPort
 from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
 from netloop.formats.openvino.exporter.operator_table import exports
-from netloop.formats.openvino.exporter.operators.convolution import window_steps
+from netloop.formats.openvino.exporter.operators.convolution import window_attributes
 
 
 @exports("MaxPool")
@@ -18,7 +18,7 @@ def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, Ir
     build.layer(
         "MaxPool", 8, [x], result,
         kernel=values["kernel_shape"], dilations=values["dilations"], rounding_type="floor",
-        index_element_type=INT64, axis=0, **window_steps(node),
+        index_element_type=INT64, axis=0, **window_attributes(node),
     )  # fmt: skip
     return result
 
@@ -30,8 +30,8 @@ def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     values: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": rounding}
     values["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
     is_dilated = max(node.attributes["dilations"]) > 1
-    steps = window_steps(node, dilated=is_dilated)
-    return build.op("AvgPool", 16 if is_dilated else 1, x, shape=open_shape(x), **values, **steps)
+    attributes = window_attributes(node, dilated=is_dilated)
+    return build.op("AvgPool", 16 if is_dilated else 1, x, shape=open_shape(x), **values, **attributes)
 
 
 @exports("LRN")

@@ -15,12 +15,12 @@ from netloop.formats.openvino.exporter.operators.pointwise import clip
 def quantize(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort) -> IrPort:
     """``x / scale``, rounded to an element type and clamped to its range."""
     to = node.attributes["output_dtype"]
-    steps = build.pointwise("Divide", x, _broadcastable(build, node, x, scale), m_pythondiv=False)
+    codes = build.pointwise("Divide", x, _broadcastable(build, node, x, scale), m_pythondiv=False)
     if jnp.issubdtype(to, jnp.integer):
-        steps = build.op("Round", 5, steps, shape=steps.shape, mode="half_to_even")
+        codes = build.op("Round", 5, codes, shape=codes.shape, mode="half_to_even")
     limits = jnp.iinfo(to) if jnp.issubdtype(to, jnp.integer) else jnp.finfo(to)
     bounds = (build.constant(np.float32(number)) for number in (limits.min, limits.max))
-    return build.cast(clip(build, node, steps, *bounds), to)
+    return build.cast(clip(build, node, codes, *bounds), to)
 
 
 @exports("DequantizeLinear")

@@ -27,10 +27,10 @@ def squeeze(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort) -> IrP
 @exports("Unsqueeze")
 def unsqueeze(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort) -> IrPort:
     """The tensor with new axes of length 1."""
-    known = build.ints(axes)
-    if known == []:
+    numbers = build.ints(axes)
+    if numbers == []:
         return x
-    return build.op("Unsqueeze", 1, x, axes, shape=None if known is None else expanded_shape(x.shape, known))
+    return build.op("Unsqueeze", 1, x, axes, shape=None if numbers is None else expanded_shape(x.shape, numbers))
 
 
 @exports("Transpose")

@@ -83,11 +83,11 @@ def softmax(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 @exports("TopK")
 def top_k(build: LayerBuilder, node: OnnxNode, x: IrPort, count: IrPort) -> tuple[IrPort, IrPort]:
     """The largest or smallest elements along an axis, and their indices."""
-    axis, shape, known = node.attributes["axis"], None, build.ints(count)
+    axis, shape, ints = node.attributes["axis"], None, build.ints(count)
     mode = TOP_K.openvino.write[TopKOperation.MAX if node.attributes["largest"] else TopKOperation.MIN]
     if x.shape is not None:
         place = axis % len(x.shape)
-        shape = tuple(length if at != place else known[0] if known else UNKNOWN for at, length in enumerate(x.shape))
+        shape = tuple(length if at != place else ints[0] if ints else UNKNOWN for at, length in enumerate(x.shape))
     result = IrPort(x.dtype, shape), IrPort(INT64, shape)
     build.layer(
         "TopK", 11, [x, build.reshape(count, ())], result,

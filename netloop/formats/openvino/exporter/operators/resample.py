@@ -35,11 +35,11 @@ def resize(
 
 def _transformation(node: OnnxNode) -> str:
     word = node.attributes["coordinate_transformation_mode"]
-    known = COORDINATE_TRANSFORMATIONS.onnx_to_openvino
+    words = COORDINATE_TRANSFORMATIONS.onnx_to_openvino
     require(
-        word in known,
+        word in words,
         f"it resizes with the coordinate transformation {word}",
         f"OpenVINO's Interpolate has only {', '.join(COORDINATE_TRANSFORMATIONS.openvino.write.values())}",
         "fix the shape of the input, or choose one of these" if word == "half_pixel_symmetric" else "",
     )
-    return known[word]
+    return words[word]

@@ -21,7 +21,7 @@ def slice_(
     starts: IrPort,
     ends: IrPort,
     axes: IrPort | None = None,
-    steps: IrPort | None = None,
+    strides: IrPort | None = None,
 ) -> IrPort:
     """Elements from a start by a stride, along some axes.
 
@@ -29,17 +29,17 @@ def slice_(
     from its products, which overflow, that a length is 0.
     """
     count = 1 if starts.shape is None else starts.shape[0]
-    step = build.int64s(*[1] * count) if steps is None else steps
+    by = build.int64s(*[1] * count) if strides is None else strides
     over = build.int64s(*range(count)) if axes is None else axes
     places = build.ints(over)
     shape = None
     if x.shape is not None and places is not None:
         cut = {axis % len(x.shape) for axis in places}
         shape = tuple(UNKNOWN if axis in cut else length for axis, length in enumerate(x.shape))
-    known = build.ints(ends)
-    if known is not None and min(known, default=0) < FAR:
-        ends = build.int64s(*(LEAST if end < FAR else end for end in known))
-    return build.op("Slice", 8, x, starts, ends, step, over, shape=shape)
+    numbers = build.ints(ends)
+    if numbers is not None and min(numbers, default=0) < FAR:
+        ends = build.int64s(*(LEAST if end < FAR else end for end in numbers))
+    return build.op("Slice", 8, x, starts, ends, by, over, shape=shape)
 
 
 @exports("Tile")

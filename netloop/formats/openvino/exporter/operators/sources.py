@@ -35,9 +35,9 @@ def constant_of_shape(build: LayerBuilder, node: OnnxNode, lengths: IrPort) -> I
 
 def filled_shape(build: LayerBuilder, lengths: IrPort) -> Shape | None:
     """The shape that a tensor of lengths means, as far as it is known."""
-    known = build.ints(lengths)
-    if known is not None:
-        return tuple(known)
+    numbers = build.ints(lengths)
+    if numbers is not None:
+        return tuple(numbers)
     rank = UNKNOWN if lengths.shape is None else lengths.shape[0]
     return None if rank == UNKNOWN else (UNKNOWN,) * rank
 

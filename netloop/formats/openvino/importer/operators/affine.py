@@ -1,12 +1,12 @@
 """Parametric ReLU."""
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import LayerCall
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 
 
 @operator("PReLU", "opset1")
-def prelu(call: Call, x: ITensor, slope: ITensor) -> ITensor:
+def prelu(call: LayerCall, x: ITensor, slope: ITensor) -> ITensor:
     """``slope * x`` where x is negative, else x; a list of slopes is per channel."""
     make = call.make
     if slope.type.rank == 1 and slope.type.shape != (1,):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.openvino.importer.operators.matrix import transposed
 from netloop.model.graph.tensor import ITensor
@@ -10,7 +10,7 @@ from netloop.model.graph.tensor import ITensor
 
 @operator("ScaledDotProductAttention", "opset13")
 def attention(
-    call: Call, query: ITensor, key: ITensor, value: ITensor, mask: Maybe = None, scale: Maybe = None
+    call: LayerCall, query: ITensor, key: ITensor, value: ITensor, mask: Maybe = None, scale: Maybe = None
 ) -> ITensor:
     """Scaled dot-product attention.
 

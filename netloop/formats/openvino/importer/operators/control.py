@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.inputs import declared_shape
 from netloop.formats.openvino.importer.loop_ports import LoopRoles, loop_roles, type_of
 from netloop.formats.openvino.importer.loop_slices import joined, slices_of
@@ -20,13 +20,13 @@ from netloop.values.diagnostics import quoted, require
 
 
 @operator("If", "opset8")
-def conditional(call: Call, condition: ITensor, *inputs: ITensor) -> list[Value]:
+def conditional(call: LayerCall, condition: ITensor, *inputs: ITensor) -> list[Value]:
     """One of two graphs; a constant condition imports only that one."""
     make = call.make
     condition = make.scalar(make.cast(condition, np.bool_))
-    known = make.known(condition)
-    if known is not None:
-        return _branch(call, "then_body" if known else "else_body", inputs)
+    value = make.known(condition)
+    if value is not None:
+        return _branch(call, "then_body" if value else "else_body", inputs)
     branches: list[list[Value]] = []
     for name, is_true in (("then_body", True), ("else_body", False)):
         with call.assumptions.assume(condition, is_true):
@@ -35,20 +35,20 @@ def conditional(call: Call, condition: ITensor, *inputs: ITensor) -> list[Value]
     return if_outputs(Split(make.network, condition, call.layer.name), *zip(*pairs, strict=True))
 
 
-def _branch(call: Call, name: str, inputs: Sequence[ITensor]) -> list[Value]:
+def _branch(call: LayerCall, name: str, inputs: Sequence[ITensor]) -> list[Value]:
     """The outputs of the layer in one branch."""
     inner = call.body(name)
     ports = dict(zip((port.id for port in call.layer.inputs[1:]), inputs, strict=True))
-    for port in inner.body.inputs:
+    for port in inner.xml.inputs:
         require(port.port in ports, f"<{name}> reads port {port.port}, which is not an input")
-    results = inner.values({port.layer: ports[port.port] for port in inner.body.inputs})
-    values = {port.port: results[port.layer] for port in inner.body.outputs}
+    results = inner.values({port.layer: ports[port.port] for port in inner.xml.inputs})
+    values = {port.port: results[port.layer] for port in inner.xml.outputs}
     for port in call.layer.outputs:
         require(port.id in values, f"<{name}> has no result for output {port.id}")
     return [values[port.id] for port in call.layer.outputs]
 
 
-def _with_one_rank(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
+def _with_one_rank(call: LayerCall, a: Value, b: Value) -> tuple[Value, Value]:
     """Both values, a scalar as a list of one if the other is a list."""
     if isinstance(a, ITensor) and isinstance(b, ITensor) and {a.type.rank, b.type.rank} == {0, 1}:
         return call.make.flat(a), call.make.flat(b)
@@ -57,7 +57,7 @@ def _with_one_rank(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
 
 @operator("TensorIterator", "opset1")
 @operator("Loop", "opset5")
-def loop(call: Call, *inputs: Maybe) -> list[ITensor]:
+def loop(call: LayerCall, *inputs: Maybe) -> list[ITensor]:
     """A counted loop, a conditional loop, or both, or a loop over slices."""
     return _ImportedLoop(call, loop_roles(call, inputs)).outputs()
 
@@ -65,7 +65,7 @@ def loop(call: Call, *inputs: Maybe) -> list[ITensor]:
 class _ImportedLoop:
     """An imported loop."""
 
-    def __init__(self, call: Call, roles: LoopRoles) -> None:
+    def __init__(self, call: LayerCall, roles: LoopRoles) -> None:
         self._call = call
         self._make = call.make
         self._roles = roles
@@ -106,10 +106,10 @@ class _ImportedLoop:
         """The number of slices of all sliced inputs; 1 if there are none."""
         make, name = self._make, self._call.layer.name
         counts = [slice_.count for slice_ in self._slices.values()]
-        known = sorted({count for count in counts if isinstance(count, int)})
-        require(len(known) <= 1, f"the sliced inputs have {known} slices, but must have equally many")
+        fixed = sorted({count for count in counts if isinstance(count, int)})
+        require(len(fixed) <= 1, f"the sliced inputs have {fixed} slices, but must have equally many")
         require(bool(counts) or self._call.layer.type.lower() != "loop", "the loop has neither a count nor a condition")
-        common = make.tensor(np.int64(known[0] if known else 1) if known or not counts else counts[0])
+        common = make.tensor(np.int64(fixed[0] if fixed else 1) if fixed or not counts else counts[0])
         for count in counts:
             if isinstance(count, ITensor) and count is not common:
                 make.network.add_assertion(
@@ -135,7 +135,7 @@ class _ImportedLoop:
 
     def _counter(self, id: int, iteration: ITensor) -> ITensor:
         """The number of the iteration, of the type and rank that the body declares."""
-        parameter = self._inner.body.graph.layers[id]
+        parameter = self._inner.xml.graph.layers[id]
         number = self._make.cast(iteration, element_type(type_of(parameter)))
         return self._make.flat(number) if declared_shape(parameter) else number
 

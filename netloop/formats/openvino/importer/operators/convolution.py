@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.deformed import Deformed
 from netloop.formats.shared.windows import Sliding, columns_to_image, convolved, deconvolved
@@ -16,7 +16,7 @@ from netloop.values.enums import PaddingMode
 from netloop.values.types import UNKNOWN
 
 
-def sliding(call: Call, axes: int) -> Sliding:
+def sliding(call: LayerCall, axes: int) -> Sliding:
     """The strides, dilations and padding that the attributes give."""
     ones, zeros = [1] * axes, [0] * axes
     valid = call.text("auto_pad", "explicit").lower() == "valid"
@@ -29,7 +29,7 @@ def sliding(call: Call, axes: int) -> Sliding:
     return Sliding(strides, dilations, before, after, None if mode is PaddingMode.EXPLICIT_ROUND_DOWN else mode)
 
 
-def _ungrouped(call: Call, kernel: ITensor) -> tuple[ITensor, int]:
+def _ungrouped(call: LayerCall, kernel: ITensor) -> tuple[ITensor, int]:
     """Weights with a leading axis of groups as those of one convolution, and the number of groups."""
     groups, first, *rest = kernel.type.shape
     require(UNKNOWN not in kernel.type.shape, f"the kernel is {kernel.type}, and its shape must be known")
@@ -37,14 +37,14 @@ def _ungrouped(call: Call, kernel: ITensor) -> tuple[ITensor, int]:
 
 
 @operator("Convolution", "opset1")
-def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
+def convolution(call: LayerCall, x: ITensor, kernel: ITensor) -> ITensor:
     """Convolution."""
     _check_image(x, kernel)
     return convolved(call.make, x, kernel, 1, sliding(call, x.type.rank - 2))
 
 
 @operator("GroupConvolution", "opset1")
-def group_convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
+def group_convolution(call: LayerCall, x: ITensor, kernel: ITensor) -> ITensor:
     """Convolution in groups of channels."""
     _check_image(x, kernel, 1)
     weights, groups = _ungrouped(call, kernel)
@@ -52,20 +52,20 @@ def group_convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
 
 
 @operator("ConvolutionBackpropData", "opset1")
-def deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: Maybe = None) -> ITensor:
+def deconvolution(call: LayerCall, x: ITensor, kernel: ITensor, shape: Maybe = None) -> ITensor:
     """Transposed convolution, optionally with a given output shape."""
     _check_image(x, kernel)
     return _deconvolved(call, x, kernel, 1, shape)
 
 
 @operator("GroupConvolutionBackpropData", "opset1")
-def group_deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: Maybe = None) -> ITensor:
+def group_deconvolution(call: LayerCall, x: ITensor, kernel: ITensor, shape: Maybe = None) -> ITensor:
     """Transposed convolution in groups of channels, optionally with a given output shape."""
     _check_image(x, kernel, 1)
     return _deconvolved(call, x, *_ungrouped(call, kernel), shape)
 
 
-def _deconvolved(call: Call, x: ITensor, kernel: ITensor, groups: int, shape: Maybe) -> ITensor:
+def _deconvolved(call: LayerCall, x: ITensor, kernel: ITensor, groups: int, shape: Maybe) -> ITensor:
     axes = x.type.rank - 2
     more = call.ints("output_padding", []) or [0] * axes
     slides = sliding(call, axes)
@@ -82,7 +82,7 @@ def _check_image(x: ITensor, kernel: ITensor, more: int = 0) -> None:
 
 
 @operator("Col2Im", "opset15")
-def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> ITensor:
+def column_to_image(call: LayerCall, x: ITensor, image: ITensor, block: ITensor) -> ITensor:
     """Inverse of im2col: columns, each a block of the image, summed where blocks overlap."""
     make, alone = call.make, x.type.rank == 2
     axes = axis_count(make.list_tensor(image).type)
@@ -94,8 +94,10 @@ def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> I
 
 
 @operator("DeformableConvolution", "opset1", "opset8")
-def deformable_convolution(call: Call, x: ITensor, offset: ITensor, kernel: ITensor, mask: Maybe = None) -> ITensor:
-    """Convolution of which an offset shifts each tap of the window, and a mask weights it."""
+def deformable_convolution(
+    call: LayerCall, x: ITensor, offset: ITensor, kernel: ITensor, mask: Maybe = None
+) -> ITensor:
+    """Convolution with an offset that shifts each tap of the window, and a mask that weights it."""
     slides, window = sliding(call, x.type.rank - 2), kernel.type.shape[2:]
     require(UNKNOWN not in window, f"the kernel is {kernel.type}, and its window must be known")
     require(slides.same is None, "auto_pad is not explicit", "the offsets are of positions that the padding decides")

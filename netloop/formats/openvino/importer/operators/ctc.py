@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TopKOperation
 
 
 @operator("CTCGreedyDecoder", "opset1")
-def ctc_greedy_decoder(call: Call, x: ITensor, mask: ITensor) -> ITensor:
+def ctc_greedy_decoder(call: LayerCall, x: ITensor, mask: ITensor) -> ITensor:
     """Greedy CTC decoding of masked sequences, time before batch; float32[batch, time, 1, 1], padded with -1."""
     make = call.make
     blank = make.sub(make.tensor(make.length(x, 2)), 1)
@@ -21,7 +21,9 @@ def ctc_greedy_decoder(call: Call, x: ITensor, mask: ITensor) -> ITensor:
 
 
 @operator("CTCGreedyDecoderSeqLen", "opset6")
-def ctc_greedy_decoder_with_lengths(call: Call, x: ITensor, lengths: ITensor, blank: Maybe = None) -> list[ITensor]:
+def ctc_greedy_decoder_with_lengths(
+    call: LayerCall, x: ITensor, lengths: ITensor, blank: Maybe = None
+) -> list[ITensor]:
     """Greedy CTC decoding of sequences of given lengths: the classes, padded with -1, and their number."""
     make = call.make
     last = make.sub(make.tensor(make.length(x, 2)), 1)
@@ -33,7 +35,7 @@ def ctc_greedy_decoder_with_lengths(call: Call, x: ITensor, lengths: ITensor, bl
     return [make.cast(tensor, call.element_type(name, "i32")) for tensor, name in zip(result, names, strict=True)]
 
 
-def _decoded(call: Call, x: ITensor, active: ITensor, blank: ITensor, merges: bool) -> tuple[ITensor, ITensor]:
+def _decoded(call: LayerCall, x: ITensor, active: ITensor, blank: ITensor, merges: bool) -> tuple[ITensor, ITensor]:
     """The decoded classes of each sequence, [batch, time], padded with -1; and their number."""
     make = call.make
     best = make.squeeze(make.best(TopKOperation.MAX, x, 1, 2)[1], [2])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.nms import non_max_suppression
 from netloop.formats.shared.regions import RoiGrid, RoiSamples, roi_aligned
@@ -14,7 +14,7 @@ from netloop.values.enums import BoundingBoxFormat, DataType, TopKOperation
 
 @operator("NonMaxSuppression", "opset5", "opset9")
 def nms(
-    call: Call,
+    call: LayerCall,
     boxes: ITensor,
     scores: ITensor,
     max_boxes: Maybe = None,
@@ -30,13 +30,13 @@ def nms(
     max_iou, min_score = (make.constant(0.0, dtype) if tensor is None else tensor for tensor in (max_iou, min_score))
     centers = call.choice("box_encoding", BOX_FORMATS.openvino.read, "corner") is BoundingBoxFormat.CENTER_SIZES
     rows = non_max_suppression(make, boxes, scores, max_boxes, max_iou, min_score, centers)
-    result = make.gather_nd(scores, rows)
+    selected = make.gather_nd(scores, rows)
     count = make.tensor(make.length(rows, 0))
     if call.flag("sort_result_descending", True):
-        result, order = make.best(TopKOperation.MAX, result, count, 0)
+        selected, order = make.best(TopKOperation.MAX, selected, count, 0)
         rows = make.gather(rows, order)
     places = make.cast(make.slice(rows, [0], [2], axes=[1]), dtype)
-    scored = make.concat([places, make.expand_dims(result, [1])], 1)
+    scored = make.concat([places, make.expand_dims(selected, [1])], 1)
     kind = call.element_type("output_type", "i64")
     return [make.cast(rows, kind), scored, make.cast(make.flat(count), kind)]
 
@@ -46,7 +46,7 @@ ALIGNMENTS = {"asymmetric": (0.0, 0.0, True), "half_pixel_for_nn": (0.0, 0.5, Fa
 
 
 @operator("ROIAlign", "opset3", "opset9")
-def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
+def roi_align(call: LayerCall, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
     """The mean of interpolated samples in each cell of a grid over each region, or the maximum of them and 0."""
     rows, columns, ratio = (call.int(name) for name in ("pooled_h", "pooled_w", "sampling_ratio"))
     alignment = call.choice("aligned_mode", ALIGNMENTS, "asymmetric")
@@ -56,13 +56,13 @@ def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
 
 
 @operator("NonZero", "opset3")
-def nonzero(call: Call, x: ITensor) -> ITensor:
+def nonzero(call: LayerCall, x: ITensor) -> ITensor:
     """The indices of all nonzero elements, [axis, element]."""
     return call.make.cast(call.make.nonzero(x), call.element_type("output_type", "i64"))
 
 
 @operator("Unique", "opset10")
-def unique(call: Call, x: ITensor, axis: Maybe = None) -> list[ITensor]:
+def unique(call: LayerCall, x: ITensor, axis: Maybe = None) -> list[ITensor]:
     """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
     make = call.make
     along = None if axis is None else call.known_axis(axis, x.type.rank)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.formulas import FormulaBuilder, Length
 from netloop.model.graph.tensor import ITensor
@@ -15,7 +15,7 @@ MEANS = {"sum": False, "mean": True}
 
 @operator("EmbeddingBagPackedSum", "opset3")
 @operator("EmbeddingBagPacked", "opset15")
-def packed_bags(call: Call, table: ITensor, indices: ITensor, weights: Maybe = None) -> ITensor:
+def packed_bags(call: LayerCall, table: ITensor, indices: ITensor, weights: Maybe = None) -> ITensor:
     """Sum or mean of bags of equally many embeddings, optionally weighted."""
     make, means = call.make, call.choice("reduction", MEANS, "sum")
     rows = _weighted(make, make.gather(table, indices), weights)
@@ -25,7 +25,7 @@ def packed_bags(call: Call, table: ITensor, indices: ITensor, weights: Maybe = N
 @operator("EmbeddingBagOffsetsSum", "opset3")
 @operator("EmbeddingBagOffsets", "opset15")
 def bags_by_offsets(
-    call: Call, table: ITensor, indices: ITensor, starts: ITensor, default: Maybe = None, weights: Maybe = None
+    call: LayerCall, table: ITensor, indices: ITensor, starts: ITensor, default: Maybe = None, weights: Maybe = None
 ) -> ITensor:
     """Sum or mean of bags of embeddings, given the start of each; an empty one gets a default row, or zeros."""
     make = call.make
@@ -38,7 +38,7 @@ def bags_by_offsets(
 
 @operator("EmbeddingSegmentsSum", "opset3")
 def bags_by_segments(
-    call: Call,
+    call: LayerCall,
     table: ITensor,
     indices: ITensor,
     numbers: ITensor,
@@ -49,8 +49,8 @@ def bags_by_segments(
     """Sum of bags of embeddings, given the bag of each index."""
     make = call.make
     rows = _weighted(make, make.gather(table, indices), weights)
-    known = make.ints(count)
-    total = make.scalar(make.cast(count, np.int64)) if known is None else known[0]
+    counts = make.ints(count)
+    total = make.scalar(make.cast(count, np.int64)) if counts is None else counts[0]
     return _bags(call, table, rows, numbers, total, default)
 
 
@@ -60,7 +60,7 @@ def _weighted(make: FormulaBuilder, rows: ITensor, weights: Maybe) -> ITensor:
     return make.mul(rows, make.expand_dims(weights, range(weights.type.rank, rows.type.rank)))
 
 
-def _bags(call: Call, table: ITensor, rows: ITensor, numbers: ITensor, count: Length, default: Maybe) -> ITensor:
+def _bags(call: LayerCall, table: ITensor, rows: ITensor, numbers: ITensor, count: Length, default: Maybe) -> ITensor:
     """The rows of each bag summed or averaged; an empty bag gets the default row, or zeros."""
     make, dtype = call.make, table.type.dtype
     rest = [make.length(table, axis) for axis in range(1, table.type.rank)]
@@ -86,7 +86,7 @@ FILLS = {"zero": False, "lowest": True}
 
 
 @operator("SegmentMax", "opset16")
-def segment_max(call: Call, x: ITensor, numbers: ITensor, count: Maybe = None) -> ITensor:
+def segment_max(call: LayerCall, x: ITensor, numbers: ITensor, count: Maybe = None) -> ITensor:
     """Maximum of the rows of each segment, given the segment of each row; an empty one gets zeros or the lowest."""
     make, dtype = call.make, x.type.dtype
     info = np.finfo(dtype) if np.issubdtype(dtype, np.floating) else np.iinfo(dtype)
@@ -112,7 +112,7 @@ def _sizes(make: FormulaBuilder, numbers: ITensor, count: Length) -> ITensor:
 
 
 @operator("SparseFillEmptyRows", "opset16")
-def filled_rows(call: Call, values: ITensor, shape: ITensor, indices: ITensor, default: ITensor) -> list[ITensor]:
+def filled_rows(call: LayerCall, values: ITensor, shape: ITensor, indices: ITensor, default: ITensor) -> list[ITensor]:
     """The indices of a sparse matrix in order, its values, a default one in each empty row, and which are empty."""
     make, kind = call.make, indices.type.dtype
     shape, places = make.cast(shape, np.int64), make.cast(indices, np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.spectra import centred_window, framed, overlapped
 from netloop.model.graph.tensor import ITensor
@@ -15,19 +15,19 @@ from netloop.values.enums import SampleMode, UnaryOperation
 
 
 @operator("DFT", "opset7")
-def dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
+def dft(call: LayerCall, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
     """Discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
     return _transformed_along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=False)
 
 
 @operator("IDFT", "opset7")
-def inverse_dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
+def inverse_dft(call: LayerCall, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
     """Inverse discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
     return _transformed_along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=True)
 
 
 @operator("RDFT", "opset9")
-def real_dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
+def real_dft(call: LayerCall, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
     """Discrete Fourier transform of real numbers; the last axis has its first half only."""
     *others, last = _places(call, axes, sizes, x.type.rank)
     pairs = call.make.expand_dims(x, [x.type.rank])
@@ -37,7 +37,7 @@ def real_dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITen
 
 
 @operator("IRDFT", "opset9")
-def inverse_real_dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
+def inverse_real_dft(call: LayerCall, x: ITensor, axes: ITensor, sizes: Maybe = None) -> ITensor:
     """Inverse of RDFT; the last axis has by default twice its length less 2."""
     *others, last = _places(call, axes, sizes, x.type.rank - 1)
     whole = _transformed(call, _transformed_along(call, x, others, inverse=True), last, inverse=True, onesided=True)
@@ -45,7 +45,7 @@ def inverse_real_dft(call: Call, x: ITensor, axes: ITensor, sizes: Maybe = None)
 
 
 @operator("STFT", "opset15")
-def stft(call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor) -> ITensor:
+def stft(call: LayerCall, x: ITensor, window: ITensor, length: ITensor, step: ITensor) -> ITensor:
     """Short-time Fourier transform of real numbers: the first half of the spectra of frames, each times a window."""
     make = call.make
     length, step = (make.cast(make.scalar(tensor), np.int64) for tensor in (length, step))
@@ -58,7 +58,7 @@ def stft(call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor
 
 @operator("ISTFT", "opset16")
 def inverse_stft(
-    call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor, wanted: Maybe = None
+    call: LayerCall, x: ITensor, window: ITensor, length: ITensor, step: ITensor, wanted: Maybe = None
 ) -> ITensor:
     """Inverse of STFT: the sum of the frames, each times the window, divided by the sum of the windows' squares."""
     make, dtype = call.make, x.type.dtype
@@ -82,14 +82,14 @@ TINY_SUM = 1e-11
 """A sum of the windows' squares below which the signal is not divided by it."""
 
 
-def _exchanged(call: Call, spectra: ITensor) -> ITensor:
+def _exchanged(call: LayerCall, spectra: ITensor) -> ITensor:
     """Spectra with the axes of the frames and of the frequencies exchanged."""
     rank = spectra.type.rank
     return call.make.transpose(spectra, [*range(rank - 3), rank - 2, rank - 3, rank - 1])
 
 
-def _cut(call: Call, signal: ITensor, length: ITensor, wanted: Maybe) -> ITensor:
-    """A signal without what padding added on both sides, cut or extended with zeros to the length wanted."""
+def _cut(call: LayerCall, signal: ITensor, length: ITensor, wanted: Maybe) -> ITensor:
+    """A signal without its padding on both sides, cut or extended with zeros to the length wanted."""
     make, axis = call.make, signal.type.rank - 1
     margin = make.floor_div(length, 2) if call.flag("center") else make.constant(0)
     if wanted is None:
@@ -104,24 +104,24 @@ Place = tuple[int, Maybe]
 """An axis, and its new length if that changes."""
 
 
-def _places(call: Call, axes: ITensor, sizes: Maybe, rank: int) -> list[Place]:
+def _places(call: LayerCall, axes: ITensor, sizes: Maybe, rank: int) -> list[Place]:
     along = call.known_axes(axes, rank)
     if sizes is None:
         return [(axis, None) for axis in along]
-    known = call.known_ints(sizes, "lengths")
-    lengths = [None if number == -1 else call.make.constant(number) for number in known]
+    numbers = call.known_ints(sizes, "lengths")
+    lengths = [None if number == -1 else call.make.constant(number) for number in numbers]
     return list(zip(along, lengths, strict=True))
 
 
-def _transformed_along(call: Call, x: ITensor, places: Sequence[Place], inverse: bool) -> ITensor:
+def _transformed_along(call: LayerCall, x: ITensor, places: Sequence[Place], inverse: bool) -> ITensor:
     for place in places:
         x = _transformed(call, x, place, inverse, onesided=False)
     return x
 
 
-def _transformed(call: Call, x: ITensor, place: Place, inverse: bool, onesided: bool) -> ITensor:
+def _transformed(call: LayerCall, x: ITensor, place: Place, inverse: bool, onesided: bool) -> ITensor:
     axis, length = place
     layer = call.make.network.add_dft(x, axis, inverse, onesided)
     if length is not None:
         layer.set_input(1, length)
-    return call.make.made(layer)
+    return call.make.output(layer)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import LayerCall
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.graph.tensor import ITensor
@@ -12,13 +12,13 @@ from netloop.values.diagnostics import require
 from netloop.values.enums import GatherMode, ReduceOperation, TripLimit
 
 
-def _signed(call: Call, indices: ITensor) -> ITensor:
+def _signed(call: LayerCall, indices: ITensor) -> ITensor:
     """The indices as int32 or int64: OpenVINO takes integers of any type, and networks only these."""
     return indices if indices.type.is_index else call.make.cast(indices, np.int64)
 
 
 @operator("Gather", "opset1", "opset7", "opset8")
-def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
+def gather(call: LayerCall, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
     """Slices along an axis, selected by index, optionally for each batch item."""
     make, along = call.make, call.known_axis(axis, x.type.rank)
     batch = call.int("batch_dims", 0)
@@ -26,23 +26,23 @@ def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
     require(0 <= batch <= min(along, indices.type.rank), f"batch_dims is {batch}, and the axis {along}")
     layer = make.network.add_gather_v2(x, _signed(call, indices), GatherMode.DEFAULT)
     layer.axis, layer.num_elementwise_dims = along, batch
-    return make.made(layer)
+    return make.output(layer)
 
 
 @operator("GatherElements", "opset6")
-def gather_elements(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+def gather_elements(call: LayerCall, x: ITensor, indices: ITensor) -> ITensor:
     """Elements along an axis, one index for each output element."""
     return call.make.gather_elements(x, indices, call.axis(x))
 
 
 @operator("GatherND", "opset8")
-def gather_nd(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+def gather_nd(call: LayerCall, x: ITensor, indices: ITensor) -> ITensor:
     """Slices selected by index tuples."""
     return call.make.gather_nd(x, _signed(call, indices), call.int("batch_dims", 0))
 
 
 @operator("GatherND", "opset5")
-def gather_nd_of_joined_batch(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+def gather_nd_of_joined_batch(call: LayerCall, x: ITensor, indices: ITensor) -> ITensor:
     """Slices selected by index tuples; the batch axes are merged."""
     make, batch = call.make, call.int("batch_dims", 0)
     result = make.gather_nd(x, _signed(call, indices), batch)
@@ -53,7 +53,7 @@ def gather_nd_of_joined_batch(call: Call, x: ITensor, indices: ITensor) -> ITens
 
 
 @operator("GatherTree", "opset1")
-def gather_tree(call: Call, steps: ITensor, parents: ITensor, max_lengths: ITensor, end: ITensor) -> ITensor:
+def gather_tree(call: LayerCall, steps: ITensor, parents: ITensor, max_lengths: ITensor, end: ITensor) -> ITensor:
     """Whole beams from the tokens and parent beams of each step, filled with the end token."""
     make, end = call.make, call.make.scalar(end)
     time, beams = make.tensor(make.length(steps, 0)), make.length(steps, 2)
@@ -72,7 +72,7 @@ def gather_tree(call: Call, steps: ITensor, parents: ITensor, max_lengths: ITens
     return _filled_after_end(call, make.stacked(loop, result, time, reverse=True), end)
 
 
-def _filled_after_end(call: Call, rows: ITensor, end: ITensor) -> ITensor:
+def _filled_after_end(call: LayerCall, rows: ITensor, end: ITensor) -> ITensor:
     """Sequences along axis 0, filled with the end token after its first occurrence."""
     make = call.make
     ends = make.cast(make.equal(rows, end), np.int64)
@@ -86,7 +86,7 @@ ND_REDUCTIONS["sub"] = ReduceOperation.SUM
 
 
 @operator("ScatterUpdate", "opset3")
-def scatter_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, axis: ITensor) -> ITensor:
+def scatter_update(call: LayerCall, x: ITensor, indices: ITensor, updates: ITensor, axis: ITensor) -> ITensor:
     """The input with slices along an axis replaced."""
     make, rank, along = call.make, x.type.rank, call.known_axis(axis, x.type.rank)
     indices = _signed(call, indices)
@@ -100,7 +100,7 @@ def scatter_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, a
 
 
 @operator("ScatterNDUpdate", "opset4", "opset15")
-def scatter_nd_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
+def scatter_nd_update(call: LayerCall, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """The input with slices written, or combined with updates, by index tuples."""
     make, op = call.make, call.choice("reduction", ND_REDUCTIONS, "none")
     subtracts = call.text("reduction", "none").lower() == "sub"
@@ -108,7 +108,7 @@ def scatter_nd_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor
 
 
 @operator("ScatterElementsUpdate", "opset3", "opset12")
-def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, axis: ITensor) -> ITensor:
+def scatter_elements_update(call: LayerCall, x: ITensor, indices: ITensor, updates: ITensor, axis: ITensor) -> ITensor:
     """The input with elements along an axis written, or combined with updates, by index.
 
     With ``use_init_val`` the replaced elements count too.
@@ -130,7 +130,7 @@ def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: I
     return make.floor_div(total, counts) if x.type.is_integer else make.div(total, counts)
 
 
-def _with_neutral(call: Call, x: ITensor, indices: ITensor, axis: int, op: ReduceOperation) -> ITensor:
+def _with_neutral(call: LayerCall, x: ITensor, indices: ITensor, axis: int, op: ReduceOperation) -> ITensor:
     """The tensor with the neutral element of a reduction at all indices."""
     make, dtype = call.make, x.type.dtype
     return make.scatter_elements(x, indices, make.full(make.shape(indices), NEUTRAL[op](dtype), dtype), axis)
@@ -158,7 +158,7 @@ NEGATIVES = {"ignore_negative": False, "normalize": True}
 
 
 @operator("OneHot", "opset1", "opset16")
-def one_hot(call: Call, indices: ITensor, depth: ITensor, on: ITensor, off: ITensor) -> ITensor:
+def one_hot(call: LayerCall, indices: ITensor, depth: ITensor, on: ITensor, off: ITensor) -> ITensor:
     """One value at each index along a new axis, another elsewhere; negative indices select none, or count back."""
     make = call.make
     count, places = make.scalar(make.cast(depth, np.int64)), make.cast(indices, np.int64)
@@ -169,22 +169,22 @@ def one_hot(call: Call, indices: ITensor, depth: ITensor, on: ITensor, off: ITen
 
 
 @operator("Bucketize", "opset3")
-def bucketize(call: Call, x: ITensor, bounds: ITensor) -> ITensor:
+def bucketize(call: LayerCall, x: ITensor, bounds: ITensor) -> ITensor:
     """The number of bounds below each element, or up to it; the bounds are in order."""
     return _bounds_below(call, x, bounds, call.flag("with_right_bound", True))
 
 
 @operator("SearchSorted", "opset15")
-def search_sorted(call: Call, bounds: ITensor, x: ITensor) -> ITensor:
+def search_sorted(call: LayerCall, bounds: ITensor, x: ITensor) -> ITensor:
     """The number of bounds in a row that are below each element, or up to it; the bounds are in order."""
     rows = bounds if bounds.type.rank == 1 else call.make.expand_dims(bounds, [bounds.type.rank - 1])
     return _bounds_below(call, x, rows, not call.flag("right_mode", False))
 
 
-def _bounds_below(call: Call, x: ITensor, bounds: ITensor, below: bool) -> ITensor:
+def _bounds_below(call: LayerCall, x: ITensor, bounds: ITensor, below: bool) -> ITensor:
     """The number of bounds along the last axis that are below each element, or up to it."""
     make = call.make
-    each = make.expand_dims(x, [x.type.rank])
-    passed = make.less(bounds, each) if below else make.less_equal(bounds, each)
+    column = make.expand_dims(x, [x.type.rank])
+    passed = make.less(bounds, column) if below else make.less_equal(bounds, column)
     count = make.sum(make.cast(passed, np.int64), [passed.type.rank - 1])
     return make.cast(count, call.element_type("output_type", "i64"))

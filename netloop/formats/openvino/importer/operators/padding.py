@@ -2,26 +2,26 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.word_tables import PAD_MODES
 from netloop.model.graph.tensor import ITensor
 
 
 @operator("ReverseSequence", "opset1")
-def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
+def reverse_sequence(call: LayerCall, x: ITensor, lengths: ITensor) -> ITensor:
     """The leading elements of each sequence in reverse order."""
     layer = call.make.network.add_reverse_sequence(x, call.make.cast(lengths, np.int64))
     layer.batch_axis = call.axis(x, "batch_axis", 0)
     layer.sequence_axis = call.axis(x, "seq_axis", 1)
-    return call.make.made(layer)
+    return call.make.output(layer)
 
 
 PADDINGS = {**PAD_MODES.openvino.read, "symmetric": None}
 
 
 @operator("Pad", "opset1", "opset12")
-def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: Maybe = None) -> ITensor:
+def pad(call: LayerCall, x: ITensor, before: ITensor, after: ITensor, value: Maybe = None) -> ITensor:
     """Padding around axes: constant, edge, reflect or symmetric; negative widths crop."""
     make, mode = call.make, call.choice("pad_mode", PADDINGS)
     axes = make.constant(np.arange(x.type.rank))
@@ -34,7 +34,7 @@ def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: Maybe = 
     return x
 
 
-def _mirrored(call: Call, x: ITensor, axis: int, before: int, after: int) -> ITensor:
+def _mirrored(call: LayerCall, x: ITensor, axis: int, before: int, after: int) -> ITensor:
     """An axis mirrored at its ends, the edge elements included."""
     make = call.make
     back = make.backwards(x, [axis])

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.word_tables import (
     ACTIVATIONS,
@@ -22,7 +22,7 @@ from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOper
 BROADCASTS = {"numpy": "numpy", "none": "none", "pdpd": "pdpd"}
 
 
-def paired(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
+def paired(call: LayerCall, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
     """Two inputs, with the axes aligned as ``auto_broadcast`` says."""
     how = call.choice("auto_broadcast", BROADCASTS, "numpy")
     if how == "none":
@@ -47,7 +47,7 @@ def _version(name: str) -> str:
 
 def _enter_pair(name: str, op: ElementWiseOperation) -> None:
     @operator(name, _version(name))
-    def pair(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    def pair(call: LayerCall, a: ITensor, b: ITensor) -> ITensor:
         return call.make.elementwise(op, *paired(call, a, b))
 
     pair.__doc__ = f"Element-wise ``{op.name}``."
@@ -55,7 +55,7 @@ def _enter_pair(name: str, op: ElementWiseOperation) -> None:
 
 def _enter_function(name: str, op: UnaryOperation) -> None:
     @operator(name, _version(name))
-    def function(call: Call, x: ITensor) -> ITensor:
+    def function(call: LayerCall, x: ITensor) -> ITensor:
         return x if op in IDENTITY_ON_INTEGERS and not x.type.is_float else call.make.unary(op, x)
 
     function.__doc__ = f"Element-wise ``{op.name}``."
@@ -70,7 +70,7 @@ for _name, _function in (UNARY.openvino.read | UNARY_BITWISE.openvino.read).item
 
 
 @operator("Divide", "opset1")
-def divide(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def divide(call: LayerCall, a: ITensor, b: ITensor) -> ITensor:
     """Quotient; of integers rounded towards minus infinity, unless ``m_pythondiv`` is false."""
     a, b = paired(call, a, b)
     floors = a.type.is_integer and call.flag("m_pythondiv", True)
@@ -78,32 +78,32 @@ def divide(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 @operator("LessEqual", "opset1")
-def less_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def less_equal(call: LayerCall, a: ITensor, b: ITensor) -> ITensor:
     """Whether a <= b."""
     return call.make.less_equal(*paired(call, a, b))
 
 
 @operator("GreaterEqual", "opset1")
-def greater_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def greater_equal(call: LayerCall, a: ITensor, b: ITensor) -> ITensor:
     """Whether a >= b."""
     return call.make.greater_equal(*paired(call, a, b))
 
 
 @operator("NotEqual", "opset1")
-def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def not_equal(call: LayerCall, a: ITensor, b: ITensor) -> ITensor:
     """Whether a differs from b."""
     return call.make.logical_not(call.make.equal(*paired(call, a, b)))
 
 
 @operator("SquaredDifference", "opset1")
-def squared_difference(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def squared_difference(call: LayerCall, a: ITensor, b: ITensor) -> ITensor:
     """Square of the difference."""
     difference = call.make.sub(*paired(call, a, b))
     return call.make.mul(difference, difference)
 
 
 @operator("Select", "opset1")
-def select(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
+def select(call: LayerCall, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
     """``a`` where the condition is true, ``b`` elsewhere."""
     condition = paired(call, a, condition)[1]
     return call.make.where(condition, *paired(call, a, b))
@@ -113,7 +113,7 @@ ROUNDINGS = {"half_to_even": True, "half_away_from_zero": False}
 
 
 @operator("Round", "opset5")
-def round_(call: Call, x: ITensor) -> ITensor:
+def round_(call: LayerCall, x: ITensor) -> ITensor:
     """The nearest integer; halfway cases to the even one, or away from 0."""
     make = call.make
     if not x.type.is_float:
@@ -127,40 +127,40 @@ def round_(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("IsInf", "opset10")
-def is_infinite(call: Call, x: ITensor) -> ITensor:
+def is_infinite(call: LayerCall, x: ITensor) -> ITensor:
     """Whether x is infinite, with one sign or either."""
     signs = call.flag("detect_negative", True), call.flag("detect_positive", True)
     return call.make.is_infinite(x, *signs)
 
 
 @operator("IsFinite", "opset10")
-def is_finite(call: Call, x: ITensor) -> ITensor:
+def is_finite(call: LayerCall, x: ITensor) -> ITensor:
     """Whether x is neither infinite nor NaN."""
     tensors = [call.make.unary(number, x) for number in (UnaryOperation.ISINF, UnaryOperation.ISNAN)]
     return call.make.logical_not(call.make.logical_or(*tensors))
 
 
 @operator("Identity", "opset16")
-def identity(call: Call, x: ITensor) -> ITensor:
+def identity(call: LayerCall, x: ITensor) -> ITensor:
     """The input itself."""
     return x
 
 
 @operator("Convert", "opset1")
-def convert(call: Call, x: ITensor) -> ITensor:
+def convert(call: LayerCall, x: ITensor) -> ITensor:
     """Conversion to another type; to bool, whether x is not 0."""
     return call.make.cast(x, call.element_type("destination_type"))
 
 
 @operator("ConvertLike", "opset1")
-def convert_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
+def convert_like(call: LayerCall, x: ITensor, like: ITensor) -> ITensor:
     """Conversion to the type of another tensor."""
     return call.make.cast(x, like.type.dtype)
 
 
 def _enter_activation(name: str, kind: ActivationType, *parameters: float) -> None:
     @operator(name, _version(name))
-    def activation(call: Call, x: ITensor) -> ITensor:
+    def activation(call: LayerCall, x: ITensor) -> ITensor:
         return call.make.activation(kind, x, *parameters)
 
     activation.__doc__ = f"Element-wise ``{kind.name}``."
@@ -172,13 +172,13 @@ _enter_activation("SoftPlus", ActivationType.SOFTPLUS, 1.0, 1.0)
 
 
 @operator("Elu", "opset1")
-def elu(call: Call, x: ITensor) -> ITensor:
+def elu(call: LayerCall, x: ITensor) -> ITensor:
     """``x``, or ``alpha * (exp(x) - 1)`` where x is negative."""
     return call.make.activation(ActivationType.ELU, x, call.number("alpha"))
 
 
 @operator("Clamp", "opset1")
-def clamp(call: Call, x: ITensor) -> ITensor:
+def clamp(call: LayerCall, x: ITensor) -> ITensor:
     """``x`` limited to a range."""
     low, high = call.number("min"), call.number("max")
     if not x.type.is_float:
@@ -196,14 +196,14 @@ def _down(x: float) -> float:
 
 
 @operator("HardSigmoid", "opset1")
-def hard_sigmoid(call: Call, x: ITensor, alpha: ITensor, beta: ITensor) -> ITensor:
+def hard_sigmoid(call: LayerCall, x: ITensor, alpha: ITensor, beta: ITensor) -> ITensor:
     """``alpha * x + beta``, limited to between 0 and 1."""
     make = call.make
     return make.clip(make.add(make.mul(x, make.scalar(alpha)), make.scalar(beta)), 0.0, 1.0)
 
 
 @operator("Selu", "opset1")
-def selu(call: Call, x: ITensor, alpha: ITensor, scale: ITensor) -> ITensor:
+def selu(call: LayerCall, x: ITensor, alpha: ITensor, scale: ITensor) -> ITensor:
     """``scale * x``, or ``scale * alpha * (exp(x) - 1)`` where x is negative."""
     make = call.make
     curve = make.mul(make.scalar(alpha), make.activation(ActivationType.ELU, x, 1.0))
@@ -211,7 +211,7 @@ def selu(call: Call, x: ITensor, alpha: ITensor, scale: ITensor) -> ITensor:
 
 
 @operator("Swish", "opset4")
-def swish(call: Call, x: ITensor, beta: Maybe = None) -> ITensor:
+def swish(call: LayerCall, x: ITensor, beta: Maybe = None) -> ITensor:
     """``x * sigmoid(beta * x)``."""
     make = call.make
     inside = x if beta is None else make.mul(x, make.scalar(beta))
@@ -219,25 +219,25 @@ def swish(call: Call, x: ITensor, beta: Maybe = None) -> ITensor:
 
 
 @operator("HSigmoid", "opset5")
-def limited_sigmoid(call: Call, x: ITensor) -> ITensor:
+def limited_sigmoid(call: LayerCall, x: ITensor) -> ITensor:
     """``min(max(x + 3, 0), 6) / 6``."""
     return call.make.activation(ActivationType.HARD_SIGMOID, x, 1 / 6, 0.5)
 
 
 @operator("HSwish", "opset4")
-def hard_swish(call: Call, x: ITensor) -> ITensor:
+def hard_swish(call: LayerCall, x: ITensor) -> ITensor:
     """``x * min(max(x + 3, 0), 6) / 6``."""
     return call.make.mul(x, limited_sigmoid(call, x))
 
 
 @operator("Mish", "opset4")
-def mish(call: Call, x: ITensor) -> ITensor:
+def mish(call: LayerCall, x: ITensor) -> ITensor:
     """``x * tanh(log(1 + exp(x)))``."""
     make = call.make
     return make.mul(x, make.activation(ActivationType.TANH, make.activation(ActivationType.SOFTPLUS, x, 1.0, 1.0)))
 
 
 @operator("Gelu", "opset2", "opset7")
-def gelu(call: Call, x: ITensor) -> ITensor:
+def gelu(call: LayerCall, x: ITensor) -> ITensor:
     """``x * Phi(x)``, with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
     return call.make.activation(call.choice("approximation_mode", GELU_APPROXIMATIONS.openvino.read, "erf"), x)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.openvino.importer.operators.convolution import sliding
 from netloop.formats.shared.import_errors import present
@@ -21,14 +21,14 @@ ROUNDS = {"floor": (False, False), "ceil": (True, False), "ceil_torch": (True, T
 """For each rounding: whether there is a last partial window, and whether it must not start in the padding."""
 
 
-def _window(call: Call, x: ITensor) -> Sequence[int]:
+def _window(call: LayerCall, x: ITensor) -> Sequence[int]:
     window = call.ints("kernel")
     require(len(window) == x.type.rank - 2, f"the input is {x.type}, and the kernel {list(window)}")
     return window
 
 
 @operator("AvgPool", "opset1", "opset14", "opset16")
-def average_pool(call: Call, x: ITensor) -> ITensor:
+def average_pool(call: LayerCall, x: ITensor) -> ITensor:
     """Average of each window, with or without the padding."""
     layer = call.make.network.add_pooling_nd(x, PoolingType.AVERAGE, _window(call, x))
     layer.average_count_excludes_padding = call.flag("exclude-pad")
@@ -36,14 +36,14 @@ def average_pool(call: Call, x: ITensor) -> ITensor:
 
 
 @operator("MaxPool", "opset1")
-def max_pool(call: Call, x: ITensor) -> ITensor:
+def max_pool(call: LayerCall, x: ITensor) -> ITensor:
     """Maximum of each window."""
     layer = call.make.network.add_pooling_nd(x, PoolingType.MAX, _window(call, x))
     return pooled(call.make, x, layer, sliding(call, x.type.rank - 2), *call.choice("rounding_type", ROUNDS, "floor"))
 
 
 @operator("MaxPool", "opset8", "opset14")
-def max_pool_with_indices(call: Call, x: ITensor) -> list[ITensor]:
+def max_pool_with_indices(call: LayerCall, x: ITensor) -> list[ITensor]:
     """Maximum of each window, and its flat index in the axes from ``axis`` on."""
     make, slides = call.make, sliding(call, x.type.rank - 2)
     layer = make.network.add_pooling_indices(x, _window(call, x), DataType.INT64)
@@ -58,7 +58,7 @@ LARGEST_MATRIX = 1 << 26
 
 
 @operator("AdaptiveAvgPool", "opset8")
-def adaptive_average_pool(call: Call, x: ITensor, shape: Maybe = None) -> ITensor:
+def adaptive_average_pool(call: LayerCall, x: ITensor, shape: Maybe = None) -> ITensor:
     """Average of windows that divide the input evenly into the elements of the output."""
     make = call.make
     wanted = call.known_ints(present(shape, "the shape of the output must be an input"), "lengths")
@@ -77,7 +77,7 @@ def adaptive_average_pool(call: Call, x: ITensor, shape: Maybe = None) -> ITenso
 
 
 @operator("AdaptiveMaxPool", "opset8")
-def adaptive_max_pool(call: Call, x: ITensor, shape: ITensor) -> list[ITensor]:
+def adaptive_max_pool(call: LayerCall, x: ITensor, shape: ITensor) -> list[ITensor]:
     """Maximum of windows that divide the input evenly, and its flat index in its image."""
     make, wanted = call.make, call.known_ints(shape, "lengths")
     rank, dims = x.type.rank, x.type.shape[2:]
@@ -110,7 +110,7 @@ def _even_windows(length: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]
 
 
 @operator("LRN", "opset1")
-def response_normalization(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+def response_normalization(call: LayerCall, x: ITensor, axes: ITensor) -> ITensor:
     """``x / (bias + alpha * mean) ** beta``, with the mean of the squares nearby along given axes."""
     make, size = call.make, call.int("size")
     alpha, beta, bias = (call.number(name) for name in ("alpha", "beta", "bias"))
@@ -134,4 +134,4 @@ def _window_means(make: FormulaBuilder, x: ITensor, count: int, size: int) -> IT
     layer.pre_padding = [(size - 1) // 2] * count + [0] * (2 - count)
     layer.post_padding = [size // 2] * count + [0] * (2 - count)
     layer.average_count_excludes_padding = False
-    return make.reshape(make.made(layer), make.shape(x))
+    return make.reshape(make.output(layer), make.shape(x))

@@ -5,14 +5,14 @@ OpenVINO draws other numbers, whatever the seed. An engine draws the same ones i
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call
+from netloop.formats.openvino.importer.call import LayerCall
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TopKOperation, UnaryOperation
 
 
 @operator("RandomUniform", "opset8")
-def random_uniform(call: Call, shape: ITensor, low: ITensor, high: ITensor) -> ITensor:
+def random_uniform(call: LayerCall, shape: ITensor, low: ITensor, high: ITensor) -> ITensor:
     """Uniform random numbers from a minimum up to, but excluding, a maximum."""
     make, dtype = call.make, call.element_type("output_type")
     low, high = make.scalar(low), make.scalar(high)
@@ -27,7 +27,7 @@ def random_uniform(call: Call, shape: ITensor, low: ITensor, high: ITensor) -> I
 
 
 @operator("Multinomial", "opset13")
-def multinomial(call: Call, x: ITensor, samples: ITensor) -> ITensor:
+def multinomial(call: LayerCall, x: ITensor, samples: ITensor) -> ITensor:
     """Classes drawn from probabilities or log probabilities, with or without replacement."""
     make, dtype = call.make, call.element_type("convert_type")
     wide = make.cast(x, np.float32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
 from netloop.model.formulas import Length
@@ -14,13 +14,13 @@ from netloop.values.types import UNKNOWN
 
 
 @operator("Reshape", "opset1")
-def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
+def reshape(call: LayerCall, x: ITensor, shape: ITensor) -> ITensor:
     """The elements in another shape; with ``special_zero`` 0 copies a dim of the input."""
     return call.make.reshape(x, shape, zero_copies=call.flag("special_zero", False))
 
 
 @operator("Squeeze", "opset1", "opset15")
-def squeeze(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
+def squeeze(call: LayerCall, x: ITensor, axes: Maybe = None) -> ITensor:
     """Axes of length 1 removed: all, or those of the named ones that have length 1."""
     if axes is None or axes.type.shape == (0,):
         return call.make.squeeze(x)
@@ -29,13 +29,13 @@ def squeeze(call: Call, x: ITensor, axes: Maybe = None) -> ITensor:
 
 
 @operator("Unsqueeze", "opset1")
-def unsqueeze(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+def unsqueeze(call: LayerCall, x: ITensor, axes: ITensor) -> ITensor:
     """Axes of length 1 inserted."""
     return call.make.expand_dims(x, axes)
 
 
 @operator("Transpose", "opset1")
-def transpose(call: Call, x: ITensor, order: ITensor) -> ITensor:
+def transpose(call: LayerCall, x: ITensor, order: ITensor) -> ITensor:
     """Permutation of the axes, by default reversal."""
     axes = range(x.type.rank)
     wanted = call.known_ints(order, "axes") or axes[::-1]
@@ -44,7 +44,7 @@ def transpose(call: Call, x: ITensor, order: ITensor) -> ITensor:
 
 
 @operator("Concat", "opset1")
-def concat(call: Call, *parts: ITensor) -> ITensor:
+def concat(call: LayerCall, *parts: ITensor) -> ITensor:
     """Concatenation along an axis."""
     require(bool(parts), "there are no tensors to concatenate")
     return call.make.concat(parts, call.axis(parts[0]))
@@ -54,7 +54,7 @@ MODES = {"numpy": "numpy", "explicit": "explicit", "none": "explicit", "pdpd": "
 
 
 @operator("Broadcast", "opset1", "opset3")
-def broadcast(call: Call, x: ITensor, shape: ITensor, axes: Maybe = None) -> ITensor:
+def broadcast(call: LayerCall, x: ITensor, shape: ITensor, axes: Maybe = None) -> ITensor:
     """Broadcasting to a shape; in the mode ``bidirectional`` to the common shape of both.
 
     The mode ``explicit`` names the axes of the output that those of the input become, ``pdpd`` the first of them.
@@ -81,18 +81,18 @@ DEPTH_ORDERS = {"blocks_first": True, "depth_first": False}
 
 
 @operator("DepthToSpace", "opset1")
-def depth_to_space(call: Call, x: ITensor) -> ITensor:
+def depth_to_space(call: LayerCall, x: ITensor) -> ITensor:
     """Channels moved into spatial blocks."""
     return call.make.blocks_of_channels(x, call.int("block_size", 1), call.choice("mode", DEPTH_ORDERS))
 
 
 @operator("SpaceToDepth", "opset1")
-def space_to_depth(call: Call, x: ITensor) -> ITensor:
+def space_to_depth(call: LayerCall, x: ITensor) -> ITensor:
     """Spatial blocks moved into channels."""
     return call.make.channels_of_blocks(x, call.int("block_size", 1), call.choice("mode", DEPTH_ORDERS))
 
 
-def _blocks(call: Call, x: ITensor, *inputs: ITensor) -> list[list[int]]:
+def _blocks(call: LayerCall, x: ITensor, *inputs: ITensor) -> list[list[int]]:
     """The sizes of blocks, the padding before and after, and the sum of these two."""
     lists = [call.known_ints(tensor, "blocks and borders") for tensor in inputs]
     rank = x.type.rank
@@ -101,7 +101,7 @@ def _blocks(call: Call, x: ITensor, *inputs: ITensor) -> list[list[int]]:
 
 
 @operator("SpaceToBatch", "opset2")
-def space_to_batch(call: Call, x: ITensor, block: ITensor, before: ITensor, after: ITensor) -> ITensor:
+def space_to_batch(call: LayerCall, x: ITensor, block: ITensor, before: ITensor, after: ITensor) -> ITensor:
     """Spatial blocks, after zero padding, moved into the batch."""
     make, rank = call.make, x.type.rank
     sizes, first, _, around = _blocks(call, x, block, before, after)
@@ -117,7 +117,7 @@ def space_to_batch(call: Call, x: ITensor, block: ITensor, before: ITensor, afte
 
 
 @operator("BatchToSpace", "opset2")
-def batch_to_space(call: Call, x: ITensor, block: ITensor, before: ITensor, after: ITensor) -> ITensor:
+def batch_to_space(call: LayerCall, x: ITensor, block: ITensor, before: ITensor, after: ITensor) -> ITensor:
     """Batch items moved into spatial blocks, and the borders cropped."""
     make, rank = call.make, x.type.rank
     sizes, first, _, around = _blocks(call, x, block, before, after)
@@ -130,7 +130,7 @@ def batch_to_space(call: Call, x: ITensor, block: ITensor, before: ITensor, afte
 
 
 @operator("ShuffleChannels", "opset1")
-def shuffle_channels(call: Call, x: ITensor) -> ITensor:
+def shuffle_channels(call: LayerCall, x: ITensor) -> ITensor:
     """Channels of several groups interleaved."""
     make, group = call.make, call.int("group", 1)
     axis = call.axis(x, "axis", 1)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.recurrent import DIRECTIONS, scan_cell
 from netloop.formats.shared.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
@@ -20,7 +20,7 @@ LSTM_GATES = {name: name for name in ("fico", "icof", "ifco", "ifoc", "iofc")}
 @operator("RNNCell", "opset1")
 @operator("GRUCell", "opset3")
 def one_state_cell(
-    call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: Maybe = None
+    call: LayerCall, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: Maybe = None
 ) -> list[ITensor]:
     """One step of an RNN, H = f(X W' + H R' + B), or of a GRU, its gates in the order z, r, h."""
     return _step(_cell(call, weights, recurrent, bias), x, [h])
@@ -28,7 +28,7 @@ def one_state_cell(
 
 @operator("LSTMCell", "opset4")
 def lstm_cell(
-    call: Call, x: ITensor, h: ITensor, c: ITensor, weights: ITensor, recurrent: Maybe = None, bias: Maybe = None
+    call: LayerCall, x: ITensor, h: ITensor, c: ITensor, weights: ITensor, recurrent: Maybe = None, bias: Maybe = None
 ) -> list[ITensor]:
     """One step of an LSTM, its gates in the order f, i, c, o.
 
@@ -41,7 +41,7 @@ def lstm_cell(
 
 @operator("LSTMCell", "opset1")
 def lstm_cell_with_peepholes(
-    call: Call,
+    call: LayerCall,
     x: ITensor,
     h: ITensor,
     c: ITensor,
@@ -66,7 +66,7 @@ def lstm_cell_with_peepholes(
 @operator("RNNSequence", "opset5")
 @operator("GRUSequence", "opset5")
 def one_state_sequence(
-    call: Call, x: ITensor, h: ITensor, lengths: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor
+    call: LayerCall, x: ITensor, h: ITensor, lengths: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor
 ) -> list[ITensor]:
     """RNN or GRU over a sequence."""
     return _sequence(call, x, [h], lengths, (weights, recurrent, bias))
@@ -74,7 +74,7 @@ def one_state_sequence(
 
 @operator("LSTMSequence", "opset5")
 def lstm_sequence(
-    call: Call,
+    call: LayerCall,
     x: ITensor,
     h: ITensor,
     c: ITensor,
@@ -88,7 +88,7 @@ def lstm_sequence(
 
 
 def _sequence(
-    call: Call, x: ITensor, initial: Sequence[ITensor], lengths: ITensor, weights: tuple[ITensor, ITensor, ITensor]
+    call: LayerCall, x: ITensor, initial: Sequence[ITensor], lengths: ITensor, weights: tuple[ITensor, ITensor, ITensor]
 ) -> list[ITensor]:
     """The outputs of all steps, [batch, directions, time, hidden], and the last states, [batch, directions, hidden]."""
     make, backwards = call.make, call.choice("direction", DIRECTIONS)
@@ -96,8 +96,8 @@ def _sequence(
         require(weight.type.rank == 3, f"{name} is {weight.type}, but must have 3 axes")
     count = weights[1].type.shape[0]
     require(count == len(backwards), f"R is {weights[1].type}, and there are {len(backwards)} directions")
-    known, time = make.ints(lengths), make.length(x, 1)
-    ends = None if known is not None and isinstance(time, int) and min(known, default=time) >= time else lengths
+    numbers, time = make.ints(lengths), make.length(x, 1)
+    ends = None if numbers is not None and isinstance(time, int) and min(numbers, default=time) >= time else lengths
     by_time = make.transpose(x, (1, 0, 2))
     rows: list[ITensor] = []
     states: list[list[ITensor]] = []
@@ -118,12 +118,12 @@ def _step(cell: Cell, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
     return cell.step(cell.products(x), states)
 
 
-def _rnn(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
+def _rnn(call: LayerCall, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
     _check(RnnCell, recurrent)
     return RnnCell(call.make, _functions(call, RnnCell), weights, recurrent, bias)
 
 
-def _gru(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
+def _gru(call: LayerCall, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
     """A GRU cell; if the reset follows the product, the bias of the state's part of h comes last."""
     _check(GruCell, recurrent)
     make, flag = call.make, call.flag("linear_before_reset", False)
@@ -136,7 +136,7 @@ def _gru(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
     return GruCell(make, _functions(call, GruCell), weights, recurrent, bias, own_bias, flag=flag)
 
 
-def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe, order: str = "fico") -> Cell:
+def _lstm(call: LayerCall, weights: ITensor, recurrent: ITensor, bias: Maybe, order: str = "fico") -> Cell:
     _check(LstmCell, recurrent)
     make, size = call.make, recurrent.type.shape[1]
 
@@ -149,10 +149,10 @@ def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe, order: 
     return LstmCell(make, functions, ordered(weights), ordered(recurrent), own_bias, flag=flag)
 
 
-CELLS: dict[str, Callable[[Call, ITensor, ITensor, Maybe], Cell]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
+CELLS: dict[str, Callable[[LayerCall, ITensor, ITensor, Maybe], Cell]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 
 
-def _cell(call: Call, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
+def _cell(call: LayerCall, weights: ITensor, recurrent: ITensor, bias: Maybe) -> Cell:
     """The cell that the type of the layer names, such as ``GRUCell`` and ``GRUSequence``."""
     kind = call.layer.type.lower().removesuffix("cell").removesuffix("sequence")
     return CELLS[kind](call, weights, recurrent, bias)
@@ -167,7 +167,7 @@ def _check(kind: type[Cell], recurrent: ITensor) -> None:
     )
 
 
-def _functions(call: Call, kind: type[Cell]) -> list[Function]:
+def _functions(call: LayerCall, kind: type[Cell]) -> list[Function]:
     """The activation functions, each with the alpha and beta of its position; the last of an LSTM is not clipped.
 
     OpenVINO's converter names those of both directions, and its plugin takes the first for both.
@@ -182,11 +182,11 @@ def _functions(call: Call, kind: type[Cell]) -> list[Function]:
     alphas, betas = (call.numbers(name, []) for name in ("activations_alpha", "activations_beta"))
     clip = call.number("clip", 0.0)
     clips = [clip or None] * 2 + [None]
-    each = enumerate(zip(names, clips, strict=False))
-    return [activation_function(call.make, name, iter(alphas[n:]), iter(betas[n:]), cut) for n, (name, cut) in each]
+    numbered = enumerate(zip(names, clips, strict=False))
+    return [activation_function(call.make, name, iter(alphas[n:]), iter(betas[n:]), cut) for n, (name, cut) in numbered]
 
 
-def _parted(call: Call, joined: ITensor, h: ITensor) -> tuple[ITensor, ITensor]:
+def _parted(call: LayerCall, joined: ITensor, h: ITensor) -> tuple[ITensor, ITensor]:
     """The weights of the input and of the state, from one matrix."""
     make, size = call.make, h.type.shape[-1]
     width = joined.type.shape[-1]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.reduce import Reduction, in_float, reduction
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
@@ -29,7 +29,7 @@ FORMULAS: dict[str, Reduction] = {
 
 def _enter(name: str, formula: Reduction) -> None:
     @operator(name, "opset4" if name in ("ReduceL1", "ReduceL2") else "opset1")
-    def reduced(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+    def reduced(call: LayerCall, x: ITensor, axes: ITensor) -> ITensor:
         """Reduction over axes."""
         return formula(call.make, x, axes, call.flag("keep_dims", False))
 
@@ -39,13 +39,13 @@ for _name, _formula in FORMULAS.items():
 
 
 @operator("SoftMax", "opset1", "opset8")
-def softmax(call: Call, x: ITensor) -> ITensor:
+def softmax(call: LayerCall, x: ITensor) -> ITensor:
     """Softmax along an axis."""
     return call.make.softmax(x, call.axis(x, "axis", 1))
 
 
 @operator("LogSoftmax", "opset5")
-def log_softmax(call: Call, x: ITensor) -> ITensor:
+def log_softmax(call: LayerCall, x: ITensor) -> ITensor:
     """Log-softmax along an axis."""
     return call.make.log_softmax(x, call.axis(x, "axis", 1))
 
@@ -54,11 +54,11 @@ BY_INDEX = {"none": False, "value": False, "index": True}
 
 
 @operator("TopK", "opset1", "opset3", "opset11")
-def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
+def top(call: LayerCall, x: ITensor, k: ITensor) -> list[ITensor]:
     """The largest or smallest elements along an axis, in order of value or of index, and their indices."""
     make, axis = call.make, call.axis(x)
-    known = make.ints(k)
-    count = make.scalar(make.cast(k, np.int64)) if known is None else known[0]
+    numbers = make.ints(k)
+    count = make.scalar(make.cast(k, np.int64)) if numbers is None else numbers[0]
     values, places = make.best(call.choice("mode", TOP_K.openvino.read), x, count, axis)
     if call.choice("sort", BY_INDEX, "value"):
         places = make.best(TopKOperation.MIN, places, count, axis)[0]
@@ -67,7 +67,7 @@ def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
 
 
 @operator("CumSum", "opset3")
-def cumulative_sum(call: Call, x: ITensor, axis: Maybe = None) -> ITensor:
+def cumulative_sum(call: LayerCall, x: ITensor, axis: Maybe = None) -> ITensor:
     """Running sum along an axis."""
     exclusive, reverse = call.flag("exclusive", False), call.flag("reverse", False)
     along = call.make.constant(0) if axis is None else axis

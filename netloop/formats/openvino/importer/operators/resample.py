@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
 from netloop.formats.shared.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
@@ -18,19 +18,19 @@ BY_SCALES = {"sizes": False, "scales": True}
 
 
 @operator("Interpolate", "opset4")
-def interpolate(call: Call, x: ITensor, sizes: ITensor, scales: ITensor, axes: Maybe = None) -> ITensor:
+def interpolate(call: LayerCall, x: ITensor, sizes: ITensor, scales: ITensor, axes: Maybe = None) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     by_scales = call.choice("shape_calculation_mode", BY_SCALES)
     return _resized(call, x, scales if by_scales else sizes, axes)
 
 
 @operator("Interpolate", "opset11")
-def interpolate_by_one(call: Call, x: ITensor, sizes: ITensor, axes: Maybe = None) -> ITensor:
+def interpolate_by_one(call: LayerCall, x: ITensor, sizes: ITensor, axes: Maybe = None) -> ITensor:
     """Interpolation to given sizes, or by scales."""
     return _resized(call, x, sizes, axes)
 
 
-def _resized(call: Call, x: ITensor, given: ITensor, axes: Maybe) -> ITensor:
+def _resized(call: LayerCall, x: ITensor, numbers: ITensor, axes: Maybe) -> ITensor:
     make, rank = call.make, x.type.rank
     pads = [call.ints(name, []) for name in ("pads_begin", "pads_end")]
     if any(map(any, pads)):
@@ -38,9 +38,9 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: Maybe) -> ITensor:
         lengths = make.add(make.shape(x), np.add(before, after))
         x = make.slice(x, [-number for number in before], lengths, outside=SampleMode.FILL)
     along = range(rank) if axes is None else call.known_axes(axes, rank)
-    fits = agree(given.type.shape, (len(along),))
+    fits = agree(numbers.type.shape, (len(along),))
     require(
-        fits, f"the sizes or scales are {given.type}, but must be {len(along)} numbers", "there is one for each axis"
+        fits, f"the sizes or scales are {numbers.type}, but must be {len(along)} numbers", "there is one for each axis"
     )
     layer = make.network.add_resize(x)
     layer.resize_mode = call.choice("mode", RESIZE_MODES.openvino.read)
@@ -54,29 +54,29 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: Maybe) -> ITensor:
     # OpenVINO's linear widens its triangle wherever it shrinks; linear_onnx never does.
     layer.antialias = call.flag("antialias", False) and call.text("mode").lower() in ("linear", "cubic")
     if call.choice("shape_calculation_mode", BY_SCALES):
-        layer.scales = _scales(call, given, along, rank)
+        layer.scales = _scales(call, numbers, along, rank)
     else:
-        _set_sizes(call, layer, x, given, along)
-    return make.made(layer)
+        _set_sizes(call, layer, x, numbers, along)
+    return make.output(layer)
 
 
-def _scales(call: Call, given: ITensor, along: Sequence[int], rank: int) -> tuple[float, ...]:
+def _scales(call: LayerCall, scales: ITensor, along: Sequence[int], rank: int) -> tuple[float, ...]:
     why = "the shape of the output would be unknown"
-    value = present(call.make.known(given), "the scales are not constant", why)
+    value = present(call.make.known(scales), "the scales are not constant", why)
     factors = dict(zip(along, value.reshape(-1).tolist(), strict=True))
     return tuple(factors.get(axis, 1.0) for axis in range(rank))
 
 
-def _set_sizes(call: Call, layer: IResizeLayer, x: ITensor, given: ITensor, along: Sequence[int]) -> None:
-    make, sizes = call.make, call.make.list_tensor(given)
+def _set_sizes(call: LayerCall, layer: IResizeLayer, x: ITensor, numbers: ITensor, along: Sequence[int]) -> None:
+    make, sizes = call.make, call.make.list_tensor(numbers)
     places = {axis: number for number, axis in enumerate(along)}
     lengths = [
         make.scalar(make.slice(sizes, [places[axis]], [1])) if axis in places else make.length(x, axis)
         for axis in range(x.type.rank)
     ]
     whole = make.list_tensor(lengths)
-    known = make.ints(whole)
-    if known is None:
+    dims = make.ints(whole)
+    if dims is None:
         layer.set_input(1, whole)
     else:
-        layer.shape = known
+        layer.shape = dims

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count
@@ -14,7 +14,7 @@ from netloop.values.types import UNKNOWN, normal_axis
 
 
 @operator("Split", "opset1")
-def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
+def split(call: LayerCall, x: ITensor, axis: ITensor) -> list[ITensor]:
     """Equal parts along an axis."""
     make, along, count = call.make, call.known_axis(axis, x.type.rank), call.int("num_splits")
     _require_parts(call, count)
@@ -23,34 +23,34 @@ def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
 
 
 @operator("VariadicSplit", "opset1")
-def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> list[ITensor]:
+def variadic_split(call: LayerCall, x: ITensor, axis: ITensor, sizes: ITensor) -> list[ITensor]:
     """Parts of given lengths along an axis; a length of -1 takes the remainder."""
     make, along = call.make, call.known_axis(axis, x.type.rank)
     sizes = make.list_tensor(sizes)
     require(sizes.type.is_fixed, f"the lengths are {sizes.type}, and their number must be known")
     _require_parts(call, sizes.type.volume)
-    known = make.ints(sizes)
-    if known is None or UNKNOWN in known:
+    numbers = make.ints(sizes)
+    if numbers is None or UNKNOWN in numbers:
         others = make.sum(make.maximum(sizes, 0), [0])
         rest = make.sub(make.tensor(make.length(x, along)), others)
         sizes = make.where(make.less(sizes, 0), rest, sizes)
     return make.split(x, along, sizes)
 
 
-def _require_parts(call: Call, count: int) -> None:
+def _require_parts(call: LayerCall, count: int) -> None:
     outputs = len(call.layer.outputs)
     require(count == outputs, f"the axis is split into {count} parts, and the layer has {outputs} outputs")
 
 
 @operator("Slice", "opset8")
-def slice_(call: Call, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None) -> ITensor:
+def slice_(call: LayerCall, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None) -> ITensor:
     """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
 @operator("SliceScatter", "opset15")
 def slice_scatter(
-    call: Call, x: ITensor, updates: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None
+    call: LayerCall, x: ITensor, updates: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: Maybe = None
 ) -> ITensor:
     """The input with a range of some axes replaced."""
     make = call.make
@@ -66,21 +66,21 @@ MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsi
 
 
 @operator("StridedSlice", "opset1")
-def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, strides: Maybe = None) -> ITensor:
+def strided_slice(call: LayerCall, x: ITensor, begins: ITensor, ends: ITensor, strides: Maybe = None) -> ITensor:
     """A range of axes as in Python's brackets; masks mark open ends, new axes, single indices and the ellipsis."""
     make = call.make
     begins, ends = make.list_tensor(begins), make.list_tensor(ends)
     count = axis_count(begins.type)
     require(ends.type.shape == (count,), f"the begins are {begins.type}, the ends {ends.type}")
-    steps = make.constant(np.ones(count, np.int64)) if strides is None else make.list_tensor(strides)
-    require(steps.type.shape == (count,), f"the begins are {begins.type}, and the strides {steps.type}")
+    strides = make.constant(np.ones(count, np.int64)) if strides is None else make.list_tensor(strides)
+    require(strides.type.shape == (count,), f"the begins are {begins.type}, and the strides {strides.type}")
     begin, end, new, shrink, dots = (_mask(call, name, count) for name in MASKS)
     new = [flag and not ellipsis for flag, ellipsis in zip(new, dots, strict=True)]
     taken = [place for place in range(count) if not new[place] and not dots[place]]
     axes, added = _axes(x.type.rank, new, dots)
     single = [place for place in taken if shrink[place]]
     if taken:
-        chosen = [make.gather(tensor, make.constant(taken, np.int64)) for tensor in (begins, ends, steps)]
+        chosen = [make.gather(tensor, make.constant(taken, np.int64)) for tensor in (begins, ends, strides)]
         opened = [[mask[place] and not shrink[place] for place in taken] for mask in (begin, end)]
         first, last, by = _open(call, chosen, opened, [shrink[place] for place in taken])
         along = make.constant([axes[place] for place in taken], np.int64)
@@ -89,7 +89,7 @@ def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, stride
     return make.expand_dims(x, added) if added else x
 
 
-def _mask(call: Call, name: str, count: int) -> list[bool]:
+def _mask(call: LayerCall, name: str, count: int) -> list[bool]:
     """A mask with an element for each begin; missing ones are 0."""
     numbers = call.ints(name, [])
     return [bool(numbers[place]) if place < len(numbers) else False for place in range(count)]
@@ -116,24 +116,24 @@ def _axes(rank: int, new: Sequence[bool], dots: Sequence[bool]) -> tuple[dict[in
 
 
 def _open(
-    call: Call, lists: Sequence[ITensor], opened: Sequence[Sequence[bool]], single: Sequence[bool]
+    call: LayerCall, lists: Sequence[ITensor], opened: Sequence[Sequence[bool]], single: Sequence[bool]
 ) -> list[ITensor]:
     """Begins, ends and strides, with open ends beyond the axis and single indices as ranges of one."""
-    make, (begins, ends, steps) = call.make, lists
+    make, (begins, ends, strides) = call.make, lists
     far = np.int64(np.iinfo(np.int32).max)
-    forward = make.greater(steps, 0)
+    forward = make.greater(strides, 0)
     begins = make.where(np.array(opened[0]), make.where(forward, make.constant(0), far), begins)
     ends = make.where(np.array(opened[1]), make.where(forward, make.constant(far), -far), ends)
     after = make.where(make.equal(begins, -1), far, make.add(begins, 1))
     chosen = np.array(single)
-    return [begins, make.where(chosen, after, ends), make.where(chosen, make.constant(1), steps)]
+    return [begins, make.where(chosen, after, ends), make.where(chosen, make.constant(1), strides)]
 
 
 # ---------------------------------------------------------------------------- repetition, reversal, rotation
 
 
 @operator("Tile", "opset1")
-def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
+def tile(call: LayerCall, x: ITensor, times: ITensor) -> ITensor:
     """Repetition of each axis; the shorter of shape and repeats is extended with leading ones."""
     make, times = call.make, call.make.list_tensor(times)
     count, rank = axis_count(times.type), x.type.rank
@@ -145,16 +145,16 @@ REVERSALS = {"index": False, "mask": True}
 
 
 @operator("Reverse", "opset1")
-def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+def reverse(call: LayerCall, x: ITensor, axes: ITensor) -> ITensor:
     """Some axes reversed."""
     listed = call.known_ints(axes, "axes")
     if call.choice("mode", REVERSALS):
-        listed = [axis for axis, given in enumerate(listed) if given]
+        listed = [axis for axis, flag in enumerate(listed) if flag]
     return call.make.backwards(x, [normal_axis(axis, x.type.rank) for axis in listed])
 
 
 @operator("Roll", "opset7")
-def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
+def roll(call: LayerCall, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
     """Elements shifted along axes, with wrap-around."""
     make = call.make
     named = call.known_axes(axes, x.type.rank)
@@ -165,7 +165,7 @@ def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
     return x
 
 
-def _rolled(call: Call, x: ITensor, shift: ITensor, axis: int) -> ITensor:
+def _rolled(call: LayerCall, x: ITensor, shift: ITensor, axis: int) -> ITensor:
     make = call.make
     length = make.list_tensor([make.length(x, axis)])
     return make.slice(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.inputs import declared_shape
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.shared.import_errors import present
@@ -10,7 +10,7 @@ from netloop.model.graph.tensor import ITensor
 
 
 @operator("Const", "opset1")
-def constant(call: Call) -> ITensor:
+def constant(call: LayerCall) -> ITensor:
     """A constant from the file of weights; in the draft dialect the output gives its type."""
     layer = call.layer
     shape = present(declared_shape(layer), "the shape of a Const must be known")
@@ -19,20 +19,20 @@ def constant(call: Call) -> ITensor:
 
 
 @operator("Range", "opset1")
-def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
+def range_(call: LayerCall, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
     """The numbers from a start up to, but excluding, a limit."""
     return call.make.arange_between(*map(call.make.scalar, (start, limit, step)))
 
 
 @operator("Range", "opset4")
-def range_of_type(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
+def range_of_type(call: LayerCall, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
     """The numbers from a start up to, but excluding, a limit, in a given type."""
     make, dtype = call.make, call.element_type("output_type")
     return make.arange_between(*(make.cast(make.scalar(tensor), dtype) for tensor in (start, limit, step)))
 
 
 @operator("Eye", "opset9")
-def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: Maybe = None) -> ITensor:
+def eye(call: LayerCall, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: Maybe = None) -> ITensor:
     """Ones on a diagonal, zeros elsewhere; the same matrix for each batch item."""
     make = call.make
     height, width, off = (make.scalar(make.cast(tensor, np.int64)) for tensor in (rows, columns, diagonal))
@@ -45,12 +45,12 @@ def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: M
 
 
 @operator("ShapeOf", "opset1")
-def shape_of(call: Call, x: ITensor) -> ITensor:
+def shape_of(call: LayerCall, x: ITensor) -> ITensor:
     """The dims of a tensor, int64."""
     return call.make.shape(x)
 
 
 @operator("ShapeOf", "opset3")
-def shape_of_type(call: Call, x: ITensor) -> ITensor:
+def shape_of_type(call: LayerCall, x: ITensor) -> ITensor:
     """The dims of a tensor."""
     return call.make.cast(call.make.shape(x), call.element_type("output_type", "i64"))

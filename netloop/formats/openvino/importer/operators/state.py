@@ -3,7 +3,7 @@
 Each call takes the state as inputs, and returns the new state as outputs.
 """
 
-from netloop.formats.openvino.importer.call import Call, Maybe
+from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.inputs import shape_of
 from netloop.formats.openvino.importer.operator_table import operator
 from netloop.formats.openvino.importer.weights import element_type
@@ -14,7 +14,7 @@ from netloop.values.diagnostics import quoted, require
 
 
 @operator("ReadValue", "opset3", "opset6")
-def read_value(call: Call, initial: Maybe = None) -> ITensor:
+def read_value(call: LayerCall, initial: Maybe = None) -> ITensor:
     """The value of a variable, as an input of the network; the initial value only gives its type."""
     require(call.depth == 0, "a variable is read in a body, but an input of a call has one value")
     name = call.text("variable_id")

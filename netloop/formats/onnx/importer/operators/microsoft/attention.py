@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import matmul_integer_to_float
 from netloop.formats.onnx.importer.operators.microsoft.rotary import rotated
@@ -45,7 +45,7 @@ def parts_of(make: FormulaBuilder, x: ITensor, sizes: Sequence[Length], axis: in
 # ---------------------------------------------------------------------------- scores
 
 
-def scores_of(call: Call, query: ITensor, key: ITensor) -> ITensor:
+def scores_of(call: NodeCall, query: ITensor, key: ITensor) -> ITensor:
     """The scaled products of queries and keys, [batch, head, query, key], in float32 or wider."""
     make = call.make
     query, key = wide_of(make, query), wide_of(make, key)
@@ -62,7 +62,7 @@ def attended(make: FormulaBuilder, scores: ITensor, value: ITensor) -> ITensor:
 
 
 def _places(make: FormulaBuilder, scores: ITensor, past: Length) -> tuple[ITensor, ITensor]:
-    """The position of each key, and of each query, of which ``past`` ones were before."""
+    """The position of each key, and of each query, which follows ``past`` keys."""
     queries, keys = (make.length(scores, axis) for axis in (2, 3))
     return make.arange(keys), make.expand_dims(make.add(make.arange(queries), past), [1])
 
@@ -71,7 +71,7 @@ def _added(make: FormulaBuilder, allowed: ITensor, otherwise: float) -> ITensor:
     return make.where(allowed, make.constant(np.float32(0)), np.float32(otherwise))
 
 
-def masked(call: Call, scores: ITensor, past: Length, mask: Maybe, bias: Maybe) -> ITensor:
+def masked(call: NodeCall, scores: ITensor, past: Length, mask: Maybe, bias: Maybe) -> ITensor:
     """Scores plus a bias, with large negative numbers added for masked keys, and later ones if unidirectional."""
     make = call.make
     if mask is not None:
@@ -115,7 +115,7 @@ def _within_lengths(make: FormulaBuilder, scores: ITensor, ends: ITensor) -> ITe
 
 @microsoft("Attention")
 def attention(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     weights: ITensor,
     bias: Maybe = None,
@@ -132,7 +132,7 @@ def attention(
 
 
 def attention_of_projections(
-    call: Call, product: ITensor, mask: Maybe, past: Maybe, attention_bias: Maybe = None, past_length: Maybe = None
+    call: NodeCall, product: ITensor, mask: Maybe, past: Maybe, attention_bias: Maybe = None, past_length: Maybe = None
 ) -> list[Maybe]:
     """Attention of queries, keys and values next to each other along the last axis."""
     make, heads = call.make, call.attribute("num_heads")
@@ -149,7 +149,7 @@ def attention_of_projections(
     return [attended(make, scores, value), make.stack([key, value], 0) if call.wants(1) else None]
 
 
-def _check_caches(call: Call, past_length: Maybe) -> None:
+def _check_caches(call: NodeCall, past_length: Maybe) -> None:
     shared = call.attribute("past_present_share_buffer", 0) or past_length is not None
     require(
         not shared,
@@ -161,7 +161,7 @@ def _check_caches(call: Call, past_length: Maybe) -> None:
 
 @microsoft("QAttention")
 def quantized_attention(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     weights: ITensor,
     bias: ITensor,
@@ -179,7 +179,7 @@ def quantized_attention(
 
 @microsoft("MultiHeadAttention")
 def multi_head_attention(
-    call: Call,
+    call: NodeCall,
     query: ITensor,
     key: Maybe = None,
     value: Maybe = None,
@@ -203,7 +203,7 @@ def multi_head_attention(
     return [attended(make, scores, value), key, value, make.cast(scores, query.type.dtype)]
 
 
-def _split(call: Call, query: ITensor, key: Maybe, value: Maybe, bias: Maybe) -> list[ITensor]:
+def _split(call: NodeCall, query: ITensor, key: Maybe, value: Maybe, bias: Maybe) -> list[ITensor]:
     """Queries, keys and values as [batch, head, token, element]; a bias is added to those that are not given so."""
     make, heads = call.make, call.attribute("num_heads")
     cached = key is not None and key.type.rank == 4
@@ -212,8 +212,8 @@ def _split(call: Call, query: ITensor, key: Maybe, value: Maybe, bias: Maybe) ->
     elif key is not None and key.type.rank == 5:
         tensors = [heads_of(make, query, heads), *_apart(make, key, 2)]
     else:
-        result = [query, *(present(tensor, "key or value is left out, and none is packed") for tensor in (key, value))]
-        tensors = [tensor if tensor.type.rank == 4 else heads_of(make, tensor, heads) for tensor in result]
+        tensors = [query, *(present(tensor, "key or value is left out, and none is packed") for tensor in (key, value))]
+        tensors = [tensor if tensor.type.rank == 4 else heads_of(make, tensor, heads) for tensor in tensors]
     if bias is None:
         return tensors
     sizes = [make.product([heads, make.length(tensor, 3)]) for tensor in tensors]
@@ -236,7 +236,7 @@ UNSUPPORTED = {"k_quant_type": "NONE", "v_quant_type": "NONE", "sliding_window_c
 
 @microsoft("GroupQueryAttention")
 def group_query_attention(
-    call: Call,
+    call: NodeCall,
     query: ITensor,
     key: Maybe,
     value: Maybe,
@@ -258,7 +258,7 @@ def group_query_attention(
     make = call.make
     _check_group_query(call, rest)
     query, key, value = _normalized(call, _grouped(call, query, key, value), rest[2:4])
-    tokens = _Tokens(make, query, lengths, total)
+    tokens = _CachedTokens(make, query, lengths, total)
     if call.attribute("do_rotary", 0):
         caches = [present(tensor, "do_rotary is 1, and cos_cache or sin_cache is left out") for tensor in (cos, sin)]
         places = make.cast(tokens.queries if positions is None else positions, np.int64)
@@ -273,8 +273,8 @@ def group_query_attention(
     return [make.cast(merged(make, mean), query.type.dtype), key, value]
 
 
-def _check_group_query(call: Call, rest: Sequence[Maybe]) -> None:
-    """Report what the importer does not support: quantized and sliding caches, lengths of queries, and scores."""
+def _check_group_query(call: NodeCall, rest: Sequence[Maybe]) -> None:
+    """Refuse features without support: quantized and sliding caches, lengths of queries, and scores."""
     own = {name: call.attribute(name, default) for name, default in UNSUPPORTED.items()}
     require(own == UNSUPPORTED, f"the node has {own}, and netloop supports {UNSUPPORTED}")
     scales, lengths = rest[:2], rest[4:]
@@ -283,7 +283,7 @@ def _check_group_query(call: Call, rest: Sequence[Maybe]) -> None:
     require(not call.wants(3), "the node has the output output_qk")
 
 
-def _grouped(call: Call, query: ITensor, key: Maybe, value: Maybe) -> tuple[ITensor, ITensor, ITensor]:
+def _grouped(call: NodeCall, query: ITensor, key: Maybe, value: Maybe) -> tuple[ITensor, ITensor, ITensor]:
     """Queries, keys and values as [batch, head, token, element]; they may be packed along the last axis."""
     make, heads, shared = call.make, call.attribute("num_heads"), call.attribute("kv_num_heads")
     require(shared > 0 and heads % shared == 0, f"num_heads is {heads}, but must be a multiple of {shared}")
@@ -293,7 +293,7 @@ def _grouped(call: Call, query: ITensor, key: Maybe, value: Maybe) -> tuple[ITen
     return heads_of(make, query, heads), heads_of(make, key, shared), heads_of(make, value, shared)
 
 
-def _normalized(call: Call, tensors: tuple[ITensor, ITensor, ITensor], scales: Sequence[Maybe]) -> list[ITensor]:
+def _normalized(call: NodeCall, tensors: tuple[ITensor, ITensor, ITensor], scales: Sequence[Maybe]) -> list[ITensor]:
     """Queries and keys divided by their root mean square where they have a scale, and the values."""
     make, (query, key, value) = call.make, tensors
     epsilon = call.attribute("qk_norm_epsilon")
@@ -312,13 +312,13 @@ def _shared(make: FormulaBuilder, x: ITensor, y: ITensor, product: Callable[[ITe
     return make.reshape(tensor, [batch, heads, rows, make.length(tensor, 3)])
 
 
-def _capped(call: Call, scores: ITensor) -> ITensor:
+def _capped(call: NodeCall, scores: ITensor) -> ITensor:
     """Scores between plus and minus ``softcap``, if it is not 0."""
     make, cap = call.make, call.attribute("softcap", 0.0)
     return make.mul(make.activation(ActivationType.TANH, make.div(scores, cap)), cap) if cap else scores
 
 
-def _softmax(call: Call, scores: ITensor, sink: Maybe) -> ITensor:
+def _softmax(call: NodeCall, scores: ITensor, sink: Maybe) -> ITensor:
     """The softmax of scores, with one more score in each row, whose weight is dropped: a head's sink, or 0."""
     make = call.make
     if sink is None and call.attribute("smooth_softmax", -1) != 1:
@@ -330,7 +330,7 @@ def _softmax(call: Call, scores: ITensor, sink: Maybe) -> ITensor:
     return make.take_first(make.softmax(both, 3), make.tensor(lengths[3]), 3)
 
 
-class _Tokens:
+class _CachedTokens:
     """The positions of the tokens of sequences that have a cache.
 
     Attributes:
@@ -342,7 +342,7 @@ class _Tokens:
         self._new = make.length(query, 2)
         self._total = make.scalar(make.cast(total, np.int64))
         self._ends = make.add(make.cast(make.flat(lengths), np.int64), 1)
-        # a first prompt starts at 0, also where its length, of which padding is no part, says otherwise
+        # a first prompt starts at 0; its length leaves padding out, and would say otherwise
         is_first = make.equal(self._total, self._new)
         self._starts = make.where(is_first, 0, make.sub(self._ends, self._new))
         self.queries = make.add(make.expand_dims(self._starts, [1]), make.arange(self._new))
@@ -376,7 +376,7 @@ class _Tokens:
 
 
 @microsoft("RelativePositionBias")
-def relative_position_bias(call: Call, table: ITensor, queries: ITensor, keys: ITensor) -> ITensor:
+def relative_position_bias(call: NodeCall, table: ITensor, queries: ITensor, keys: ITensor) -> ITensor:
     """The bias of each pair of query and key by their distance, as in T5; [1, head, query, key].
 
     Short distances have a row of the table each; long ones share rows, more of them the longer they are.
@@ -404,7 +404,7 @@ def relative_position_bias(call: Call, table: ITensor, queries: ITensor, keys: I
 
 @microsoft("GatedRelativePositionBias")
 def gated_relative_position_bias(
-    call: Call,
+    call: NodeCall,
     query: ITensor,
     bias: ITensor,
     places: ITensor,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import convolution, sliding, window_of
 from netloop.formats.onnx.importer.operators.microsoft.pointwise import activated
@@ -13,7 +13,7 @@ from netloop.values.enums import ActivationType
 
 
 @microsoft("FusedConv")
-def fused_convolution(call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None, other: Maybe = None) -> ITensor:
+def fused_convolution(call: NodeCall, x: ITensor, kernel: ITensor, bias: Maybe = None, other: Maybe = None) -> ITensor:
     """An activation of a convolution plus another tensor."""
     tensor = convolution(call, x, kernel, bias)
     tensor = tensor if other is None else call.make.add(tensor, other)
@@ -34,7 +34,7 @@ UNSUPPORTED = {
 
 @microsoft("CausalConvWithState")
 def causal_convolution(
-    call: Call, x: ITensor, kernel: ITensor, bias: Maybe = None, past: Maybe = None
+    call: NodeCall, x: ITensor, kernel: ITensor, bias: Maybe = None, past: Maybe = None
 ) -> list[ITensor]:
     """Convolution of each channel with its own past, and the past of the next call; an activation may follow."""
     make, kind, dilation = call.make, call.attribute("activation"), call.attribute("dilation")
@@ -54,15 +54,15 @@ def causal_convolution(
 
 @microsoft("ConvTransposeWithDynamicPads")
 def conv_transpose_with_pads(
-    call: Call, x: ITensor, kernel: ITensor, pads: Maybe = None, bias: Maybe = None
+    call: NodeCall, x: ITensor, kernel: ITensor, pads: Maybe = None, bias: Maybe = None
 ) -> ITensor:
-    """Transposed convolution, of which an input says how many elements to trim off."""
+    """Transposed convolution; an input has the numbers of elements to trim off."""
     make, axes = call.make, len(window_of(call, kernel))
-    known = [0] * 2 * axes if pads is None else make.ints(pads)
-    require(known is not None, "the pads are not known when the model is loaded", fix="make them an initializer")
-    assert known is not None
-    require(len(known) == 2 * axes, f"there are {len(known)} pads, and the window has {axes} axes")
+    padding = [0] * 2 * axes if pads is None else make.ints(pads)
+    require(padding is not None, "the pads are not known when the model is loaded", fix="make them an initializer")
+    assert padding is not None
+    require(len(padding) == 2 * axes, f"there are {len(padding)} pads, and the window has {axes} axes")
     more = call.attribute("output_padding", [0] * axes)
-    slides = replace(sliding(call, axes), before=known[:axes], after=known[axes:])
+    slides = replace(sliding(call, axes), before=padding[:axes], after=padding[axes:])
     output = deconvolved(make, x, kernel, call.attribute("group"), slides, more, None)
     return output if bias is None else make.add(output, make.along(bias, output.type.rank, 1))

@@ -1,13 +1,13 @@
 """Detection of onnxruntime (com.microsoft)."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import DataType
 
 
 @microsoft("Unique")
-def unique(call: Call, x: ITensor) -> list[ITensor]:
+def unique(call: NodeCall, x: ITensor) -> list[ITensor]:
     """The distinct elements in the order in which they appear, the inverse indices, and the counts."""
     layer = call.make.network.add_unique(x, None, False, DataType.INT64)
     return [layer.outputs[number] for number in (0, 2, 3)]

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.quantize import floats_of
 from netloop.formats.onnx.importer.operators.normalization import layer_normalized, wide_of
@@ -15,7 +15,7 @@ from netloop.model.graph.tensor import ITensor
 
 @microsoft("EmbedLayerNormalization")
 def embed_layer_normalization(
-    call: Call,
+    call: NodeCall,
     words: ITensor,
     segments: Maybe,
     word_table: ITensor,
@@ -38,7 +38,7 @@ def embed_layer_normalization(
 
 
 def _rows(
-    call: Call, tables: Sequence[Maybe], words: ITensor, segments: Maybe, positions: Maybe = None
+    call: NodeCall, tables: Sequence[Maybe], words: ITensor, segments: Maybe, positions: Maybe = None
 ) -> list[ITensor]:
     """The rows of the tables of words, positions and, if there is one, segments."""
     make = call.make
@@ -48,7 +48,7 @@ def _rows(
 
 
 def _normalized(
-    call: Call, words: ITensor, rows: Sequence[ITensor], factors: tuple[ITensor, ITensor], mask: Maybe
+    call: NodeCall, words: ITensor, rows: Sequence[ITensor], factors: tuple[ITensor, ITensor], mask: Maybe
 ) -> list[ITensor]:
     """The normalized sum of rows, the number of ones in each row of the mask, and the sum."""
     make, total = call.make, reduce(call.make.add, rows)
@@ -62,7 +62,7 @@ def _normalized(
 
 @microsoft("QEmbedLayerNormalization")
 def quantized_embed_layer_normalization(
-    call: Call,
+    call: NodeCall,
     words: ITensor,
     segments: Maybe,
     word_table: ITensor,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import unpacked
 from netloop.formats.onnx.importer.operators.normalization import wide_of
@@ -46,7 +46,7 @@ class _Experts:
 
 @microsoft("MoE")
 def mixture_of_experts(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     router: ITensor,
     first: ITensor,
@@ -60,7 +60,7 @@ def mixture_of_experts(
     return _mixed(call, x, router, _Experts(first, first_bias, last, last_bias, gated, gated_bias))
 
 
-def _mixed(call: Call, x: ITensor, router: ITensor, experts: _Experts) -> ITensor:
+def _mixed(call: NodeCall, x: ITensor, router: ITensor, experts: _Experts) -> ITensor:
     make = call.make
     require(not call.attribute("use_sparse_mixer"), "use_sparse_mixer is 1, which netloop does not support")
     tokens = x if x.type.rank == 2 else make.merge_axes(x, 2)
@@ -76,7 +76,7 @@ def _mixed(call: Call, x: ITensor, router: ITensor, experts: _Experts) -> ITenso
 # ---------------------------------------------------------------------------- gated
 
 
-def _gated(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _Experts) -> ITensor:
+def _gated(call: NodeCall, x: ITensor, scores: ITensor, chosen: ITensor, experts: _Experts) -> ITensor:
     """Experts whose inner elements are products, as one layer."""
     make, kind = call.make, call.attribute("activation_type")
     require(
@@ -96,7 +96,7 @@ def _gated(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _E
         layer.swiglu_param_beta = call.attribute("activation_beta")
         layer.swiglu_param_limit = call.attribute("swiglu_limit", float("inf"))
         require(not call.attribute("swiglu_limit_after_activation", 0), "swiglu_limit_after_activation is 1")
-    return make.squeeze(make.made(layer), [0])
+    return make.squeeze(make.output(layer), [0])
 
 
 def _zeros(make: FormulaBuilder, weights: ITensor) -> ITensor:
@@ -104,7 +104,7 @@ def _zeros(make: FormulaBuilder, weights: ITensor) -> ITensor:
     return make.full([make.length(weights, axis) for axis in (0, 2)], 0, weights.type.dtype)
 
 
-def _halves(call: Call, experts: _Experts) -> tuple[tuple[ITensor, Maybe], tuple[ITensor, Maybe]]:
+def _halves(call: NodeCall, experts: _Experts) -> tuple[tuple[ITensor, Maybe], tuple[ITensor, Maybe]]:
     """The weights and bias of the gates, and those of the other factor."""
     if experts.gated is not None:
         return (experts.first, experts.first_bias), (experts.gated, experts.gated_bias)
@@ -130,7 +130,7 @@ def _half(make: FormulaBuilder, x: ITensor, number: int, interleaved: bool) -> I
 # ---------------------------------------------------------------------------- not gated
 
 
-def _plain(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _Experts) -> ITensor:
+def _plain(call: NodeCall, x: ITensor, scores: ITensor, chosen: ITensor, experts: _Experts) -> ITensor:
     """Experts of two products: all are applied to each token, and those not chosen weighted by 0."""
     make = call.make
     number = make.arange(make.length(experts.first, 0))
@@ -147,7 +147,7 @@ def _affine(make: FormulaBuilder, x: ITensor, weights: ITensor, bias: Maybe) -> 
     return product if bias is None else make.add(product, make.expand_dims(bias, [1]))
 
 
-def _activation(call: Call) -> Callable[[ITensor], ITensor]:
+def _activation(call: NodeCall) -> Callable[[ITensor], ITensor]:
     make, name = call.make, call.attribute("activation_type")
     if name == "silu":
         return lambda x: make.mul(x, make.activation(ActivationType.SIGMOID, x))
@@ -159,7 +159,7 @@ def _activation(call: Call) -> Callable[[ITensor], ITensor]:
 
 
 @microsoft("QMoE")
-def quantized_mixture_of_experts(call: Call, x: ITensor, router: ITensor, *rest: Maybe) -> ITensor:
+def quantized_mixture_of_experts(call: NodeCall, x: ITensor, router: ITensor, *rest: Maybe) -> ITensor:
     """``MoE`` with weights of 4 or 8 bits, which have a scale for each row, or for each block of it."""
     require(call.attribute("quant_type", "int") == "int", "quant_type is not 'int', which netloop does not support")
     tensors = [*rest, *[None] * (19 - len(rest))]
@@ -175,7 +175,7 @@ def quantized_mixture_of_experts(call: Call, x: ITensor, router: ITensor, *rest:
     return _mixed(call, x, router, _Experts(first, tensors[2], last, tensors[5], weights[2], tensors[8]))
 
 
-def _dequantized(call: Call, packed: Maybe, scales: Maybe, zeros: Maybe, x: ITensor) -> ITensor:
+def _dequantized(call: NodeCall, packed: Maybe, scales: Maybe, zeros: Maybe, x: ITensor) -> ITensor:
     """The weights of experts, [expert, output, input]."""
     make, bits = call.make, call.attribute("expert_weight_bits")
     numbers = unpacked(make, present(packed, "weights are left out"), bits)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import unpacked
 from netloop.model.graph.tensor import ITensor
@@ -11,14 +11,16 @@ from netloop.values.diagnostics import require
 
 @microsoft("TorchEmbedding")
 def torch_embedding(
-    call: Call, table: ITensor, indices: ITensor, padding: Maybe = None, scaled: Maybe = None
+    call: NodeCall, table: ITensor, indices: ITensor, padding: Maybe = None, scaled: Maybe = None
 ) -> ITensor:
     """Rows of a table, selected by index; the other inputs are for training."""
     return call.make.gather(table, indices)
 
 
 @microsoft("GatherBlockQuantized")
-def gather_block_quantized(call: Call, x: ITensor, indices: ITensor, scales: ITensor, zeros: Maybe = None) -> ITensor:
+def gather_block_quantized(
+    call: NodeCall, x: ITensor, indices: ITensor, scales: ITensor, zeros: Maybe = None
+) -> ITensor:
     """Slices along an axis, selected by index, of numbers of a few bits that have a scale for each block."""
     make, rank, bits, block = call.make, x.type.rank, call.attribute("bits"), call.attribute("block_size")
     along, across = call.axis(x, "gather_axis"), call.axis(x, "quantize_axis")
@@ -42,7 +44,7 @@ def gather_block_quantized(call: Call, x: ITensor, indices: ITensor, scales: ITe
     return make.cast(wide, scales.type.dtype)
 
 
-def _repeated(call: Call, x: ITensor, axis: int, times: int, count: ITensor) -> ITensor:
+def _repeated(call: NodeCall, x: ITensor, axis: int, times: int, count: ITensor) -> ITensor:
     """The first ``count`` elements along an axis, each repeated."""
     make, index = call.make, call.make.floor_div(call.make.arange(count), times)
     return make.gather(x, index, axis)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.formats.onnx.importer.operators.matrix import gemm, matmul_integer, scaled
@@ -23,14 +23,14 @@ from netloop.values.types import UNKNOWN
 
 
 @microsoft("FusedMatMul", "TransposeMatMul")
-def fused_matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def fused_matmul(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """``alpha * A @ B``, with A and B optionally transposed, also along their batch axes."""
     a, b = (_transposed(call, tensor, side) for tensor, side in ((a, "A"), (b, "B")))
     return scaled(call, call.make.matmul(a, b), "alpha")
 
 
-def _transposed(call: Call, x: ITensor, side: str) -> ITensor:
-    """A factor; its first axis may be that of the rows, before the batch axes."""
+def _transposed(call: NodeCall, x: ITensor, side: str) -> ITensor:
+    """A factor; its rows may be along its first axis, before the batch axes."""
     order = list(range(x.type.rank))
     if call.attribute(f"transBatch{side}", 0):
         order = [*order[1:-1], *order[:1], *order[-1:]]
@@ -40,31 +40,31 @@ def _transposed(call: Call, x: ITensor, side: str) -> ITensor:
 
 
 @microsoft("FusedGemm")
-def fused_gemm(call: Call, a: ITensor, b: ITensor, c: Maybe = None) -> ITensor:
+def fused_gemm(call: NodeCall, a: ITensor, b: ITensor, c: Maybe = None) -> ITensor:
     """An activation of ``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     return activated(call, gemm(call, a, b, c), _activation_numbers(call))
 
 
-def _activation_numbers(call: Call) -> list[float]:
+def _activation_numbers(call: NodeCall) -> list[float]:
     """The alpha and beta of the activation that are given."""
     numbers = (call.attribute(f"activation_{name}") for name in ("alpha", "beta"))
     return [number for number in numbers if number is not None]
 
 
 @microsoft("FusedMatMulActivation")
-def fused_matmul_activation(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def fused_matmul_activation(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """An activation of ``alpha * A @ B``, with A and B optionally transposed, also along their batch axes."""
     return activated(call, fused_matmul(call, a, b), _activation_numbers(call))
 
 
 @microsoft("GemmFastGelu")
-def gemm_fast_gelu(call: Call, x: ITensor, weights: ITensor, bias: Maybe = None) -> ITensor:
+def gemm_fast_gelu(call: NodeCall, x: ITensor, weights: ITensor, bias: Maybe = None) -> ITensor:
     """``FastGelu`` of a product plus a bias."""
     return fast_gelu(call, call.make.matmul(x, weights), bias)
 
 
 @microsoft("CDist")
-def distances(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def distances(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """The distance of each row of A and each row of B, or its square."""
     make, metric = call.make, call.attribute("metric")
     require(metric in ("euclidean", "sqeuclidean"), f"metric is {metric!r}, but must be 'euclidean' or 'sqeuclidean'")
@@ -95,7 +95,7 @@ def unpacked(make: FormulaBuilder, packed: ITensor, bits: int) -> ITensor:
 
 @microsoft("MatMulNBits")
 def matmul_n_bits(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     packed: ITensor,
     scales: ITensor,
@@ -156,7 +156,7 @@ BNB4 = {
 
 
 @microsoft("MatMulBnb4")
-def matmul_bnb4(call: Call, x: ITensor, packed: ITensor, scales: ITensor) -> ITensor:
+def matmul_bnb4(call: NodeCall, x: ITensor, packed: ITensor, scales: ITensor) -> ITensor:
     """Product with a matrix of 4-bit numbers of bitsandbytes, which have a scale for each block."""
     make, kind = call.make, call.attribute("quant_type")
     columns, rows, size = (call.attribute(name) for name in ("N", "K", "block_size"))
@@ -172,14 +172,14 @@ def matmul_bnb4(call: Call, x: ITensor, packed: ITensor, scales: ITensor) -> ITe
 
 
 @microsoft("MatMulInteger16")
-def matmul_integer_16(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def matmul_integer_16(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Product of 16-bit integers, in int32."""
     return matmul_integer(call, a, b)
 
 
 @microsoft("MatMulIntegerToFloat")
 def matmul_integer_to_float(
-    call: Call,
+    call: NodeCall,
     a: ITensor,
     b: ITensor,
     scale_of_a: ITensor,
@@ -197,7 +197,7 @@ def matmul_integer_to_float(
 
 @microsoft("DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(
-    call: Call, a: ITensor, b: ITensor, scale: ITensor, zero: Maybe = None, bias: Maybe = None
+    call: NodeCall, a: ITensor, b: ITensor, scale: ITensor, zero: Maybe = None, bias: Maybe = None
 ) -> ITensor:
     """Product of a matrix that is quantized by its range in each call, and a quantized one, plus a bias."""
     quantized, own, offset = dynamically_quantized(call.make, a)
@@ -205,7 +205,7 @@ def dynamic_quantize_matmul(
 
 
 def dynamically_quantized(make: FormulaBuilder, x: ITensor, each_row: bool = False) -> tuple[ITensor, ITensor, ITensor]:
-    """``x`` as uint8, with the scale and zero point that follow from its range, or from that of each row, and 0."""
+    """``x`` as uint8, with the scale and zero point that follow from its range and 0, or from the range of each row."""
     axes = [x.type.rank - 1] if each_row else range(x.type.rank)
     least = make.minimum(make.reduce(ReduceOperation.MIN, x, axes, each_row), 0.0)
     most = make.maximum(make.reduce(ReduceOperation.MAX, x, axes, each_row), 0.0)
@@ -217,7 +217,7 @@ def dynamically_quantized(make: FormulaBuilder, x: ITensor, each_row: bool = Fal
 
 @microsoft("QGemm")
 def quantized_gemm(
-    call: Call,
+    call: NodeCall,
     a: ITensor,
     scale_of_a: ITensor,
     zero_of_a: ITensor,
@@ -232,7 +232,7 @@ def quantized_gemm(
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
     factors = centred(make, a, zero_of_a), centred(make, b, zero_of_b, 0 if call.attribute("transB") else 1)
-    product = make.made(make.network.add_matrix_multiply(factors[0], ops[0], factors[1], ops[1]))
+    product = make.output(make.network.add_matrix_multiply(factors[0], ops[0], factors[1], ops[1]))
     product = make.cast(product if c is None else make.add(product, c), np.float32)
     factor = make.mul(make.mul(scale_of_a, scale_of_b), call.attribute("alpha"))
     if scale is None:
@@ -242,7 +242,7 @@ def quantized_gemm(
 
 
 @microsoft("Inverse")
-def inverse(call: Call, x: ITensor) -> ITensor:
+def inverse(call: NodeCall, x: ITensor) -> ITensor:
     """The inverses of square matrices, by Gauss-Jordan elimination with pivoting: a loop over their columns."""
     make, rank = call.make, x.type.rank
     require(rank >= 2 and x.type.is_float, f"the input is {x.type}, but must be matrices of floating-point numbers")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
@@ -14,7 +14,7 @@ MOST_WORDS = 64
 
 
 @microsoft("NGramRepeatBlock")
-def ngram_repeat_block(call: Call, tokens: ITensor, scores: ITensor) -> ITensor:
+def ngram_repeat_block(call: NodeCall, tokens: ITensor, scores: ITensor) -> ITensor:
     """Scores with minus infinity for each token that would complete an n-gram that is there already."""
     make, size = call.make, call.attribute("ngram_size")
     require(size > 0, f"ngram_size is {size}, but must be positive")
@@ -36,7 +36,7 @@ def ngram_repeat_block(call: Call, tokens: ITensor, scores: ITensor) -> ITensor:
 
 @microsoft("BifurcationDetector")
 def bifurcation_detector(
-    call: Call, source: ITensor, current: ITensor, start: ITensor, predicted: Maybe = None
+    call: NodeCall, source: ITensor, current: ITensor, start: ITensor, predicted: Maybe = None
 ) -> list[ITensor]:
     """A text with the predicted tokens up to the first that differs from the source, and where the source goes on."""
     make = call.make

@@ -2,7 +2,7 @@
 
 from functools import reduce
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.quantize import channels_first, channels_last
 from netloop.formats.onnx.importer.operators.normalization import (
@@ -18,7 +18,7 @@ from netloop.values.enums import ActivationType
 
 @microsoft("SkipLayerNormalization")
 def skip_layer_normalization(
-    call: Call, x: ITensor, skip: ITensor, scale: ITensor, offset: Maybe = None, bias: Maybe = None
+    call: NodeCall, x: ITensor, skip: ITensor, scale: ITensor, offset: Maybe = None, bias: Maybe = None
 ) -> list[Maybe]:
     """Layer normalization of the sum of two tensors and a bias; also the mean, inverse deviation and sum."""
     make, total = call.make, _total(call, x, skip, bias)
@@ -29,7 +29,7 @@ def skip_layer_normalization(
 
 @microsoft("SkipSimplifiedLayerNormalization")
 def skip_simplified_layer_normalization(
-    call: Call, x: ITensor, skip: ITensor, scale: ITensor, bias: Maybe = None
+    call: NodeCall, x: ITensor, skip: ITensor, scale: ITensor, bias: Maybe = None
 ) -> list[Maybe]:
     """RMS normalization of the sum of two tensors and a bias; also the inverse root mean square and the sum."""
     make, total = call.make, _total(call, x, skip, bias)
@@ -38,20 +38,20 @@ def skip_simplified_layer_normalization(
     return [make.cast(normal, x.type.dtype), mean, inverse, make.cast(total, x.type.dtype)]
 
 
-def _total(call: Call, *terms: Maybe) -> ITensor:
+def _total(call: NodeCall, *terms: Maybe) -> ITensor:
     """The sum of the terms that are there; of half types in float32."""
     return reduce(call.make.add, (wide_of(call.make, term) for term in terms if term is not None))
 
 
 @microsoft("GroupNorm")
-def group_norm(call: Call, x: ITensor, scale: ITensor, offset: ITensor) -> ITensor:
+def group_norm(call: NodeCall, x: ITensor, scale: ITensor, offset: ITensor) -> ITensor:
     """Normalization of groups of channels, the last axis by default, and a SiLU if ``activation`` is 1."""
     return _group_norm(call, wide_of(call.make, x), scale, offset, x)
 
 
 @microsoft("SkipGroupNorm")
 def skip_group_norm(
-    call: Call, x: ITensor, scale: ITensor, offset: ITensor, skip: ITensor, bias: Maybe = None
+    call: NodeCall, x: ITensor, scale: ITensor, offset: ITensor, skip: ITensor, bias: Maybe = None
 ) -> list[ITensor]:
     """``GroupNorm`` of the sum of two images and a bias for each channel, and the sum."""
     make = call.make
@@ -62,7 +62,7 @@ def skip_group_norm(
     return [_group_norm(call, total, scale, offset, x), make.cast(total, x.type.dtype)]
 
 
-def _group_norm(call: Call, wide: ITensor, scale: ITensor, offset: ITensor, like: ITensor) -> ITensor:
+def _group_norm(call: NodeCall, wide: ITensor, scale: ITensor, offset: ITensor, like: ITensor) -> ITensor:
     make, last = call.make, call.flag("channels_last")
     image = channels_first(make, wide) if last else wide
     scale, offset = wide_of(make, scale), wide_of(make, offset)

@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.shared.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS
 from netloop.model.graph.tensor import ITensor
@@ -13,7 +13,7 @@ from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType, UnaryOperation
 
 
-def activated(call: Call, x: ITensor, numbers: Sequence[float]) -> ITensor:
+def activated(call: NodeCall, x: ITensor, numbers: Sequence[float]) -> ITensor:
     """``x``, or the function of it that the attribute ``activation`` names, with its alpha and beta or its bounds."""
     if not call.attribute("activation"):
         return x
@@ -26,32 +26,32 @@ def activated(call: Call, x: ITensor, numbers: Sequence[float]) -> ITensor:
 
 
 @microsoft("Gelu", "BiasGelu")
-def gelu(call: Call, x: ITensor, bias: Maybe = None) -> ITensor:
+def gelu(call: NodeCall, x: ITensor, bias: Maybe = None) -> ITensor:
     """``x * Phi(x)``, with the Gaussian CDF Phi, of the input plus a bias."""
     return call.make.activation(ActivationType.GELU_ERF, x if bias is None else call.make.add(x, bias))
 
 
 @microsoft("FastGelu")
-def fast_gelu(call: Call, x: ITensor, bias: Maybe = None) -> ITensor:
+def fast_gelu(call: NodeCall, x: ITensor, bias: Maybe = None) -> ITensor:
     """``x * Phi(x)``, with Phi in its tanh approximation, of the input plus a bias."""
     return call.make.activation(ActivationType.GELU_TANH, x if bias is None else call.make.add(x, bias))
 
 
 @microsoft("QuickGelu")
-def quick_gelu(call: Call, x: ITensor) -> ITensor:
+def quick_gelu(call: NodeCall, x: ITensor) -> ITensor:
     """``x * sigmoid(alpha * x)``."""
     make = call.make
     return make.mul(x, make.activation(ActivationType.SIGMOID, make.mul(x, call.attribute("alpha"))))
 
 
 @microsoft("BiasAdd")
-def bias_add(call: Call, x: ITensor, bias: ITensor, skip: ITensor) -> ITensor:
+def bias_add(call: NodeCall, x: ITensor, bias: ITensor, skip: ITensor) -> ITensor:
     """Sum of the input, a bias and another tensor."""
     return call.make.add(call.make.add(x, bias), skip)
 
 
 @microsoft("BiasSplitGelu")
-def bias_split_gelu(call: Call, x: ITensor, bias: ITensor) -> ITensor:
+def bias_split_gelu(call: NodeCall, x: ITensor, bias: ITensor) -> ITensor:
     """The first half of the last axis times ``Gelu`` of the second, of the input plus a bias."""
     make = call.make
     both = make.add(x, bias)
@@ -61,7 +61,7 @@ def bias_split_gelu(call: Call, x: ITensor, bias: ITensor) -> ITensor:
 
 
 @microsoft("BiasSoftmax")
-def bias_softmax(call: Call, x: ITensor, bias: ITensor) -> ITensor:
+def bias_softmax(call: NodeCall, x: ITensor, bias: ITensor) -> ITensor:
     """Softmax of the input plus a bias, over all axes from one on."""
     make = call.make
     total = make.add(x, bias)
@@ -70,7 +70,7 @@ def bias_softmax(call: Call, x: ITensor, bias: ITensor) -> ITensor:
 
 
 @microsoft("ComplexMul", "ComplexMulConj")
-def complex_product(call: Call, a: ITensor, b: ITensor) -> ITensor:
+def complex_product(call: NodeCall, a: ITensor, b: ITensor) -> ITensor:
     """Product of complex numbers, the pairs along the last axis, or of one and the conjugate of the other."""
     make = call.make
     parts = [[make.gather(tensor, make.constant(at), tensor.type.rank - 1) for at in (0, 1)] for tensor in (a, b)]
@@ -85,7 +85,7 @@ def complex_product(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 @microsoft("IsAllFinite")
-def is_all_finite(call: Call, *tensors: ITensor) -> ITensor:
+def is_all_finite(call: NodeCall, *tensors: ITensor) -> ITensor:
     """Whether all tensors have neither NaN nor infinities, or only none of one kind; bool[1]."""
     make, only_nan, only_inf = call.make, call.attribute("isnan_only"), call.attribute("isinf_only")
     require(not (only_nan and only_inf), "isnan_only and isinf_only are both set")

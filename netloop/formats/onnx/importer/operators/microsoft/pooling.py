@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.formats.onnx.importer.operators.microsoft.quantize import (
@@ -18,7 +18,7 @@ from netloop.model.graph.tensor import ITensor
 
 @microsoft("QLinearGlobalAveragePool")
 def quantized_global_average_pool(
-    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: ITensor, scale: ITensor, zero: ITensor
+    call: NodeCall, x: ITensor, scale_of_x: ITensor, zero_of_x: ITensor, scale: ITensor, zero: ITensor
 ) -> ITensor:
     """Average over the spatial axes of a quantized image."""
     make, rank = call.make, x.type.rank
@@ -30,7 +30,7 @@ def quantized_global_average_pool(
 
 @microsoft("QLinearAveragePool")
 def quantized_average_pool(
-    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
+    call: NodeCall, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
 ) -> ITensor:
     """Average of each window of a quantized image."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
@@ -42,7 +42,7 @@ def quantized_average_pool(
 
 
 @microsoft("NhwcMaxPool")
-def max_pool_of_channels_last(call: Call, x: ITensor) -> ITensor:
+def max_pool_of_channels_last(call: NodeCall, x: ITensor) -> ITensor:
     """Maximum of each window of an image whose channels are the last axis."""
     most, *_ = max_pool(call, channels_first(call.make, x))
     assert most is not None

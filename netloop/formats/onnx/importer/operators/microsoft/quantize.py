@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.formats.onnx.importer.operators.quantize import quantized_conv, to_type
@@ -29,7 +29,7 @@ def quantized(make: FormulaBuilder, x: ITensor, scale: ITensor, zero: Maybe, dty
 
 @microsoft("QLinearAdd")
 def quantized_add(
-    call: Call,
+    call: NodeCall,
     a: ITensor,
     scale_of_a: ITensor,
     zero_of_a: Maybe,
@@ -56,7 +56,7 @@ def _zero(make: FormulaBuilder, zero: Maybe) -> ITensor:
 
 @microsoft("QLinearMul")
 def quantized_mul(
-    call: Call,
+    call: NodeCall,
     a: ITensor,
     scale_of_a: ITensor,
     zero_of_a: Maybe,
@@ -75,7 +75,7 @@ def quantized_mul(
 
 @microsoft("QLinearSigmoid", "QLinearLeakyRelu")
 def quantized_activation(
-    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
+    call: NodeCall, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
 ) -> ITensor:
     """Element-wise function of a quantized tensor."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
@@ -88,7 +88,7 @@ def quantized_activation(
 
 @microsoft("QLinearWhere")
 def quantized_where(
-    call: Call,
+    call: NodeCall,
     condition: ITensor,
     a: ITensor,
     scale_of_a: ITensor,
@@ -109,19 +109,19 @@ def quantized_where(
 
 
 @microsoft("QLinearConcat")
-def quantized_concat(call: Call, scale: ITensor, zero: ITensor, *parts: ITensor) -> ITensor:
+def quantized_concat(call: NodeCall, scale: ITensor, zero: ITensor, *parts: ITensor) -> ITensor:
     """Concatenation of quantized tensors, each with a scale and zero point of its own."""
     make = call.make
     require(len(parts) % 3 == 0, f"there are {len(parts)} inputs for tensors, each of which has 3")
-    result = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-    wide = [floats_of(make, *entry) for entry in result]
+    triples = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    wide = [floats_of(make, *entry) for entry in triples]
     joined = make.concat(wide, call.axis(wide[0]))
     return quantized(make, joined, scale, zero, zero.type.dtype)
 
 
 @microsoft("QLinearSoftmax")
 def quantized_softmax(
-    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: ITensor
+    call: NodeCall, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: ITensor
 ) -> ITensor:
     """Softmax of a quantized tensor along an axis, or before version 13 over all axes from it on."""
     make, axis = call.make, call.axis(x)
@@ -135,7 +135,7 @@ def quantized_softmax(
 
 @microsoft("QLinearReduceMean")
 def quantized_mean(
-    call: Call, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
+    call: NodeCall, x: ITensor, scale_of_x: ITensor, zero_of_x: Maybe, scale: ITensor, zero: Maybe = None
 ) -> ITensor:
     """Mean of a quantized tensor over axes."""
     make, wide = call.make, floats_of(call.make, x, scale_of_x, zero_of_x)
@@ -147,7 +147,7 @@ def quantized_mean(
 
 
 @microsoft("QLinearConv")
-def quantized_convolution(call: Call, x: ITensor, *rest: ITensor) -> ITensor:
+def quantized_convolution(call: NodeCall, x: ITensor, *rest: ITensor) -> ITensor:
     """Convolution of quantized tensors, whose channels may be the last axis."""
     if not call.attribute("channels_last"):
         return quantized_conv(call, x, *rest)

@@ -1,11 +1,11 @@
 """Rearrangements of onnxruntime (com.microsoft)."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.graph.tensor import ITensor
 
 
 @microsoft("ExpandDims")
-def expand_dims(call: Call, x: ITensor, axis: ITensor) -> ITensor:
+def expand_dims(call: NodeCall, x: ITensor, axis: ITensor) -> ITensor:
     """An axis of length 1 inserted."""
     return call.make.expand_dims(x, axis)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import dynamically_quantized
 from netloop.formats.onnx.importer.operators.recurrent import RecurrentInputs, outputs_of_recurrent
@@ -38,7 +38,7 @@ def _rounded(make: FormulaBuilder, x: ITensor, each_row: bool) -> ITensor:
 
 @microsoft("DynamicQuantizeLSTM")
 def dynamic_quantize_lstm(
-    call: Call,
+    call: NodeCall,
     x: ITensor,
     weights: ITensor,
     recurrent: ITensor,
@@ -51,8 +51,8 @@ def dynamic_quantize_lstm(
 ) -> list[ITensor]:
     """LSTM over a sequence with quantized weights; inputs and states are quantized in each step."""
     make = call.make
-    result = (weights, quantization[:2]), (recurrent, quantization[2:])
-    weights, recurrent = (make.transpose(_dequantized(make, tensor, *by), (0, 2, 1)) for tensor, by in result)
+    quantized = (weights, quantization[:2]), (recurrent, quantization[2:])
+    weights, recurrent = (make.transpose(_dequantized(make, tensor, *by), (0, 2, 1)) for tensor, by in quantized)
     states = [initial, initial_cell]
     inputs = RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes)
     return outputs_of_recurrent(call, _DynamicallyQuantizedCell, inputs)
@@ -75,7 +75,7 @@ RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True
 
 @microsoft("LinearAttention")
 def linear_attention(
-    call: Call,
+    call: NodeCall,
     query: ITensor,
     key: ITensor,
     value: ITensor,
@@ -97,22 +97,24 @@ def linear_attention(
     width = make.cast(make.tensor(make.length(rows[1], 4)), query.type.dtype)
     rows[0] = make.mul(rows[0], call.attribute("scale") or make.power(width, -0.5))
     output, last = _attended(call, rows, past, factor, share)
-    batch, steps = (make.length(query, axis) for axis in (0, 1))
-    return [make.reshape(make.transpose(output, [1, 0, 2, 3, 4]), [batch, steps, -1]), last]
+    batch, time = (make.length(query, axis) for axis in (0, 1))
+    return [make.reshape(make.transpose(output, [1, 0, 2, 3, 4]), [batch, time, -1]), last]
 
 
 def _by_step(make: FormulaBuilder, x: ITensor, heads: int, parts: int) -> ITensor:
     """[batch, step, head * part * element] as [step, batch, head, part, element]."""
-    batch, steps = (make.length(x, axis) for axis in (0, 1))
-    return make.transpose(make.reshape(x, [batch, steps, heads, parts, -1]), [1, 0, 2, 3, 4])
+    batch, time = (make.length(x, axis) for axis in (0, 1))
+    return make.transpose(make.reshape(x, [batch, time, heads, parts, -1]), [1, 0, 2, 3, 4])
 
 
-def _attended(call: Call, rows: Sequence[ITensor], past: ITensor, decay: Maybe, beta: Maybe) -> tuple[ITensor, ITensor]:
+def _attended(
+    call: NodeCall, rows: Sequence[ITensor], past: ITensor, decay: Maybe, beta: Maybe
+) -> tuple[ITensor, ITensor]:
     """The loop over the steps: its outputs, [step, batch, head, part, element], and the last state."""
     make, loop = call.make, call.make.network.add_loop()
     loop.name = call.node.name
-    steps = make.cast(make.tensor(make.length(rows[0], 0)), np.int64)
-    loop.add_trip_limit(steps, TripLimit.COUNT)
+    time = make.cast(make.tensor(make.length(rows[0], 0)), np.int64)
+    loop.add_trip_limit(time, TripLimit.COUNT)
     query, key, value = (loop.add_iterator(row).outputs[0] for row in rows)
     recurrence = loop.add_recurrence(past)
     state, column = recurrence.outputs[0], make.transpose(key, [0, 1, 3, 2])
@@ -123,4 +125,4 @@ def _attended(call: Call, rows: Sequence[ITensor], past: ITensor, decay: Maybe, 
         value = make.mul(loop.add_iterator(beta).outputs[0], make.sub(value, make.matmul(key, state)))
     state = make.add(state, make.mul(column, value))
     recurrence.set_input(1, state)
-    return make.stacked(loop, make.matmul(query, state), steps), make.last(loop, recurrence)
+    return make.stacked(loop, make.matmul(query, state), time), make.last(loop, recurrence)

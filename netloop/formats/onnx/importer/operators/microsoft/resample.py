@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
@@ -11,7 +11,7 @@ from netloop.values.enums import UnaryOperation
 
 
 @microsoft("CropAndResize")
-def crop_and_resize(call: Call, x: ITensor, boxes: ITensor, images: ITensor, size: ITensor) -> ITensor:
+def crop_and_resize(call: NodeCall, x: ITensor, boxes: ITensor, images: ITensor, size: ITensor) -> ITensor:
     """Boxes of images, interpolated to one size, with a given number outside of the image."""
     make, mode = call.make, call.attribute("mode")
     require(mode in ("bilinear", "nearest"), f"mode is {mode!r}, but must be 'bilinear' or 'nearest'")
@@ -24,14 +24,14 @@ def crop_and_resize(call: Call, x: ITensor, boxes: ITensor, images: ITensor, siz
     return make.where(inside, tensor, np.array(call.attribute("extrapolation_value"), x.type.dtype))
 
 
-def _side(call: Call, x: ITensor, boxes: ITensor, axis: int, count: Length) -> tuple[ITensor, ITensor]:
+def _side(call: NodeCall, x: ITensor, boxes: ITensor, axis: int, count: Length) -> tuple[ITensor, ITensor]:
     """The weights of the pixels along an axis for each position, [box, position, pixel]; whether it is on the image."""
     make, dtype = call.make, x.type.dtype
     length = make.tensor(make.length(x, 2 + axis))
     last = make.cast(make.sub(length, 1), dtype)
     start, end = (make.mul(make.slice(boxes, [at], [1], axes=[1]), last) for at in (axis, axis + 2))
-    steps = make.cast(make.maximum(make.sub(make.tensor(count), 1), 1), dtype)
-    spread = make.add(start, make.mul(make.cast(make.arange(count), dtype), make.div(make.sub(end, start), steps)))
+    intervals = make.cast(make.maximum(make.sub(make.tensor(count), 1), 1), dtype)
+    spread = make.add(start, make.mul(make.cast(make.arange(count), dtype), make.div(make.sub(end, start), intervals)))
     middle = make.mul(make.add(start, end), 0.5)
     places = make.where(make.equal(make.tensor(count), 1), middle, spread)
     inside = make.logical_and(make.greater_equal(places, 0.0), make.less_equal(places, last))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
@@ -29,11 +29,11 @@ def rotated(
     layer = make.network.add_rotary_embedding(x, cos, sin, interleaved, elements)
     if positions is not None:
         layer.set_input(3, positions)
-    return make.made(layer)
+    return make.output(layer)
 
 
 @microsoft("RotaryEmbedding")
-def rotary_embedding(call: Call, x: ITensor, positions: ITensor, cos: ITensor, sin: ITensor) -> ITensor:
+def rotary_embedding(call: NodeCall, x: ITensor, positions: ITensor, cos: ITensor, sin: ITensor) -> ITensor:
     """Pairs of elements of each token rotated by an angle that depends on its position."""
     make, elements = call.make, call.attribute("rotary_embedding_dim", 0)
     require(x.type.rank in (3, 4), f"the input is {x.type}, but must have 3 or 4 axes")
@@ -52,7 +52,7 @@ def _like(make: FormulaBuilder, turned: ITensor, x: ITensor) -> ITensor:
 
 
 @microsoft("MRotaryEmbedding")
-def multi_axis_rotary_embedding(call: Call, x: ITensor, positions: ITensor, cos: ITensor, sin: ITensor) -> ITensor:
+def multi_axis_rotary_embedding(call: NodeCall, x: ITensor, positions: ITensor, cos: ITensor, sin: ITensor) -> ITensor:
     """``RotaryEmbedding`` with three positions of each token, in time, height and width, each for some of the pairs."""
     make, elements = call.make, call.attribute("rotary_embedding_dim", 0)
     require(x.type.rank in (3, 4), f"the input is {x.type}, but must have 3 or 4 axes")
@@ -66,7 +66,7 @@ def multi_axis_rotary_embedding(call: Call, x: ITensor, positions: ITensor, cos:
     return _like(make, rotated(make, tokens, None, caches, call.flag("interleaved"), elements), x)
 
 
-def _sections(call: Call, cos: ITensor) -> np.ndarray[Any, Any]:
+def _sections(call: NodeCall, cos: ITensor) -> np.ndarray[Any, Any]:
     """The number of the position that each pair of elements has: in sections, or in turn as far as these reach."""
     require(cos.type.rank == 2, f"cos_cache is {cos.type}, but must have 2 axes")
     sizes, pairs = call.attribute("mrope_section"), cos.type.shape[1]
@@ -81,7 +81,7 @@ def _sections(call: Call, cos: ITensor) -> np.ndarray[Any, Any]:
     return axes
 
 
-def _by_head(call: Call, x: ITensor, cos: ITensor, elements: int) -> ITensor:
+def _by_head(call: NodeCall, x: ITensor, cos: ITensor, elements: int) -> ITensor:
     """[batch, token, head * element] as [batch, head, token, element]."""
     make, heads = call.make, call.attribute("num_heads", 0)
     require(heads > 0 or not elements, "num_heads is 0, and rotary_embedding_dim is not")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.search.beams import BeamSearch
 from netloop.formats.onnx.importer.search.decoders import Decoder, EncodedDecoder, GptDecoder
@@ -14,36 +14,36 @@ from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 
 DECODERS: dict[int, type[GptDecoder] | type[EncodedDecoder]] = {0: GptDecoder, 1: EncodedDecoder}
-"""The forms of models, by ``model_type``."""
+"""The kinds of models, by ``model_type``."""
 
 MOST_BEAMS = 128
 """The most beams, which are those of onnxruntime."""
 
 
-def _decoder(call: Call, tokens: ITensor, mask: Maybe, beams: Length) -> Decoder:
+def _decoder(call: NodeCall, tokens: ITensor, mask: Maybe, beams: Length) -> Decoder:
     kind = call.attribute("model_type")
     require(kind in DECODERS, f"model_type is {kind}, and netloop supports 0, a decoder, and 1, an encoder-decoder")
     require(tokens.type.rank == 2, f"input_ids is {tokens.type}, but must have 2 axes: texts and tokens")
     return DECODERS[kind](call, tokens, mask, beams)
 
 
-def _count(call: Call, name: str, given: ITensor, most: int) -> Length:
+def _count(call: NodeCall, name: str, count: ITensor, most: int) -> Length:
     """A number from 1 up to ``most``: an int if it is known, else int64, 0-D."""
-    make, known = call.make, call.make.ints(given)
-    if known is not None and len(known) == 1:
-        require(1 <= known[0] <= most, f"{name} is {known[0]}, but must be from 1 to {most}")
-        return known[0]
-    number = make.cast(make.scalar(given), np.int64)
+    make, numbers = call.make, call.make.ints(count)
+    if numbers is not None and len(numbers) == 1:
+        require(1 <= numbers[0] <= most, f"{name} is {numbers[0]}, but must be from 1 to {most}")
+        return numbers[0]
+    number = make.cast(make.scalar(count), np.int64)
     holds = make.logical_and(make.greater(number, 0), make.less_equal(number, most))
     make.network.add_assertion(holds, f"{name} is from 1 to {most}")
     return number
 
 
-def _longest(call: Call, given: ITensor) -> ITensor:
-    return call.make.tensor(_count(call, "max_length", given, LONGEST))
+def _longest(call: NodeCall, length: ITensor) -> ITensor:
+    return call.make.tensor(_count(call, "max_length", length, LONGEST))
 
 
-def _numbers(call: Call, beams: ITensor, returned: ITensor) -> tuple[Length, Length]:
+def _numbers(call: NodeCall, beams: ITensor, returned: ITensor) -> tuple[Length, Length]:
     """The numbers of beams and of texts to return, at most as many; ints if they are known."""
     make, count = call.make, _count(call, "num_beams", beams, MOST_BEAMS)
     kept = _count(call, "num_return_sequences", returned, MOST_BEAMS)
@@ -55,14 +55,14 @@ def _numbers(call: Call, beams: ITensor, returned: ITensor) -> tuple[Length, Len
     return count, kept
 
 
-def _single(call: Call, tokens: ITensor, mask: Maybe, search: SingleSearch, most: ITensor) -> ITensor:
+def _single(call: NodeCall, tokens: ITensor, mask: Maybe, search: SingleSearch, most: ITensor) -> ITensor:
     decoder = _decoder(call, tokens, mask, 1)
     return run_search(call, decoder, search, _longest(call, most))[0].tokens
 
 
 @microsoft("GreedySearch")
 def greedy_search(
-    call: Call,
+    call: NodeCall,
     tokens: ITensor,
     most: ITensor,
     least: Maybe = None,
@@ -78,7 +78,7 @@ def greedy_search(
 
 @microsoft("Sampling")
 def sampling(
-    call: Call,
+    call: NodeCall,
     tokens: ITensor,
     most: ITensor,
     least: Maybe = None,
@@ -96,7 +96,7 @@ def sampling(
 
 @microsoft("BeamSearch")
 def beam_search(
-    call: Call,
+    call: NodeCall,
     tokens: ITensor,
     most: ITensor,
     least: Maybe,
@@ -110,18 +110,18 @@ def beam_search(
     start: Maybe = None,
     processor: Maybe = None,
 ) -> list[Maybe]:
-    """The best texts that several beams find, their scores, and the scores of all tokens in all steps."""
+    """The best texts that several beams find, their scores, and the scores of all tokens in all iterations."""
     make, (count, kept) = call.make, _numbers(call, beams, returned)
     require(start is None and processor is None, "decoder_input_ids and logits_processor are for Whisper only")
     decoder, prompts, longest = _decoder(call, tokens, mask, count), make.length(tokens, 0), _longest(call, most)
-    steps = make.sub(longest, make.tensor(make.length(decoder.prompts, 1)))
+    iterations = make.sub(longest, make.tensor(make.length(decoder.prompts, 1)))
     penalty = make.constant(np.float32(1)) if length_penalty is None else make.scalar(length_penalty)
     penalties = Penalties(call, count, least, repetition, words, first_words)
     search = BeamSearch(
-        call, count, penalties, make.cast(penalty, np.float32), make.tensor(prompts), call.wants(2), steps
+        call, count, penalties, make.cast(penalty, np.float32), make.tensor(prompts), call.wants(2), iterations
     )
     finished, scores = search.results(*run_search(call, decoder, search, longest))
     tensors = [make.slice(tensor, [0], [kept], axes=[1]) for tensor in (finished.tokens, finished.scores)]
     if scores is not None:
-        scores = make.reshape(scores, [steps, prompts, count, make.length(scores, 2)])
+        scores = make.reshape(scores, [iterations, prompts, count, make.length(scores, 2)])
     return [*tensors, scores]

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.model.graph.tensor import ITensor
 
 
 @microsoft("Range")
-def range_(call: Call, start: ITensor, limit: ITensor, step: Maybe = None) -> ITensor:
+def range_(call: NodeCall, start: ITensor, limit: ITensor, step: Maybe = None) -> ITensor:
     """The numbers from a start up to, but excluding, a limit; by default in steps of 1."""
     make = call.make
     step = make.constant(np.ones((), start.type.dtype)) if step is None else step

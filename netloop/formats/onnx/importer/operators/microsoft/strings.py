@@ -1,6 +1,6 @@
 """Operators on strings of onnxruntime (com.microsoft)."""
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.strings import texts_of
 from netloop.model.graph.tensor import ITensor
@@ -8,7 +8,7 @@ from netloop.values.string_arrays import string_array
 
 
 @microsoft("Tokenizer")
-def tokenize(call: Call, x: ITensor) -> ITensor:
+def tokenize(call: NodeCall, x: ITensor) -> ITensor:
     """The tokens of strings."""
     separators, token = texts_of(call, "separators"), call.attribute("tokenexp")
     if token == ".":  # a line break, which the pattern does not match, is a token too

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import classical
 from netloop.formats.onnx.importer.operators.ml.scores import F32
 from netloop.model.formulas import FormulaBuilder
@@ -18,7 +18,7 @@ from netloop.values.types import UNKNOWN, Array
 
 
 @classical("ArrayFeatureExtractor")
-def take_features(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+def take_features(call: NodeCall, x: ITensor, indices: ITensor) -> ITensor:
     """Elements of the last axis, selected by index."""
     make = call.make
     rows = make.expand_dims(x, [0]) if x.type.rank == 1 else x
@@ -26,7 +26,7 @@ def take_features(call: Call, x: ITensor, indices: ITensor) -> ITensor:
 
 
 @classical("Binarizer")
-def binarize(call: Call, x: ITensor) -> ITensor:
+def binarize(call: NodeCall, x: ITensor) -> ITensor:
     """1 where an element exceeds a threshold, else 0."""
     threshold = np.array(call.attribute("threshold"))
     above = call.make.greater(x, (threshold if x.type.is_float else np.floor(threshold)).astype(x.type.dtype))
@@ -34,7 +34,7 @@ def binarize(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("FeatureVectorizer")
-def join_features(call: Call, *parts: ITensor) -> ITensor:
+def join_features(call: NodeCall, *parts: ITensor) -> ITensor:
     """Concatenation of the leading features of several tensors, with zeros after those that have too few."""
     make, widths = call.make, call.attribute("inputdimensions", [])
     require(
@@ -63,7 +63,7 @@ def _of_width(make: FormulaBuilder, x: ITensor, width: int) -> ITensor:
 
 
 @classical("Imputer")
-def impute(call: Call, x: ITensor) -> ITensor:
+def impute(call: NodeCall, x: ITensor) -> ITensor:
     """One value, or NaN, replaced by another, which may differ by feature."""
     make, kind = call.make, "float" if x.type.is_float else "int64"
     old = call.attribute(f"replaced_value_{kind}", 0)
@@ -76,7 +76,7 @@ def impute(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("Scaler")
-def scale(call: Call, x: ITensor) -> ITensor:
+def scale(call: NodeCall, x: ITensor) -> ITensor:
     """``(x - offset) * scale``, for each feature."""
     make = call.make
     offset, factor = (
@@ -86,7 +86,7 @@ def scale(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("Normalizer")
-def normalize(call: Call, x: ITensor) -> ITensor:
+def normalize(call: NodeCall, x: ITensor) -> ITensor:
     """Each row divided by its maximum, L1 norm or L2 norm; unchanged where that is 0."""
     make, x, norm = call.make, call.make.cast(x, F32), call.attribute("norm")
     last = [x.type.rank - 1]
@@ -104,7 +104,7 @@ def normalize(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("OneHotEncoder")
-def one_hot(call: Call, x: ITensor) -> ITensor:
+def one_hot(call: NodeCall, x: ITensor) -> ITensor:
     """1 at the index of the category along a new last axis, 0 elsewhere; the last of equal categories counts.
 
     An element of no category gives zeros, or, with the attribute ``zeros`` of 0, an error.
@@ -122,8 +122,8 @@ def one_hot(call: Call, x: ITensor) -> ITensor:
     encoded = make.cast(hit, F32)
     if not call.attribute("zeros"):
         hits = make.flat(make.sum(encoded, [x.type.rank]))
-        known = make.greater(make.reduce(ReduceOperation.MIN, hits, [0]), 0.0)
-        make.network.add_assertion(known, f"every element is one of the categories of {call.node.name}")
+        has_category = make.greater(make.reduce(ReduceOperation.MIN, hits, [0]), 0.0)
+        make.network.add_assertion(has_category, f"every element is one of the categories of {call.node.name}")
     return encoded
 
 
@@ -133,26 +133,26 @@ def _first_places(words: Array) -> Array:
     return np.array([places.setdefault(number, place) for place, number in enumerate(words.tolist())], np.int64)
 
 
-def _categories(call: Call) -> Array:
+def _categories(call: NodeCall) -> Array:
     integers, words = call.attribute("cats_int64s", []), call.attribute("cats_strings", [])
     require(bool(integers) != bool(words), "the node needs either cats_int64s or cats_strings")
     return np.array(integers, np.int64) if integers else string_array(words)
 
 
 @classical("CategoryMapper")
-def map_categories(call: Call, x: ITensor) -> ITensor:
+def map_categories(call: NodeCall, x: ITensor) -> ITensor:
     """The integer of each string in a list of pairs, or the string of each integer; else a default."""
     return _translated(call, x, call.attribute("cats_strings", []), call.attribute("cats_int64s", []))
 
 
 @classical("LabelEncoder", since=1)
-def encode_by_place(call: Call, x: ITensor) -> ITensor:
+def encode_by_place(call: NodeCall, x: ITensor) -> ITensor:
     """The index of each string in a list, or the string with each index; else a default."""
     words = call.attribute("classes_strings", [])
     return _translated(call, x, words, [*range(len(words))])
 
 
-def _translated(call: Call, x: ITensor, words: list[str], numbers: list[int]) -> ITensor:
+def _translated(call: NodeCall, x: ITensor, words: list[str], numbers: list[int]) -> ITensor:
     require(len(words) == len(numbers), f"there are {len(words)} strings and {len(numbers)} integers")
     pair = string_array(words), np.array(numbers, np.int64)
     keys, values = pair if x.type.is_string else pair[::-1]
@@ -161,16 +161,16 @@ def _translated(call: Call, x: ITensor, words: list[str], numbers: list[int]) ->
 
 
 @classical("LabelEncoder", since=(2, 4))
-def encode(call: Call, x: ITensor) -> ITensor:
+def encode(call: NodeCall, x: ITensor) -> ITensor:
     """The value of each element's key in a table, or a default; the first of equal keys counts."""
     (_, keys), (kind, values) = _column(call, "keys"), _column(call, "values")
     require(len(keys) == len(values), f"there are {len(keys)} keys and {len(values)} values")
-    result = call.attribute("default_tensor")
-    default = call.attribute(f"default_{kind}", 0) if result is None else result.reshape(-1)[0]
+    tensor = call.attribute("default_tensor")
+    default = call.attribute(f"default_{kind}", 0) if tensor is None else tensor.reshape(-1)[0]
     return looked_up(call.make, x, keys, values, default, nan=call.node.since >= 4)
 
 
-def _column(call: Call, side: str) -> tuple[str, Array]:
+def _column(call: NodeCall, side: str) -> tuple[str, Array]:
     """The keys or values of a table, and the end of the name of their default."""
     for kind, dtype in (("int64", np.int64), ("float", F32), ("string", STRING)):
         result = call.attribute(f"{side}_{kind}s")

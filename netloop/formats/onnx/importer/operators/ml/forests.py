@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.values.diagnostics import quoted, require
 from netloop.values.string_arrays import type_name
 from netloop.values.types import Array
@@ -47,7 +47,7 @@ class Forest:
     weights: Array
 
     @staticmethod
-    def of(call: Call, nodes: "Nodes", roots: Array, weights: Array, dtype: Any) -> "Forest":
+    def of(call: NodeCall, nodes: "Nodes", roots: Array, weights: Array, dtype: Any) -> "Forest":
         """Return the trees of nodes with comparisons of all modes, which compare numbers of type ``dtype``."""
         modes, splits, count = nodes.modes, nodes.splits.astype(dtype), len(call.attribute("nodes_featureids", []))
         swapped = np.isin(modes, (GTE, GT, NEQ))
@@ -84,7 +84,7 @@ class Forest:
     @cached_property
     def _levels(self) -> tuple[Array, Array, Array]:
         """The longest path from the root to a leaf, of each tree; and all leaves, with the tree of each."""
-        inner, steps = len(self.features), 0
+        inner, depth = len(self.features), 0
         depths: Array = np.zeros(len(self.roots), np.int64)
         leaves: list[Array] = [np.zeros((2, 0), np.int64)]
         place: Array = np.stack([self.roots, np.arange(len(self.roots))])
@@ -92,9 +92,9 @@ class Forest:
             below = place[0] < inner
             leaves.append(place[:, ~below] - [[inner], [0]])
             node, tree = place[:, below]
-            require(not tree.size or steps < inner, "the nodes of a tree lead back to themselves")
-            steps += 1
-            depths[tree] = steps
+            require(not tree.size or depth < inner, "the nodes of a tree lead back to themselves")
+            depth += 1
+            depths[tree] = depth
             # a node that several parents share is followed once; sorted like this ten times faster than by np.unique
             children = np.sort(np.concatenate([self.yes[node], self.no[node]]) * len(depths) + np.tile(tree, 2))
             place = np.stack(np.divmod(children[np.diff(children, prepend=-1) > 0], len(depths)))
@@ -155,7 +155,7 @@ class Nodes:
 # ---------------------------------------------------------------------------- leaves apart from inner nodes
 
 
-def forest_of_arrays(call: Call, dtype: Any) -> Forest:
+def forest_of_arrays(call: NodeCall, dtype: Any) -> Forest:
     """The trees of a TreeEnsemble, whose leaves are numbered apart from the inner nodes."""
     features, modes = (_column(call, name) for name in ("nodes_featureids", "nodes_modes"))
     count, targets = len(features), _column(call, "leaf_targetids")
@@ -174,7 +174,7 @@ def forest_of_arrays(call: Call, dtype: Any) -> Forest:
     return Forest.of(call, nodes, _column(call, "tree_roots"), weights, dtype)
 
 
-def _sets(call: Call, modes: Array) -> dict[int, Array]:
+def _sets(call: NodeCall, modes: Array) -> dict[int, Array]:
     """The sets of the MEMBER nodes."""
     members, nodes = call.attribute("membership_values"), np.flatnonzero(modes == MEMBER).tolist()
     if not nodes:
@@ -215,7 +215,7 @@ def _without_sets(nodes: Nodes, sets: dict[int, Array]) -> Nodes:
 # ---------------------------------------------------------------------------- inner nodes and leaves in one list
 
 
-def forest_of_list(call: Call, weighted: str, dtype: Any, size: int | None = None) -> Forest:
+def forest_of_list(call: NodeCall, weighted: str, dtype: Any, size: int | None = None) -> Forest:
     """The trees of a node whose inner nodes and leaves are in one list.
 
     ``weighted`` begins the names of the attributes of the leaves: ``target`` or ``class``. There are ``size`` targets,
@@ -231,17 +231,17 @@ def forest_of_list(call: Call, weighted: str, dtype: Any, size: int | None = Non
     inner, leaves = (np.flatnonzero(value) for value in (modes != LEAF, modes == LEAF))
     place = np.empty(count, np.int64)
     place[np.concatenate([inner, leaves])] = np.arange(count)
-    names = _Names(trees, _column(call, "nodes_nodeids", count))
+    index = _NodeIndex(trees, _column(call, "nodes_nodeids", count))
     ways = (_column(call, f"nodes_{way}nodeids", count)[inner] for way in ("true", "false"))
-    yes, no = (place[names.find(trees[inner], way, "is a child")] for way in ways)
+    yes, no = (place[index.find(trees[inner], way, "is a child")] for way in ways)
     features = _column(call, "nodes_featureids", count)[inner]
     nodes = Nodes(inner, features, values[inner], modes[inner], yes, no)
-    weights = _leaf_weights(call, weighted, names, place - len(inner), len(leaves), size)
+    weights = _leaf_weights(call, weighted, index, place - len(inner), len(leaves), size)
     first = np.sort(np.unique(trees, return_index=True)[1])
     return Forest.of(call, nodes, place[first], weights, dtype)
 
 
-class _Names:
+class _NodeIndex:
     """The places of nodes by tree and number."""
 
     def __init__(self, trees: Array, nodes: Array) -> None:
@@ -257,8 +257,8 @@ class _Names:
             return np.full(len(trees), -1)
         tree = np.searchsorted(self.trees, trees).clip(max=len(self.trees) - 1)
         node = np.searchsorted(self.nodes, nodes).clip(max=len(self.nodes) - 1)
-        known = (self.trees[tree] == trees) & (self.nodes[node] == nodes)
-        return np.where(known, tree * len(self.nodes) + node, -1)
+        exists = (self.trees[tree] == trees) & (self.nodes[node] == nodes)
+        return np.where(exists, tree * len(self.nodes) + node, -1)
 
     def find(self, trees: Array, nodes: Array, role: str) -> Array:
         """The places of nodes.
@@ -268,13 +268,15 @@ class _Names:
         """
         keys = self._keys(trees, nodes)
         array = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
-        known = self.keys[array] == keys if len(self.keys) else np.zeros(len(keys), bool)
-        wrong = [f"node {nodes[number]} of tree {trees[number]}" for number in np.flatnonzero(~known)[:1].tolist()]
+        exists = self.keys[array] == keys if len(self.keys) else np.zeros(len(keys), bool)
+        wrong = [f"node {nodes[number]} of tree {trees[number]}" for number in np.flatnonzero(~exists)[:1].tolist()]
         require(not wrong, f"{wrong and wrong[0]} {role}, and there is no such node")
         return self.order[array]
 
 
-def _leaf_weights(call: Call, weighted: str, names: _Names, leaves: Array, count: int, size: int | None) -> Array:
+def _leaf_weights(
+    call: NodeCall, weighted: str, index: _NodeIndex, leaves: Array, count: int, size: int | None
+) -> Array:
     """The contribution of each of ``count`` leaves to each target; ``leaves`` has the number of each node's leaf."""
     targets = _column(call, f"{weighted}_ids")
     trees, nodes = (_column(call, f"{weighted}_{name}", len(targets)) for name in ("treeids", "nodeids"))
@@ -282,7 +284,7 @@ def _leaf_weights(call: Call, weighted: str, names: _Names, leaves: Array, count
     require(
         len(values) == len(targets), f"there are {len(targets)} {weighted}_ids and {len(values)} {weighted}_weights"
     )
-    leaf = leaves[names.find(trees, nodes, "has a weight")]
+    leaf = leaves[index.find(trees, nodes, "has a weight")]
     own = leaf >= 0  # old versions of onnxmltools give weights to inner nodes too, which mean nothing
     if size is None:
         size = int(call.attribute("n_targets", targets.max(initial=-1) + 1))
@@ -303,25 +305,25 @@ def _weights(name: str, size: int, count: int, leaves: Array, targets: Array, va
 # ---------------------------------------------------------------------------- attributes
 
 
-def numbers(call: Call, name: str) -> Array:
+def numbers(call: NodeCall, name: str) -> Array:
     """Floating-point numbers, from a list or a tensor."""
     exact = call.attribute(f"{name}_as_tensor")
     return np.array(call.attribute(name, []), np.float32) if exact is None else _floats(call, f"{name}_as_tensor")
 
 
-def _floats(call: Call, name: str) -> Array:
+def _floats(call: NodeCall, name: str) -> Array:
     """A tensor of floating-point numbers, 1-D."""
     array = call.attribute(name)
     require(array.dtype.kind == "f", f"{name} is {type_name(array.dtype)}, but must be of floating-point numbers")
     return array.reshape(-1)
 
 
-def _column(call: Call, name: str, count: int | None = None) -> Array:
+def _column(call: NodeCall, name: str, count: int | None = None) -> Array:
     """A list of integers; if ``count`` is given, one for each node."""
-    result = call.attribute(name)
-    require(result is not None, f"there is no {name}")
-    whole = not isinstance(result, np.ndarray) or result.dtype.kind in "iu"
+    values = call.attribute(name)
+    require(values is not None, f"there is no {name}")
+    whole = not isinstance(values, np.ndarray) or values.dtype.kind in "iu"
     require(whole, f"{name} must be of integers")
-    column = np.array(result, np.int64).reshape(-1)
+    column = np.array(values, np.int64).reshape(-1)
     require(count in (None, len(column)), f"{name} has {len(column)} numbers, and there are {count} nodes")
     return column

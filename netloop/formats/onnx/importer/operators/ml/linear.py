@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import classical
 from netloop.formats.onnx.importer.operators.ml.scores import (
     F32,
@@ -17,14 +17,14 @@ from netloop.values.diagnostics import require
 
 
 @classical("LinearRegressor")
-def regress(call: Call, x: ITensor) -> ITensor:
+def regress(call: NodeCall, x: ITensor) -> ITensor:
     """Linear model: weighted sums of features."""
     scores = _linear_scores(call, x, call.attribute("targets"))
     return transformed_targets(call.make, scores, call.attribute("post_transform"))
 
 
 @classical("LinearClassifier")
-def classify(call: Call, x: ITensor) -> list[ITensor]:
+def classify(call: NodeCall, x: ITensor) -> list[ITensor]:
     """Linear classifier: the label with the highest score, and all scores.
 
     One intercept makes one score; if it is positive, it speaks for the second of two labels.
@@ -40,7 +40,7 @@ def classify(call: Call, x: ITensor) -> list[ITensor]:
     return [labels.at(make, index), scores_of_two(make, scores, kind, whole=True)]
 
 
-def _linear_scores(call: Call, x: ITensor, count: int) -> ITensor:
+def _linear_scores(call: NodeCall, x: ITensor, count: int) -> ITensor:
     make = call.make
     weights = np.array(call.attribute("coefficients", []), F32)
     require(count > 0 and weights.size % count == 0, f"{weights.size} coefficients do not divide into {count} sums")

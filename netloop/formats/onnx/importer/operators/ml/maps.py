@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.operator_table import classical
 from netloop.formats.onnx.importer.operators.ml.scores import F32, labels_of
 from netloop.model.graph.tensor import ITensor
@@ -17,7 +17,7 @@ CASTS = {"TO_FLOAT": F32, "TO_INT64": np.dtype(np.int64), "TO_STRING": STRING}
 
 
 @classical("ZipMap")
-def zip_map(call: Call, x: ITensor) -> ITensor:
+def zip_map(call: NodeCall, x: ITensor) -> ITensor:
     """For each row a map from the classes to its elements; for a vector a sequence of one map."""
     make, labels = call.make, labels_of(call, "classlabels_int64s")
     rows = make.expand_dims(x, [0]) if x.type.rank == 1 else x
@@ -25,7 +25,7 @@ def zip_map(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("DictVectorizer")
-def vectorize(call: Call, x: ITensor) -> ITensor:
+def vectorize(call: NodeCall, x: ITensor) -> ITensor:
     """The values of a map at the keys of a vocabulary, and 0 or an empty string at those that it does not have."""
     make, type_ = call.make, _map_of(x)
     words, integers = call.attribute("string_vocabulary", []), call.attribute("int64_vocabulary", [])
@@ -36,15 +36,15 @@ def vectorize(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("CastMap")
-def cast_map(call: Call, x: ITensor) -> ITensor:
+def cast_map(call: NodeCall, x: ITensor) -> ITensor:
     """The values of a map from integers, in the order of their keys or each at the index that its key is.
 
     An index that is no key holds 0, or "0.f" where a map of strings is cast to strings.
     """
     make, type_, dtype = call.make, _map_of(x), call.choice("cast_to", CASTS)
-    form, size = call.attribute("map_form"), call.attribute("max_map")
-    require(form in ("DENSE", "SPARSE"), f"map_form is {quoted(form)}, but must be DENSE or SPARSE")
-    if form == "DENSE":
+    kind, size = call.attribute("map_form"), call.attribute("max_map")
+    require(kind in ("DENSE", "SPARSE"), f"map_form is {quoted(kind)}, but must be DENSE or SPARSE")
+    if kind == "DENSE":
         return make.expand_dims(make.cast(make.network.add_map_lookup(x).outputs[0], dtype), [0])
     require(0 < size <= MOST, f"max_map is {size}, but must be from 1 to {MOST}")
     text = "0.f" if dtype == STRING else "0"

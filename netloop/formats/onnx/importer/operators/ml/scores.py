@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call
+from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.shared.importer import choose
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
@@ -39,7 +39,7 @@ class Labels:
         return make.gather(make.constant(self.values), index)
 
 
-def labels_of(call: Call, integers: str) -> Labels:
+def labels_of(call: NodeCall, integers: str) -> Labels:
     """The classes of a node; ``integers`` is the name of the attribute for those that are integers."""
     words, numbers = call.attribute("classlabels_strings", []), call.attribute(integers, [])
     require(len(words) + len(numbers) > 0, f"there are neither classlabels_strings nor {integers}")
@@ -64,7 +64,7 @@ def transformed_targets(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
 
 
 def scores_of_two(make: FormulaBuilder, score: ITensor, kind: str, whole: bool) -> ITensor:
-    """The scores of two classes by that of the second, as onnxruntime makes them; [sample, class].
+    """The scores of two classes from the score of the second, as onnxruntime computes them; [sample, class].
 
     Apart from LOGISTIC, the other is its negative; or, if it is a part of a ``whole``, the rest of 1.
     """

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import classical
 from netloop.formats.onnx.importer.operators.ml.forests import LARGEST_TABLE
 from netloop.formats.onnx.importer.operators.ml.scores import (
@@ -26,16 +26,16 @@ from netloop.values.types import Array
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
-def kernels(call: Call, x: ITensor, vectors: Array) -> ITensor:
+def kernels(call: NodeCall, x: ITensor, vectors: Array) -> ITensor:
     """The kernel function of each sample and each vector; [sample, vector].
 
     LINEAR is the product x v, POLY (gamma x v + coef0) ** degree, SIGMOID tanh(gamma x v + coef0), and RBF
     exp(-gamma |x - v|**2).
     """
     make, kind = call.make, call.choice("kernel_type", {kernel: kernel for kernel in KERNELS})
-    result = call.attribute("kernel_params", [])
-    require(len(result) in (0, 3), f"kernel_params has {len(result)} numbers, but must be gamma, coef0 and degree")
-    gamma, coef0, degree = np.array(result or [0, 0, 0], F32)
+    params = call.attribute("kernel_params", [])
+    require(len(params) in (0, 3), f"kernel_params has {len(params)} numbers, but must be gamma, coef0 and degree")
+    gamma, coef0, degree = np.array(params or [0, 0, 0], F32)
     if kind == "RBF":
         # the difference of each pair, because |x|**2 - 2 x v + |v|**2 loses digits
         apart = make.sub(make.expand_dims(x, [1]), make.constant(vectors[None]))
@@ -47,7 +47,7 @@ def kernels(call: Call, x: ITensor, vectors: Array) -> ITensor:
     return make.activation(ActivationType.TANH, inner) if kind == "SIGMOID" else make.power(inner, degree)
 
 
-def _matrix(call: Call, name: str, rows: int, x: Maybe = None) -> Array:
+def _matrix(call: NodeCall, name: str, rows: int, x: Maybe = None) -> Array:
     """A list of numbers as a matrix; if samples are given, with their number of features."""
     values = np.array(call.attribute(name, []), F32)
     require(
@@ -55,19 +55,19 @@ def _matrix(call: Call, name: str, rows: int, x: Maybe = None) -> Array:
     )
     matrix = values.reshape(rows, -1)
     if x is not None:
-        known = x.type.shape[1]
-        require(known in (-1, matrix.shape[1]), f"{name} has {matrix.shape[1]} features, and samples have {known}")
+        width = x.type.shape[1]
+        require(width in (-1, matrix.shape[1]), f"{name} has {matrix.shape[1]} features, and samples have {width}")
     return matrix
 
 
-def _numbers(call: Call, name: str, count: int) -> Array:
+def _numbers(call: NodeCall, name: str, count: int) -> Array:
     values = np.array(call.attribute(name, []), F32)
     require(len(values) >= count, f"{name} has {len(values)} numbers, but must have {count}")
     return values[:count]
 
 
 @classical("SVMRegressor")
-def svm_regressor(call: Call, x: ITensor) -> ITensor:
+def svm_regressor(call: NodeCall, x: ITensor) -> ITensor:
     """The weighted sum of the kernels of the support vectors, or the side of it for novelty detection; [sample, 1]."""
     make, count = call.make, call.attribute("n_supports")
     x = make.cast(rows_of(make, x), F32)
@@ -83,7 +83,7 @@ def svm_regressor(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("SVMClassifier")
-def svm_classifier(call: Call, x: ITensor) -> list[ITensor]:
+def svm_classifier(call: NodeCall, x: ITensor) -> list[ITensor]:
     """The class that wins the most comparisons of two classes, and the scores of these, or probabilities."""
     make, labels = call.make, labels_of(call, "classlabels_ints")
     x = make.cast(rows_of(make, x), F32)
@@ -114,7 +114,7 @@ def svm_classifier(call: Call, x: ITensor) -> list[ITensor]:
     return [chosen, scores_of_two(make, scores, kind, whole=kind != "NONE")]
 
 
-def _linear(call: Call, labels: Labels, x: ITensor) -> list[ITensor]:
+def _linear(call: NodeCall, labels: Labels, x: ITensor) -> list[ITensor]:
     """A linear classifier without support vectors."""
     make, weights = call.make, _matrix(call, "coefficients", labels.count, x)
     scores = make.add(make.matmul(x, make.constant(np.ascontiguousarray(weights.T))), _numbers(call, "rho", 1))

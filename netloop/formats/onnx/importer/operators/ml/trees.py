@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Call, Maybe
+from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.operator_table import classical
 from netloop.formats.onnx.importer.operators.ml.forests import Forest, forest_of_arrays, forest_of_list, numbers
 from netloop.formats.onnx.importer.operators.ml.scores import (
@@ -45,7 +45,7 @@ COMBINE = {
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> tuple[ITensor, Maybe]:
+def aggregated(call: NodeCall, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> tuple[ITensor, Maybe]:
     """The aggregated weights of the leaves that each sample reaches, 0 where it reaches none; [sample, target].
 
     The second result says where it reaches any; None if it does everywhere.
@@ -81,7 +81,7 @@ def _short(nodes: Array) -> Array:
     return nodes.astype(np.int32)
 
 
-def _leaf(call: Call, forest: Forest, x: ITensor, root: ITensor, depth: ITensor) -> ITensor:
+def _leaf(call: NodeCall, forest: Forest, x: ITensor, root: ITensor, depth: ITensor) -> ITensor:
     """The number of the leaf that each sample reaches in a tree; 1-D."""
     make, count = call.make, len(forest.weights)
     features, yes, no = (
@@ -121,7 +121,7 @@ def _test(make: FormulaBuilder, forest: Forest, value: ITensor, node: ITensor) -
 # ---------------------------------------------------------------------------- operators
 
 
-def _samples(call: Call, x: ITensor) -> ITensor:
+def _samples(call: NodeCall, x: ITensor) -> ITensor:
     """The input as [samples, features], of the type in which it is compared: float32 for integers."""
     rows = rows_of(call.make, x)
     return rows if rows.type.is_float else call.make.cast(rows, F32)
@@ -136,7 +136,7 @@ def _checked(forest: Forest, x: ITensor) -> Forest:
 
 
 @classical("TreeEnsemble", since=5)
-def tree_ensemble(call: Call, x: ITensor) -> ITensor:
+def tree_ensemble(call: NodeCall, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches."""
     number, kind = call.attribute("aggregate_function"), call.attribute("post_transform")
     require(0 <= number < len(AGGREGATES), f"aggregate_function is {number}, but must be from 0 to 3")
@@ -148,7 +148,7 @@ def tree_ensemble(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("TreeEnsembleRegressor", since=(1, 3))
-def tree_regressor(call: Call, x: ITensor) -> ITensor:
+def tree_regressor(call: NodeCall, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, aggregate = call.make, call.choice("aggregate_function", AGGREGATES)
     x = _samples(call, x)
@@ -165,7 +165,7 @@ def tree_regressor(call: Call, x: ITensor) -> ITensor:
 
 
 @classical("TreeEnsembleClassifier", since=(1, 3))
-def tree_classifier(call: Call, x: ITensor) -> list[ITensor]:
+def tree_classifier(call: NodeCall, x: ITensor) -> list[ITensor]:
     """The class with the highest sum of the leaves that each sample reaches, and the scores of all classes; float32.
 
     The results for one and two classes, where the standard is silent, are those of onnxruntime.
@@ -191,7 +191,7 @@ def _added(make: FormulaBuilder, scores: ITensor, base: Array, reached: Maybe) -
     return total if reached is None else make.where(reached, total, np.zeros((), scores.type.dtype))
 
 
-def _of_many(call: Call, labels: Labels, scores: ITensor, reached: Maybe, base: Array) -> list[ITensor]:
+def _of_many(call: NodeCall, labels: Labels, scores: ITensor, reached: Maybe, base: Array) -> list[ITensor]:
     """The best of three or more classes; those that neither a leaf nor a base value contributes to do not count."""
     make = call.make
     if base.size:
@@ -214,7 +214,7 @@ class TwoClasses:
         positive: whether no weight is negative.
     """
 
-    call: Call
+    call: NodeCall
     labels: Labels
     binary: bool
     positive: bool
