@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
+from jax.extend.random import threefry_prng_impl
 
 from netloop.model.graph.attributes import check_member
 from netloop.model.graph.layer import Operation, layer
@@ -267,9 +269,28 @@ class IFillLayer(Operation):
         low = jnp.asarray(self.alpha if alpha is None else alpha, dtype)
         high = jnp.asarray(self.beta if beta is None else beta, dtype)
         if self.operation is FillOperation.RANDOM_NORMAL:
-            return low + high * jax.random.normal(key, shape, dtype)
-        drawn = jax.random.uniform(key, shape, dtype, low, high)
-        return jnp.where(drawn < high, drawn, low)  # rounding can raise a number to beta
+            return low + high * _normal(key, shape, dtype)
+        numbers = _uniform(key, shape, dtype, low, high)
+        return jnp.where(numbers < high, numbers, low)  # rounding can raise a number to beta
+
+
+def _uniform(key: Any, shape: Sequence[int], dtype: np.dtype[Any], low: Any, high: Any) -> Any:
+    """``jax.random.uniform``, also where a function that JAX compiles without its x64 setting draws float64.
+
+    JAX draws the bits when it lowers a function, with the setting of that time, and would draw 32 instead of 64.
+    """
+    if dtype != np.float64:
+        return jax.random.uniform(key, shape, dtype, low, high)
+    bits = threefry_prng_impl.random_bits(jax.random.key_data(key), 64, tuple(shape))
+    from_one_to_two = lax.bitcast_convert_type(bits >> np.uint64(12) | np.float64(1).view(np.uint64), dtype)
+    return jnp.maximum(low, (from_one_to_two - 1) * (high - low) + low)
+
+
+def _normal(key: Any, shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+    """``jax.random.normal``, with the same exception."""
+    if dtype != np.float64:
+        return jax.random.normal(key, shape, dtype)
+    return np.sqrt(2) * lax.erf_inv(_uniform(key, shape, dtype, np.nextafter(-1.0, 0.0), 1.0))
 
 
 @layer(LayerType.SHAPE, "Shape")

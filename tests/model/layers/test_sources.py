@@ -10,6 +10,7 @@ from netloop.values.enums import DataType, FillOperation
 from netloop.values.types import TensorType
 from tests.support.laws import Case, check_laws, refuses
 from tests.support.log import Log
+from tests.support.networks import mark
 
 LINSPACE, UNIFORM, NORMAL = FillOperation.LINSPACE, FillOperation.RANDOM_UNIFORM, FillOperation.RANDOM_NORMAL
 SIX = np.arange(6, dtype=np.float32)
@@ -172,6 +173,22 @@ def test_trips_may_be_traced():
     np.testing.assert_allclose(
         jax.jit(lambda trip: layer.lower(trips=(1, trip)))(7), layer.evaluate(trips=(1, 7)), 1e-6
     )
+
+
+@pytest.mark.parametrize("operation", [UNIFORM, NORMAL])
+def test_pure_function_draws_all_bits_of_float64_without_the_x64_setting(operation):
+    network = INetworkDefinition()
+    drawn = network.add_fill((2, 3), operation, DataType.DOUBLE)
+    drawn.alpha, drawn.beta = 0, 1
+    mark(network, y=drawn.get_output(0))
+    function, weights = trt.to_jax(network)
+
+    y = jax.jit(function)(weights, {})["y"]
+
+    with jax.enable_x64(True):
+        key = jax.random.fold_in(jax.random.key(np.uint32(0), impl="threefry2x32"), drawn.index)
+        wanted = {UNIFORM: jax.random.uniform, NORMAL: jax.random.normal}[operation](key, (2, 3), np.float64)
+        np.testing.assert_allclose(np.asarray(y), np.asarray(wanted), 1e-15)
 
 
 def test_only_random_kinds_draw():
