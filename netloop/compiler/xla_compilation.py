@@ -125,10 +125,16 @@ def compiler_options(nest: Nest) -> dict[str, Any]:
 def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
     """XLA's program; on a CPU, one without its known faults."""
     compiled = lowered.compile(compiler_options=options)
-    without_faults = options_without_faults(compiled.as_text()) if jax.default_backend() == "cpu" else {}
+    without_faults = options_without_faults(compiled.as_text()) if _is_for_cpus(compiled) else {}
     if without_faults:
         return lowered.compile(compiler_options={**(options or {}), **without_faults})
     return compiled
+
+
+def _is_for_cpus(compiled: jax.stages.Compiled) -> bool:
+    """Whether a program runs on CPUs, which need not be JAX's default devices: a mesh may be of others."""
+    devices = compiled.runtime_executable().local_devices()
+    return {device.platform for device in devices} == {"cpu"}
 
 
 def _start(run: Callable[[], None]) -> None:
