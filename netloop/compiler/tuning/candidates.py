@@ -90,7 +90,7 @@ def fastest(candidates: Candidates[E], tuning: Tuning) -> E:
         return _fastest(_Engines(candidates, inputs), tuning)
     except NoSamples as error:
         fix = "give the inputs of a typical call: tune=inputs"
-        raise InputError(Finding("NL624", f"tuning has no inputs: {error}", reason("NL624"), fix)) from None
+        raise InputError(Finding("NL624", f"tuning has no inputs: {error}", "", reason("NL624"), fix)) from None
 
 
 def _fastest(engines: _Engines[E], tuning: Tuning) -> E:
@@ -101,7 +101,7 @@ def _fastest(engines: _Engines[E], tuning: Tuning) -> E:
     if len(known) < len(names):
         if tuning.requires_known:
             what = f"the timing cache has no forms of {', '.join(name for name in names if name not in known)}"
-            raise NetworkError(Finding("NL625", what, reason("NL625")))
+            raise NetworkError(Finding("NL625", what, "", reason("NL625")))
         if not tuning.measures:
             return engines.of({name: form for name, form in known.items() if form != RULE})
         engines.require_running(tuning.inputs is None)
