@@ -133,8 +133,8 @@ def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
 
 def _is_for_cpus(compiled: jax.stages.Compiled) -> bool:
     """Whether a program runs on CPUs, which need not be JAX's default devices: a mesh may be of others."""
-    devices = compiled.runtime_executable().local_devices()
-    return {device.platform for device in devices} == {"cpu"}
+    executable = compiled.runtime_executable()
+    return executable is not None and {device.platform for device in executable.local_devices()} == {"cpu"}
 
 
 def _start(run: Callable[[], None]) -> None:
