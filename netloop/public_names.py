@@ -60,6 +60,7 @@ from netloop.api.runtime import Runtime as Runtime
 from netloop.api.runtime import get_builder_plugin_registry as get_builder_plugin_registry
 from netloop.api.runtime import get_nv_onnx_parser_version as get_nv_onnx_parser_version
 from netloop.api.runtime import init_libnvinfer_plugins as init_libnvinfer_plugins
+from netloop.api.shard import shard as shard
 from netloop.api.slot_engine import SlotEngine as SlotEngine
 from netloop.api.slot_requests import RequestState as RequestState
 from netloop.api.slot_requests import SlotRequest as SlotRequest
@@ -69,7 +70,6 @@ from netloop.api.streams import IStreamReaderV2 as IStreamReaderV2
 from netloop.api.streams import IStreamWriter as IStreamWriter
 from netloop.api.timing_cache import ITimingCache as ITimingCache
 from netloop.compiler.execution.sharded_engine import ShardedEngine as ShardedEngine
-from netloop.compiler.execution.sharded_engine import shard as shard
 from netloop.compiler.execution.to_jax import to_jax as to_jax
 from netloop.compiler.passes import PASSES as PASSES
 from netloop.compiler.tuning.entries import TimingCacheKey as TimingCacheKey

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netloop.api.enums import ProfilingVerbosity
 from netloop.api.logger import ILogger
 from netloop.api.profile import IOptimizationProfile
-from netloop.compiler.passes import chosen
+from netloop.compiler.passes import PASSES, Forms, chosen
+from netloop.compiler.recipe import Recipe
+from netloop.compiler.tuning import this_machine
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,18 @@ class BuildOptions:
     forms: tuple[tuple[str, str], ...] = ()
     tuned_on: str = ""
     tactic_sources: int = 0b11
+
+    @property
+    def is_tuned_elsewhere(self) -> bool:
+        """Whether its forms are those of another machine, so that rules decide on this one."""
+        return bool(self.forms) and self.tuned_on != this_machine()
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of its programs on this machine."""
+        known = {name: form for name, form in self.forms if name in PASSES and form in PASSES[name].alternatives}
+        return Recipe.of(self.passes, {} if self.is_tuned_elsewhere else known, self.max_trips)
+
+    def with_forms(self, forms: Forms) -> BuildOptions:
+        """The options with the forms that tuning chose on this machine."""
+        return replace(self, forms=tuple(sorted(forms.items())), tuned_on=this_machine() if forms else "")

@@ -18,9 +18,8 @@ from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
 from netloop.api.timing_cache import ITimingCache
-from netloop.api.tuning import Tuning
 from netloop.compiler.passes import of_level
-from netloop.compiler.tuning import Samples
+from netloop.compiler.tuning import Samples, Tuning
 from netloop.model.check import check, require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.network import INetworkDefinition

@@ -21,7 +21,7 @@ from netloop.api.enums import (
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import IProgressMonitor
 from netloop.api.timing_cache import ITimingCache, read_timing_cache
-from netloop.api.tuning import SECONDS
+from netloop.compiler.tuning import SECONDS
 from netloop.model.graph.attributes import check_instance, check_member, flag_bit
 from netloop.model.graph.layer import ILayer
 from netloop.model.graph.layer_text import value_text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -27,12 +28,13 @@ from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
 from netloop.api.progress import IProgressMonitor, Progress
 from netloop.api.stripped_weights import strippable, stripped
-from netloop.api.timing_cache import ITimingCache, cache_of
-from netloop.api.tuning import SECONDS, Tuning, executable_of, notes_of, tuned, with_forms
-from netloop.compiler.execution.compiled_program import Watch
+from netloop.api.tuning import CacheFile, Tune, tuning_of
 from netloop.compiler.execution.executable import Executable, inputs_named
 from netloop.compiler.passes import Note, chosen
-from netloop.compiler.tuning import Trial
+from netloop.compiler.phases import Phase
+from netloop.compiler.recipe import Recipe
+from netloop.compiler.trial import BY
+from netloop.compiler.tuning import SECONDS, Candidates, Tuning, fastest
 from netloop.model.graph.attributes import check_instance, check_member
 from netloop.model.layers.loop import check_max_trips
 from netloop.model.layers.sources import IConstantLayer
@@ -40,7 +42,7 @@ from netloop.model.nest.listing import listing, listing_html, summary
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
 from netloop.process.forked import FORK, require_jax
-from netloop.values.checked_attributes import WithStatement, none_or, seconds, whole
+from netloop.values.checked_attributes import WithStatement, none_or, whole
 from netloop.values.diagnostics import FileFormatError, plain
 
 
@@ -52,8 +54,8 @@ def compile(
     passes: Iterable[str] | None = None,
     donate: Iterable[str] = (),
     progress: IProgressMonitor | None = None,
-    tune: bool | Mapping[str, Any] = False,
-    timing_cache: ITimingCache | str | os.PathLike[str] | None = None,
+    tune: Tune = False,
+    timing_cache: CacheFile = None,
     tuning_seconds: float = SECONDS,
 ) -> ICudaEngine:
     """Compile a network to an engine.
@@ -86,26 +88,28 @@ def compile(
     """
     check_max_trips("max_trips", max_trips)
     check_instance("interruptible", interruptible, bool)
-    budget = seconds(endless=True)("tuning_seconds", tuning_seconds)
     donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
     watched = Progress(none_or(IProgressMonitor)("progress", progress))
     options = BuildOptions(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
-    inputs = None if isinstance(tune, bool) else dict(check_instance("tune", tune, Mapping))
-    with watched.build(1), watched.phase("Compile"):
-        if tune is False and timing_cache is None:
+    asked = tuning_of(tune, timing_cache, tuning_seconds, watched.trial)
+    with watched.build(1), watched.phase("Compile"), asked as tuning:
+        if tuning is None:
             return ICudaEngine(network, options, watched.part)
-        with cache_of(timing_cache) as cache:
-            measures = tune is not False
-            tuning = Tuning(cache, measures, inputs=inputs, seconds=budget, step=watched.trial)
-            return tuned_engine(network, options, tuning, watched.part)
+        return tuned_engine(network, options, tuning, watched.part)
 
 
 def tuned_engine(
-    network: INetworkDefinition, options: BuildOptions, tuning: Tuning, watch: Watch | None
+    network: INetworkDefinition, options: BuildOptions, tuning: Tuning, watch: Phase | None
 ) -> ICudaEngine:
-    """Return the engine of a network with the fastest forms; see :func:`netloop.api.tuning.tuned`."""
-    result = tuned(lambda chosen: executable_of(network, chosen, watch), network, options, tuning)
-    return ICudaEngine(network, with_forms(options, result.forms), executable=result.engine, trials=result.trials)
+    """Return the engine of a network with the fastest forms; see :func:`netloop.compiler.tuning.fastest`."""
+    what_counts = options.max_trips, options.interruptible, sorted(options.passes), sorted(options.donated)
+    candidates = Candidates(partial(_executable, network, options, watch), network, options.recipe, what_counts)
+    core = fastest(candidates, tuning)
+    return ICudaEngine(network, options.with_forms(core.forms), executable=core)
+
+
+def _executable(network: INetworkDefinition, options: BuildOptions, watch: Phase | None, recipe: Recipe) -> Executable:
+    return Executable(network, recipe, options.interruptible, options.absent, options.donated, watch)
 
 
 def engine_of_plan(data: bytes) -> ICudaEngine | LostEngine:
@@ -174,12 +178,10 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     Attributes:
         build_options: the options of its build.
-        trials: the forms of passes that tuning timed for it.
         error_recorder: receives errors; None for no recorder.
     """
 
     error_recorder: IErrorRecorder | None = None
-    trials: Sequence[Trial]
 
     CHECKS = {"error_recorder": none_or(IErrorRecorder)}
 
@@ -187,17 +189,17 @@ class ICudaEngine(WithStatement, EngineTensors):
         self,
         network: INetworkDefinition,
         options: BuildOptions | None = None,
-        watch: Watch | None = None,
+        watch: Phase | None = None,
         *,
         executable: Executable | None = None,
-        trials: Sequence[Trial] = (),
     ) -> None:
         kept = options or BuildOptions()
-        core = executable_of(network, kept, watch) if executable is None else executable
-        vars(self).update(build_options=kept, trials=tuple(trials), executable=core)
+        core = _executable(network, kept, watch, kept.recipe) if executable is None else executable
+        own = {"network": core.network, "recipe": core.recipe, "trials": core.trials}
+        vars(self).update(own, build_options=kept, executable=core)
         self._budget = 0
-        if len(core.recipe.forms) < len(kept.forms):
-            self.log(ILogger.WARNING, str(notes_of(kept, ())[0]))
+        if kept.is_tuned_elsewhere:
+            self.log(ILogger.WARNING, str(_tuned_elsewhere(kept)))
 
     def __reduce_ex__(self, protocol: object) -> Any:
         return engine_of_plan, (bytes(self.serialize()),)
@@ -313,7 +315,8 @@ class ICudaEngine(WithStatement, EngineTensors):
     @property
     def notes(self) -> list[Note]:
         """The forms that tuning timed and chose, then the changes that the passes made for the latest program."""
-        return [*notes_of(self.build_options, self.trials), *super().notes]
+        options = self.build_options
+        return [*([_tuned_elsewhere(options)] if options.is_tuned_elsewhere else []), *super().notes]
 
     @property
     def num_layers(self) -> int:
@@ -400,3 +403,7 @@ class ICudaEngine(WithStatement, EngineTensors):
     def get_weight_streaming_automatic_budget(self) -> int:
         """0: weights stay on the device."""
         return 0
+
+
+def _tuned_elsewhere(options: BuildOptions) -> Note:
+    return Note(BY, f"rules decide, because the engine was tuned on another machine: {options.tuned_on}")

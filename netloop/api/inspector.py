@@ -11,7 +11,7 @@ from netloop.api.engine_core import EngineCore
 from netloop.api.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.api.observers import IErrorRecorder
 from netloop.compiler.passes import PASSES, Note
-from netloop.compiler.tuning import Trial
+from netloop.compiler.trial import Trial
 from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.conditional import IIfConditionalBoundaryLayer

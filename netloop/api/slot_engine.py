@@ -11,23 +11,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.slot_requests import RequestState, Rows, SlotRequest
-from netloop.compiler.execution.program_cache import ProgramCache
-from netloop.compiler.execution.slot_checks import served_loop
-from netloop.compiler.execution.slots import FOR_ONE_ROW, Slots, SlotSource
-from netloop.compiler.execution.stream_lengths import free_lengths
-from netloop.compiler.execution.weight_loading import DeviceWeights, device_copy
+from netloop.api.tuning import CacheFile, Tune, tuning_of
+from netloop.compiler.execution.compiled import Compiled
+from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.slot_programs import FOR_ONE_ROW, SlotPrograms
+from netloop.compiler.execution.slots import Slots
 from netloop.compiler.jax_settings import pinned_settings
-from netloop.compiler.lower import constants_of, require_program
-from netloop.compiler.lower.compilability import require_arrays
-from netloop.compiler.passes import Note, chosen
+from netloop.compiler.passes import chosen
 from netloop.compiler.recipe import Recipe
+from netloop.compiler.tuning import SECONDS, Candidates, fastest
 from netloop.model.call_inputs import check_values
-from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import FORK, require_jax
 from netloop.values.checked_attributes import whole
@@ -36,7 +33,7 @@ from netloop.values.types import Array
 from netloop.values.unpicklable import Unpicklable
 
 
-class SlotEngine(Unpicklable):
+class SlotEngine(Unpicklable, Compiled):
     """An engine that runs many requests of a network together, each from its own beginning to its own end.
 
     The network is that of one request. What comes before its loop is the prefill of a request, each iteration of the
@@ -58,9 +55,16 @@ class SlotEngine(Unpicklable):
             one of these that stacks an output of the network.
         max_trips: the largest number of iterations of a loop; None for any number.
         passes: the names of the optimization passes, of ``netloop.PASSES``; None for all but those for single rows.
+        tune: whether the forms of passes whose gain depends on the processor are timed here, and the fastest chosen, in
+            place of rules or of those of an engine; or the inputs of a typical request to time them with, by name. True
+            makes up the inputs. What is timed is a run of as many requests as there are slots.
+        timing_cache: a timing cache, or the path of its file: forms that it has are not timed again, and those that are
+            timed are added.
+        tuning_seconds: the seconds after which no further form is timed; infinity for no limit.
 
     Attributes:
         network: the copy of the network.
+        recipe: the decisions by which its programs are made.
         slots: the largest number of requests that run together.
         made: the number of iterations that requests have made.
         offered: the number of iterations that they could have made, in all slots.
@@ -68,6 +72,9 @@ class SlotEngine(Unpicklable):
     Raises:
         NetworkError: the network is invalid; no loop of it can run in slots (NL623); it needs the host (NL501, NL503).
         ValueError: it has no loop of the name, or a number is not positive.
+        InputError: inputs for tuning cannot be made up, or the given ones do not fit.
+        ExecutionError: a request with the inputs for tuning fails.
+        FileFormatError: the timing cache is not one, or is damaged.
     """
 
     UNPICKLABLE = "cannot be pickled or copied, because its requests are those of one process; pickle the network"
@@ -81,29 +88,28 @@ class SlotEngine(Unpicklable):
         loop: str | None = None,
         max_trips: int | None = None,
         passes: Iterable[str] | None = None,
+        tune: Tune = False,
+        timing_cache: CacheFile = None,
+        tuning_seconds: float = SECONDS,
     ) -> None:
         self.slots, self.trips = whole(1)("slots", slots), whole(1)("trips", trips)
-        network, recipe = _options(network, max_trips, passes)
-        block = recipe.validated(network).block
-        require_arrays(network)
-        at = network.loops.index(served_loop(network, block, loop))
-        self.network, served = network.copy(), network.copy()
+        served = network.network if isinstance(network, ICudaEngine) else network
+        with tuning_of(tune, timing_cache, tuning_seconds) as tuning:
+            recipe = _recipe(network, max_trips, passes, tuning is not None)
+            make = partial(SlotPrograms, served, slots=self.slots, trips=self.trips, loop=loop)
+            if tuning is None:
+                self._programs = make(recipe)
+            else:
+                what_counts = recipe.max_trips, sorted(recipe.passes), self.slots, self.trips, loop
+                self._programs = fastest(Candidates(make, served, recipe, what_counts), tuning)
+        core = self._programs
+        self.network, self.recipe, self.trials = core.network, core.recipe, core.trials
         self.made = self.offered = 0
         self._lock = threading.RLock()
         self._free = list(range(self.slots))[::-1]
         self._waiting: deque[SlotRequest] = deque()
         self._running: dict[int, SlotRequest] = {}
         self._unreported: deque[SlotRequest] = deque()
-        with pinned_settings():
-            lengths, constants = free_lengths(served, at), constants_of(served)
-            weights = _device_weights(served, constants)
-            self._source = SlotSource(served, lengths, at, constants, weights, recipe, self.slots, self.trips)
-            self._programs = ProgramCache(served, partial(Slots, self._source))
-            if not self._programs.shape_inputs and all(tensor.type.is_fixed for tensor in served.inputs):
-                # what is refused is refused now, and not with the first request
-                self._programs.find(
-                    {tensor: jax.ShapeDtypeStruct(tensor.shape, tensor.type.dtype) for tensor in served.inputs}
-                )
 
     def __repr__(self) -> str:
         return f"<SlotEngine, {len(self._running)} of {self.slots} slots, {len(self._waiting)} requests waiting>"
@@ -114,16 +120,27 @@ class SlotEngine(Unpicklable):
         return len(self._programs)
 
     @property
-    def notes(self) -> list[Note]:
-        """The changes that the passes made for the latest program."""
-        latest = self._programs.latest
-        return latest.notes if latest else []
+    def latest(self) -> Lowered | None:
+        return self._programs.latest
+
+    def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
+        """The duration of each phase for some inputs, in seconds, in the order of the phases.
+
+        ``passes``, ``load``, ``trace`` and ``compile`` were measured when the functions of the slots were made.
+        ``call`` is now that of as many requests as there are slots, all with these inputs, from their beginning to
+        their end; other requests wait meanwhile.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as a request does.
+        """
+        require_jax()
+        with self._lock:
+            return self._programs.profile(inputs)
 
     @property
     def streamed(self) -> list[str]:
         """The names of the outputs whose rows stream, in the latest program; empty before the first request."""
-        latest = self._programs.latest
-        return [stream.name for stream in latest.streams] if latest else []
+        return self._programs.streamed
 
     def submit(
         self, inputs: Mapping[str, Any], on_row: Callable[[SlotRequest, Rows], Any] | None = None
@@ -222,10 +239,9 @@ class SlotEngine(Unpicklable):
         return over
 
     def _begin(self, request: SlotRequest) -> None:
-        values = {tensor: request.inputs[tensor.name] for tensor in self._source.network.inputs}
         with pinned_settings():
-            group = self._programs.find(values)
-            prefix = group.prefill(list(values.values()))
+            group, arrays = self._programs.find(request.inputs)
+            prefix = group.prefill(arrays)
             if bool(prefix.live):
                 slot = self._free[-1]
                 group.insert(prefix, slot)
@@ -292,23 +308,17 @@ class SlotEngine(Unpicklable):
             request.fail(CancelledError("the request was cancelled"), RequestState.CANCELLED)
 
 
-def _options(
-    given: INetworkDefinition | ICudaEngine, max_trips: int | None, passes: Iterable[str] | None
-) -> tuple[INetworkDefinition, Recipe]:
-    """A network and its recipe: that of an engine, if no other options are given."""
+def _recipe(
+    given: INetworkDefinition | ICudaEngine, max_trips: int | None, passes: Iterable[str] | None, by_rules: bool
+) -> Recipe:
+    """The recipe of a network; that of an engine, if no other options are given, without its forms for rules."""
     if not isinstance(given, ICudaEngine):
-        return given, Recipe(chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset()), max_trips=max_trips)
-    recipe = given.executable.recipe
-    most = recipe.max_trips if max_trips is None else max_trips
-    if passes is None:
-        return given.network, replace(recipe, passes=recipe.passes - FOR_ONE_ROW, max_trips=most)
-    return given.network, Recipe(chosen(passes), max_trips=most)
-
-
-def _device_weights(network: INetworkDefinition, constants: list[IConstantLayer]) -> DeviceWeights:
-    if any(constant.outputs[0].type.is_string for constant in constants):
-        require_program(network, network.types)  # refuses strings, which no device has
-    return [device_copy(constant.evaluate()) for constant in constants]
+        return Recipe(chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset()), max_trips=max_trips)
+    most = given.max_trips if max_trips is None else max_trips
+    if passes is not None:
+        return Recipe(chosen(passes), max_trips=most)
+    recipe = Recipe(given.build_options.passes) if by_rules else given.recipe
+    return replace(recipe, passes=recipe.passes - FOR_ONE_ROW, max_trips=most)
 
 
 @contextmanager

@@ -144,7 +144,7 @@ def load_timing_cache(path: str | os.PathLike[str]) -> ITimingCache:
         return ITimingCache()
     if cache is None:
         what, fix = f"{os.fspath(path)!r} is not a timing cache, or is damaged", "delete it, or give another path"
-        raise FileFormatError(Finding("NL717", what, reason("NL717"), fix))
+        raise FileFormatError(Finding("NL717", what, "", reason("NL717"), fix))
     return cache
 
 

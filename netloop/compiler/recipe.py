@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import jax
 
@@ -44,7 +44,11 @@ class Recipe:
         Raises:
             TypeError, ValueError: there is no pass of a name.
         """
-        return Recipe(applied(chosen(passes), forms), forms, max_trips)
+        return Recipe(chosen(passes), max_trips=max_trips).with_forms(forms)
+
+    def with_forms(self, forms: Forms) -> Recipe:
+        """The recipe with some forms of its passes, without those that these turn off."""
+        return replace(self, passes=applied(self.passes, forms), forms=forms)
 
     def validated(self, network: INetworkDefinition, deepest: int = DEEPEST_NEST) -> ValidatedNetwork:
         """The steps of a network of which programs can be made.

@@ -13,12 +13,13 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from typing import Any, Protocol
 
 import jax
 
 from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.phases import Phase, unwatched
 from netloop.compiler.recursion_limit import raised_recursion_limit
 from netloop.compiler.xla_faults import options_without_faults
 from netloop.process.garbage_collection import collection_paused
@@ -75,37 +76,42 @@ class Nest(Protocol):
     def longest_body(self) -> int: ...
 
 
-Phase = Callable[[str], AbstractContextManager[None]]
-"""Returns the context of a phase, by its name: trace or compile."""
-
-
 class XlaFunction:
     """A function that is compiled for the types of its first call, and always called with these; Ctrl-C leaves XLA.
 
     Args:
         function: the function, which JAX traces.
         nest: the program that it runs, for which Python's and XLA's limits are set; None if it has no loops.
+        phase: the context of each phase of its compilation: trace and compile.
         options: those of ``jax.jit``.
     """
 
-    def __init__(self, function: Callable[..., Any], nest: Nest | None = None, **options: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], nest: Nest | None = None, phase: Phase = unwatched, **options: Any
+    ) -> None:
         self._jitted = jax.jit(function, **options)
-        self._nest = nest
+        self._nest, self._phase = nest, phase
         self._compiled: jax.stages.Compiled | None = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile the function if this is the first call, and call it."""
         return (self._compiled or self.compile(*arguments))(*arguments)
 
-    def compile(self, *arguments: Any, phase: Phase = lambda name: nullcontext()) -> jax.stages.Compiled:
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that it needs besides inputs, outputs and weights; 0 before, or if XLA does not say."""
+        analysis = self._compiled.memory_analysis() if self._compiled is not None else None
+        return int(analysis.temp_size_in_bytes) if analysis is not None else 0
+
+    def compile(self, *arguments: Any) -> jax.stages.Compiled:
         """XLA's program for some arguments, or for their types; it is compiled once."""
         if self._compiled is not None:
             return self._compiled
         nest = self._nest
         with raised_recursion_limit(0 if nest is None else nest.depth):
-            with phase("trace"), collection_paused:
+            with self._phase("trace"), collection_paused:
                 lowered = self._jitted.lower(*arguments)
-            with phase("compile"):
+            with self._phase("compile"):
                 compiled = compile_lowered(lowered, {} if nest is None else compiler_options(nest))
         self._compiled = compiled
         return compiled
@@ -119,10 +125,16 @@ def compiler_options(nest: Nest) -> dict[str, Any]:
 def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
     """XLA's program; on a CPU, one without its known faults."""
     compiled = lowered.compile(compiler_options=options)
-    without_faults = options_without_faults(compiled.as_text()) if jax.default_backend() == "cpu" else {}
+    without_faults = options_without_faults(compiled.as_text()) if _is_for_cpus(compiled) else {}
     if without_faults:
         return lowered.compile(compiler_options={**(options or {}), **without_faults})
     return compiled
+
+
+def _is_for_cpus(compiled: jax.stages.Compiled) -> bool:
+    """Whether a program runs on CPUs, which need not be JAX's default devices: a mesh may be of others."""
+    executable = compiled.runtime_executable()
+    return executable is not None and {device.platform for device in executable.local_devices()} == {"cpu"}
 
 
 def _start(run: Callable[[], None]) -> None:

@@ -263,3 +263,35 @@ def test_engines_and_requests_are_not_pickled():
     for other in (engine, engine.submit({"x": np.zeros((5, 3), np.float32)})):
         with pytest.raises(TypeError, match="cannot be pickled"):
             pickle.dumps(other)
+
+
+# ---------------------------------------------------------------------------- phase times
+
+
+def test_requests_that_run_go_on_after_a_profile():
+    network, inputs = generator(), prompts(3)
+    engine, alone = trt.SlotEngine(network, slots=2), trt.compile(network)
+    requests = [engine.submit(tensor) for tensor in inputs]
+    engine.step()
+    phases = engine.profile(inputs[0])
+
+    assert [*phases] == ["passes", "load", "trace", "compile", "call"]
+    for request, given in zip(requests, inputs, strict=True):
+        assert_same(request.result(), alone(given))
+    assert engine.made == sum(request.trips for request in requests)
+
+
+def test_profile_of_a_request_without_iterations():
+    engine = trt.SlotEngine(count_is_an_input(), slots=2)
+
+    assert engine.profile({"n": np.int32(0)})["call"] > 0
+
+
+def test_profile_raises_the_failure_of_its_requests():
+    engine = trt.SlotEngine(count_is_an_input(), slots=2, max_trips=2)
+
+    with pytest.raises(trt.ExecutionError, match="more than 2 iterations"):
+        engine.profile({"n": np.int32(3)})
+    with pytest.raises(trt.InputError, match="missing"):
+        engine.profile({})
+    assert engine.submit({"n": np.int32(2)}).result()

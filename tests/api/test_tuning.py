@@ -37,7 +37,7 @@ class Watch:
 
 @pytest.fixture(autouse=True)
 def watch(monkeypatch):
-    monkeypatch.setattr("netloop.api.tuning.Stopwatch", Watch)
+    monkeypatch.setattr("netloop.compiler.tuning.candidates.Stopwatch", Watch)
     Watch.compared = 0
 
 
@@ -171,7 +171,7 @@ def test_plan_has_the_forms():
 
 def test_plan_of_another_machine_is_told_and_follows_the_rules(monkeypatch):
     plan = trt.compile(lstm(), tune=True).serialize()
-    monkeypatch.setattr("netloop.api.tuning.this_machine", lambda: "another")
+    monkeypatch.setattr("netloop.api.build_options.this_machine", lambda: "another")
     engine = trt.Runtime(log := Log()).deserialize_cuda_engine(plan)
 
     assert engine.forms == {}

@@ -44,6 +44,12 @@ class Compiled(NamedTuple):
     def as_text(self):
         return ""
 
+    def runtime_executable(self):
+        return self
+
+    def local_devices(self):
+        return jax.devices()
+
 
 @contextmanager
 def interrupt_after(seconds: float):
@@ -52,6 +58,15 @@ def interrupt_after(seconds: float):
     timer.start()
     yield
     timer.join()
+
+
+def test_faults_are_looked_for_on_cpus_that_are_no_default(monkeypatch):
+    texts = []
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(xla_compilation, "options_without_faults", lambda text: texts.append(text) or {})
+    XlaFunction(lambda x: x + 1)(np.float32(1))
+
+    assert len(texts) == 1
 
 
 def test_interrupt_leaves_a_compilation_at_once():

@@ -20,12 +20,12 @@ NAMED = {
     "api": """
         Batches Builder Cancelled Comparison Difference EngineInspector Logger Profiler Refitter RequestState Runtime
         SlotEngine SlotRequest Stepper compare compile get_builder_plugin_registry get_nv_onnx_parser_version
-        init_libnvinfer_plugins load
+        init_libnvinfer_plugins load shard
     """,
     "model.check": "check",
     "values.diagnostics": "explain",
     "values.dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume",
-    "compiler.execution": "ShardedEngine shard to_jax",
+    "compiler.execution": "ShardedEngine to_jax",
     "formats.from_jax": "from_jax",
     "model.plugins": """
         DimsExprs DynamicPluginTensorDesc FallbackString InterfaceInfo JaxPlugin JaxPluginCreator KernelLaunchParams

@@ -60,10 +60,10 @@ WINGS = [
         "compiler",
         "the way from a network to programs of XLA, and their calls",
         (
-            "jax_settings recursion_limit xla_faults",
+            "jax_settings recursion_limit xla_faults phases",
             "xla_compilation passes",
             "lower",
-            "recipe",
+            "recipe trial",
             "host",
             "execution",
             "tuning",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoade
 from netloop.compiler.host import HostProgram
 from netloop.compiler.lower import Program
 from netloop.compiler.passes import Note
+from netloop.compiler.phases import PhaseTimer
 from netloop.compiler.recipe import Recipe
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import can_run_out, completed
@@ -24,14 +24,9 @@ from netloop.model.graph.infer import TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
-from netloop.process.garbage_collection import collection_paused
 
 Bind = Callable[[list[Any]], BoundCall]
 """Returns the call of a program with some weights; what that computes of them is computed once."""
-
-
-Watch = Callable[[str], AbstractContextManager[None]]
-"""Returns a context for a phase of the compilation, by its name: passes, load, trace or compile."""
 
 
 class ProgramSource(Protocol):
@@ -58,6 +53,7 @@ class CompiledProgram:
         notes: what the passes did.
         seconds: the duration of each phase of the compilation.
         network: the network after the passes; None if the program runs on the host.
+        scratch_size: the memory in bytes that it needs besides inputs, outputs and weights; 0 on the host.
     """
 
     bind: Bind
@@ -67,29 +63,7 @@ class CompiledProgram:
     notes: list[Note] = field(default_factory=list[Note])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     network: INetworkDefinition | None = None
-
-
-class PhaseTimer:
-    """Measure phases.
-
-    Args:
-        watch: the context of each phase.
-
-    Attributes:
-        seconds: the duration of each phase that has ended.
-    """
-
-    def __init__(self, watch: Watch) -> None:
-        self.seconds: dict[str, float] = {}
-        self._watch = watch
-
-    @contextmanager
-    def phase(self, name: str) -> Generator[None]:
-        """One phase."""
-        began = time.perf_counter()
-        with self._watch(name):
-            yield
-            self.seconds[name] = time.perf_counter() - began
+    scratch_size: int = 0
 
 
 def compile_program(
@@ -97,8 +71,7 @@ def compile_program(
 ) -> CompiledProgram:
     """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
     timer = PhaseTimer(origin.watch_phase)
-    with timer.phase("passes"), collection_paused:
-        lowered = Lowered.of(origin.network, types, validated, origin.recipe)
+    lowered = Lowered.of(origin.network, types, validated, origin.recipe, timer)
     loader = WeightLoader(lowered, origin.constants)
     # argument 0 of the traced function is the list of weights
     donated = [position for position, tensor in enumerate(lowered.inputs, 1) if tensor.name in origin.donated]
@@ -110,16 +83,16 @@ def compile_program(
     with timer.phase("load"):
         loaded = loader(origin.weights)
     function = lowered.function(trace, donate_argnums=donated)
-    compiled = function.compile(loaded, *given.values(), phase=timer.phase)
-    network = lowered.source.network
+    compiled = function.compile(loaded, *given.values())
     return CompiledProgram(
         _binding(compiled, loader, lowered),
         lowered.program,
-        network.loops,
+        lowered.loops,
         compiled,
         lowered.notes,
         timer.seconds,
-        network,
+        lowered.network,
+        function.scratch_size,
     )
 
 

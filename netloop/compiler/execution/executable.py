@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
@@ -11,22 +10,20 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from netloop.compiler.execution.compiled_program import CompiledProgram, Watch, compile_program
+from netloop.compiler.execution.compiled import Tunable
+from netloop.compiler.execution.compiled_program import CompiledProgram, compile_program
 from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
 from netloop.compiler.execution.weight_loading import DeviceWeights, HostWeights, own_copy
 from netloop.compiler.host import HostProgram, Listener, is_long
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of, has_program
-from netloop.compiler.lower.loop.strategy import LoopStrategy
-from netloop.compiler.passes import Note
+from netloop.compiler.phases import Phase, PhaseTimer
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.loop import ILoop
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
@@ -39,7 +36,7 @@ from netloop.values.unpicklable import OF_AN_ENGINE, Unpicklable
 P = TypeVar("P")
 
 
-class Executable(Unpicklable):
+class Executable(Unpicklable, Tunable):
     """A compiled network, called with a dict of arrays.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. The program is compiled here
@@ -66,7 +63,7 @@ class Executable(Unpicklable):
         interruptible: bool = False,
         absent: Collection[int] = (),
         donate: Iterable[str] = (),
-        watch: Watch | None = None,
+        watch: Phase | None = None,
     ) -> None:
         with collection_paused:
             recipe.validated(network)
@@ -83,13 +80,13 @@ class Executable(Unpicklable):
         self._names = [tensor.name for tensor in network.outputs]
         self._programs = ProgramCache(self.network, self._compile)
         self._ready: ReadyCall | None = None
-        self._watch: Watch | None = None
+        self._watch: Phase | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
         is_known = all(tensor.type.is_fixed for tensor in self.network.inputs) and not self._programs.shape_inputs
         if is_known and not self.absent:
             self._compile_declared(watch)
 
-    def _compile_declared(self, watch: Watch | None) -> None:
+    def _compile_declared(self, watch: Phase | None) -> None:
         """Compile the program of the declared types, for which the network is checked already."""
         with pinned_settings():
             self._watch = watch
@@ -130,9 +127,20 @@ class Executable(Unpicklable):
                 self.generation = object()
 
     def move_weights(self) -> None:
-        """Copy the weights to other places of memory; calls are measured with several."""
         with self.replacing_weights():
             pass
+
+    @property
+    def latest(self) -> CompiledProgram | None:
+        return self._programs.latest
+
+    def prepare(self, inputs: Mapping[str, Any]) -> None:
+        given = self._checked(inputs)
+        with pinned_settings():
+            self.find(given)
+
+    def run_to_end(self, inputs: Mapping[str, Any]) -> None:
+        jax.block_until_ready(self(inputs))
 
     def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights, object]:
         """A program that is found, the weights that belong to it, and what identifies these; None in a refit."""
@@ -251,16 +259,22 @@ class Executable(Unpicklable):
         return compile_program(self, types, validated, given)
 
     def _on_host(self, types: TypeTable, validated: ValidatedNetwork) -> CompiledProgram:
-        source = self.recipe.improved(self.network, types, validated, on_host=True)
+        timer = PhaseTimer(self.watch_phase)
+        with timer.phase("passes"):
+            source = self.recipe.improved(self.network, types, validated, on_host=True)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         own = source.network, source.validated, source.types
-        program = HostProgram(*own, self.recipe.max_trips, self.interruptible, without=load.steps)
+        limits = self.recipe.max_trips, self.interruptible
+        program = HostProgram(*own, *limits, without=load.steps, phase=timer.phase)
+
+        with timer.phase("load"):
+            load(self.weights)
 
         def bind(weights: list[Any]) -> BoundCall:
             loaded = load(weights)
             return lambda arrays: program({**loaded, **dict(zip(inputs, arrays, strict=True))})
 
-        return CompiledProgram(bind, program, source.network.loops, notes=source.notes)
+        return CompiledProgram(bind, program, source.network.loops, notes=source.notes, seconds=timer.seconds)
 
     def _values_of(self, weights: list[Any]) -> dict[ITensor, Any]:
         return {layer.outputs[0]: array for layer, array in zip(self.constants, weights, strict=True)}
@@ -271,69 +285,9 @@ class Executable(Unpicklable):
         return self._programs.shape_inputs
 
     @property
-    def scratch_size(self) -> int:
-        """The memory in bytes that the latest program needs in addition to inputs, outputs and weights.
-
-        0 if XLA does not report it, and for a program that runs on the host.
-        """
-        compiled = self._programs.latest.compiled if self._programs.latest else None
-        analysis = compiled.memory_analysis() if compiled is not None else None
-        return int(analysis.temp_size_in_bytes) if analysis is not None else 0
-
-    @property
     def program_count(self) -> int:
         """The number of cached programs."""
         return len(self._programs)
-
-    @property
-    def loop_strategies(self) -> dict[str, LoopStrategy]:
-        """The lowering strategy of each loop in the latest program and its reason, by the name of the loop.
-
-        Loops that share a name are ``name#number``.
-        """
-        return self._by_name("loop_strategies")
-
-    @property
-    def batched_layers(self) -> dict[str, list[ILayer]]:
-        """The layers of each loop that the latest program computes for many iterations at once, by loop name."""
-        return self._by_name("batched_layers")
-
-    @property
-    def notes(self) -> list[Note]:
-        """The changes that the passes made for the latest program."""
-        latest = self._programs.latest
-        return latest.notes if latest else []
-
-    @property
-    def rewritten_network(self) -> INetworkDefinition | None:
-        """The network after the passes, of which the latest program is made; None if none is compiled."""
-        latest = self._programs.latest
-        return latest.network if latest else None
-
-    def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
-        """The duration of each phase for some inputs, in seconds, in the order of the phases.
-
-        ``passes``, ``load``, ``trace`` and ``compile`` were measured when the program was compiled; a program that runs
-        on the host has none. ``call`` is a call made now, until all outputs are available.
-
-        Raises:
-            InputError, NetworkError, ExecutionError: as a call does.
-        """
-        self(inputs)
-        latest = self._programs.latest
-        began = time.perf_counter()
-        jax.block_until_ready(self(inputs))
-        return {**(latest.seconds if latest else {}), "call": time.perf_counter() - began}
-
-    def _by_name(self, attribute: str) -> dict[str, Any]:
-        latest = self._programs.latest
-        values: dict[ILoop, Any] = getattr(latest.program, attribute) if latest else {}
-        names = [loop.name for loop in self.network.loops]
-        by_name: dict[str, Any] = {}
-        for number, loop in enumerate(latest.loops if latest else []):
-            if loop in values:
-                by_name[loop.name if names.count(loop.name) == 1 else f"{loop.name}#{number}"] = values[loop]
-        return by_name
 
 
 def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset[str]:

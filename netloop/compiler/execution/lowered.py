@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from netloop.compiler.lower import Program, require_program
 from netloop.compiler.lower.program import Outcome
 from netloop.compiler.passes import Improved, Note
+from netloop.compiler.phases import PhaseTimer
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
 from netloop.model.network import INetworkDefinition
+from netloop.process.garbage_collection import collection_paused
 from netloop.values.diagnostics import ExecutionError, Finding
 
 
@@ -26,22 +30,52 @@ class Lowered:
         source: the network after the passes.
         program: its program, which records the strategy of each loop.
         inputs: its inputs, in order.
+        timer: the times of the phases in which it and its functions are made.
     """
 
-    def __init__(self, source: Improved, recipe: Recipe) -> None:
-        self.source = source
+    def __init__(self, source: Improved, recipe: Recipe, timer: PhaseTimer) -> None:
+        self.source, self.timer = source, timer
+        self._functions = WeakSet[XlaFunction]()
         self.program: Program = recipe.program(source)
         self.inputs = source.network.inputs
 
     @staticmethod
-    def of(network: INetworkDefinition, types: TypeTable, validated: ValidatedNetwork, recipe: Recipe) -> Lowered:
+    def of(
+        network: INetworkDefinition,
+        types: TypeTable,
+        validated: ValidatedNetwork,
+        recipe: Recipe,
+        timer: PhaseTimer | None = None,
+    ) -> Lowered:
         """A network, by a recipe.
 
         Raises:
             NetworkError: a shape is data-dependent, or a layer computes on the host.
         """
-        require_program(network, types)
-        return Lowered(recipe.improved(network, types, validated), recipe)
+        timer = timer or PhaseTimer()
+        with timer.phase("passes"), collection_paused:
+            require_program(network, types)
+            return Lowered(recipe.improved(network, types, validated), recipe, timer)
+
+    @property
+    def network(self) -> INetworkDefinition:
+        """The network after the passes."""
+        return self.source.network
+
+    @property
+    def loops(self) -> list[ILoop]:
+        """Its loops, in order."""
+        return self.source.network.loops
+
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that the largest of its functions needs besides inputs, outputs and weights."""
+        return max((function.scratch_size for function in self._functions), default=0)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The duration of each phase so far."""
+        return self.timer.seconds
 
     @property
     def notes(self) -> list[Note]:
@@ -54,7 +88,9 @@ class Lowered:
 
     def function(self, function: Any, **options: Any) -> XlaFunction:
         """A function that runs the program, compiled with what the program needs; the options are those of jax.jit."""
-        return XlaFunction(function, self.program, **options)
+        compiled = XlaFunction(function, self.program, self.timer.phase, **options)
+        self._functions.add(compiled)
+        return compiled
 
     def finding(self, flag: Any) -> Finding | None:
         """The failure behind an error flag; None if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
 
+from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import Given, LatestUsed, ProgramCache
 from netloop.compiler.execution.row_independence import RowCheck
@@ -21,7 +23,7 @@ from netloop.compiler.execution.sharding import Sharding, Specs, axes_of, mispla
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.compilability import require_arrays
-from netloop.compiler.passes import Note, chosen
+from netloop.compiler.passes import NO_FORMS, Forms, chosen
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.call_inputs import check_values, refuse_tracers
@@ -42,61 +44,16 @@ JOINING = frozenset({"horizontal_fusion", "matmul_partitioning"})
 """The passes that join or divide weights along an axis that may be cut, for which XLA adds collectives."""
 
 
-def shard(
-    network: INetworkDefinition,
-    mesh: Mesh,
-    *,
-    in_specs: Specs | None = None,
-    out_specs: Specs | None = None,
-    passes: Iterable[str] | None = None,
-    max_trips: int | None = None,
-    dependent_rows: bool = False,
-) -> ShardedEngine:
-    """Compile a network for a mesh of devices, and return an engine that is called with a dict of arrays.
-
-    The devices run the network each on its own part of the inputs, as with ``jax.shard_map``: no loop has a
-    collective that the network does not have, and each device ends a loop by itself. An array with one more axis than
-    its input has rows on its first axis, each of which is a run of the network; an array with the axes of its input is
-    cut into blocks, and the input is the block of one device.
-
-    An axis of the mesh that cuts weights divides the computation itself: the network is that of all devices along this
-    axis, and XLA adds the collectives. The ranks of ``add_dist_collective`` are the devices along the axis that the
-    metadata of the layer names; without metadata the axis ``ranks``, or the only one that cuts no weights.
-
-    Args:
-        network: the network.
-        mesh: the devices, such as ``jax.make_mesh((8,), ("rows",))``.
-        in_specs: a ``PartitionSpec`` for inputs by name, and for weights by the name of their layer or a pattern such
-            as ``"decoder.*.weight"``. The default cuts the first axis of an input along all axes of the mesh that cut
-            no weights, and cuts no weights; ``PartitionSpec()`` is for an input that is the same on all devices.
-        out_specs: a ``PartitionSpec`` for outputs by name, by which the results of the devices are joined. The default
-            joins them on the first axis, along all axes of the mesh that cut inputs; a spec that leaves out an axis is
-            for an output that is the same on all devices along it.
-        passes: the names of the optimization passes to apply, of ``netloop.PASSES``; None for all, without those that
-            join weights if any are cut.
-        max_trips: the largest number of iterations of a loop, each time it is entered; one more is an ExecutionError.
-            None for any number.
-        dependent_rows: whether rows of a block may depend on each other, as in a mean over the batch: each device then
-            computes its block by itself. If not, the first call with blocks of some shape is repeated with other rows,
-            and rows that depend on these are a NetworkError; with one row for each device this compiles a program more.
-            Axes of fixed length, and networks with ranks, are those of one device anyway.
-
-    Raises:
-        NetworkError: the network is invalid, has other inputs than arrays of numbers, or a weight cannot be cut.
-        TypeError, ValueError: a spec is none, or names an axis, input, output or weight that is not there.
-    """
-    return ShardedEngine(network, mesh, in_specs, out_specs, passes, max_trips, dependent_rows)
-
-
 class _Program:
     """A program for blocks of some shapes, which XLA compiles for each number of rows.
 
     Attributes:
+        lowered: the network that each device runs.
         tried: the shapes of inputs whose rows are known not to depend on each other.
     """
 
     def __init__(self, lowered: Lowered, load: ShardedLoader, make: Callable[[], XlaFunction]) -> None:
-        self._lowered, self._load, self._make = lowered, load, make
+        self.lowered, self._load, self._make = lowered, load, make
         self._functions = LatestUsed[tuple[Any, ...], XlaFunction]()
         self.tried = set[tuple[Any, ...]]()
 
@@ -107,13 +64,8 @@ class _Program:
             ExecutionError: a computation failed.
         """
         values, verdict = completed(self.compiled(loaded, arrays)(loaded, arrays))
-        self._lowered.require(verdict)
+        self.lowered.require(verdict)
         return values
-
-    @property
-    def notes(self) -> list[Note]:
-        """The changes of the passes."""
-        return self._lowered.notes
 
     def loaded(self, weights: ShardedWeights) -> list[jax.Array]:
         """Its weight arguments."""
@@ -125,7 +77,7 @@ class _Program:
         return self._functions.find(key, self._make).compile(loaded, arrays)
 
 
-class ShardedEngine(Unpicklable):
+class ShardedEngine(Unpicklable, Tunable):
     """A network compiled for a mesh of devices: ``engine({"x": x})["y"]``; ``netloop.shard`` makes it.
 
     It keeps its own copy of the network and of the weights. A program is compiled in the first call with new shapes. A
@@ -134,8 +86,7 @@ class ShardedEngine(Unpicklable):
     Attributes:
         network: the network.
         mesh: the mesh, as it was given.
-        passes: the names of the passes applied to its programs.
-        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+        recipe: the decisions by which its programs are made.
         constants: the constants that are arguments of its programs.
     """
 
@@ -148,17 +99,18 @@ class ShardedEngine(Unpicklable):
         passes: Iterable[str] | None = None,
         max_trips: int | None = None,
         dependent_rows: bool = False,
+        forms: Forms = NO_FORMS,
     ) -> None:
         Recipe(max_trips=max_trips).validated(network)
         require_arrays(network)
-        self.network, self.mesh, self.max_trips = network.copy(), mesh, max_trips
+        self.network, self.mesh = network.copy(), mesh
         with pinned_settings():
             self.constants = constants_of(self.network)
             self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
-            self.passes = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
+            names = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
             self._weights = ShardedWeights(self.constants, self._sharding)
         # the devices of the mesh need not be of JAX's default platform
-        self._recipe = Recipe(self.passes, max_trips=max_trips, platform=mesh.devices.flat[0].platform)
+        self.recipe = replace(Recipe.of(names, forms, max_trips), platform=mesh.devices.flat[0].platform)
         self._has_ranks = any(layer.num_ranks > 1 for layer in self.network.layers)
         self._name_ranks()
         is_by_device = dependent_rows or self._has_ranks
@@ -236,9 +188,16 @@ class ShardedEngine(Unpicklable):
             return program.compiled(loaded, arrays).as_text() or ""
 
     @property
-    def notes(self) -> list[Note]:
-        """The changes that the passes made for the latest program."""
-        return self._latest.notes if self._latest else []
+    def latest(self) -> Lowered | None:
+        return self._latest.lowered if self._latest else None
+
+    def prepare(self, inputs: Mapping[str, Any]) -> None:
+        with pinned_settings():
+            program, loaded, arrays = self._find(inputs)
+            program.compiled(loaded, arrays)
+
+    def run_to_end(self, inputs: Mapping[str, Any]) -> None:
+        jax.block_until_ready(self(inputs))
 
     @property
     def program_count(self) -> int:
@@ -261,6 +220,10 @@ class ShardedEngine(Unpicklable):
             yield
             with pinned_settings():
                 self._weights = ShardedWeights(self.constants, self._sharding)
+
+    def move_weights(self) -> None:
+        with self.replacing_weights():
+            pass
 
     def forget_programs(self) -> None:
         """Compile again in the next call, because weights that are part of the programs have changed."""
@@ -336,9 +299,10 @@ class ShardedEngine(Unpicklable):
         return _stand_in(shape, array.dtype)
 
     def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
-        lowered = Lowered.of(self.network, types, validated, self._recipe)
+        lowered = Lowered.of(self.network, types, validated, self.recipe)
         load = ShardedLoader(lowered, self.constants, self._sharding)
-        tensors = list(load(self._weights))
+        with lowered.timer.phase("load"):
+            tensors = list(load(self._weights))
 
         def one(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
             outcome = lowered.run(dict(zip(tensors, weights, strict=True)), arrays)

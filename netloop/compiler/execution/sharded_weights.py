@@ -11,6 +11,7 @@ from jax.sharding import PartitionSpec
 from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.sharding import Sharding
 from netloop.compiler.execution.weight_loading import ComputedOnce, WeightLoader, device_copy, original_constants
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
 
@@ -46,7 +47,7 @@ class ShardedLoader:
         self._program, self._sharding = lowered.program, sharding
         self._loader = None if sharding.weights else WeightLoader(lowered, constants)
         self._own = original_constants(lowered.source.network, constants)
-        self._fold = lowered.function(self._folded)
+        self._fold = XlaFunction(self._folded, lowered.program)
         self._latest = ComputedOnce(self._copied if self._loader else self._in_parts)
 
     def __call__(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,8 @@ from netloop.compiler.execution.slot_checks import require_end
 from netloop.compiler.execution.slot_loop import Slot, SlotLoop
 from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader
 from netloop.compiler.lower import require_program
-from netloop.compiler.passes import Improved, Note
+from netloop.compiler.passes import Improved
+from netloop.compiler.phases import PhaseTimer
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.check import ValidatedNetwork
@@ -27,19 +28,16 @@ from netloop.model.layers.loop import ILoopOutputLayer
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import LoopStep
 from netloop.model.network import INetworkDefinition
+from netloop.process.garbage_collection import collection_paused
 from netloop.values.diagnostics import ExecutionError, Finding, LayerError
 from netloop.values.types import Array, TensorType
 
-FOR_ONE_ROW = frozenset({"matmul_partitioning", "carry_layout"})
-"""The passes that choose a form for the rows of one request, which slots multiply."""
 
-
-@dataclass(frozen=True)
-class SlotSource:
+class SlotSource(Protocol):
     """The source of the programs of slots; ``trips`` is the number of iterations of a call.
 
     Attributes:
-        network: the network of one request, with ``lengths`` among its outputs.
+        served: the network of one request, with ``lengths`` among its outputs.
         lengths: the name of the output that has the length of a stream, by the name of the stream, for streams whose
             length is known only in a request.
         loop: the position of the loop among its loops.
@@ -49,7 +47,7 @@ class SlotSource:
         slots: the number of requests that run together.
     """
 
-    network: INetworkDefinition
+    served: INetworkDefinition
     lengths: dict[str, str]
     loop: int
     constants: list[IConstantLayer]
@@ -95,35 +93,34 @@ class Slots:
     """The slots of one program: inputs of certain shapes.
 
     Attributes:
+        lowered: the network of one request, lowered.
         streams: the outputs that stream.
     """
 
     def __init__(self, origin: SlotSource, types: TypeTable, validated: ValidatedNetwork, _: Given) -> None:
-        require_program(origin.network, types)
-        source, step = _improved(origin, types, validated)
-        self._origin = origin
-        self._lowered = lowered = Lowered(source, origin.recipe)
+        timer, self._origin = PhaseTimer(), origin
+        with timer.phase("passes"), collection_paused:
+            require_program(origin.served, types)
+            source, step = _improved(origin, types, validated)
+            self.lowered = lowered = Lowered(source, origin.recipe, timer)
         require_end(step, lowered.program)
         steps = source.validated.block.steps
         self._loop = SlotLoop(lowered.program, steps, steps.index(step), lowered.inputs)
         self._loader = WeightLoader(lowered, origin.constants)
-        self._names = [tensor.name for tensor in origin.network.outputs]
+        with timer.phase("load"):
+            self._loader(origin.weights)
+        self._names = [tensor.name for tensor in origin.served.outputs]
         self.streams = [self._stream(position) for position in self._loop.streams]
         self._slots: Slot | None = None
         self._prefill = lowered.function(self._traced_prefill)
-        self._spread = XlaFunction(self._traced_spread)
-        self._insert = XlaFunction(self._traced_insert, donate_argnums=0)
+        self._spread = XlaFunction(self._traced_spread, phase=timer.phase)
+        self._insert = XlaFunction(self._traced_insert, phase=timer.phase, donate_argnums=0)
         self._generate = lowered.function(self._traced_generate, donate_argnums=1)
         self._finish = lowered.function(self._traced_finish)
         self._needs_end: bool | None = None
 
-    @property
-    def notes(self) -> list[Note]:
-        """The changes of the passes; those of forms of lowering are there once the functions were traced."""
-        return self._lowered.notes
-
     def _stream(self, position: int) -> OutputStream:
-        program = self._lowered.program
+        program = self.lowered.program
         output = program.outputs[position]
         layer = output.producer
         assert isinstance(layer, ILoopOutputLayer)
@@ -180,7 +177,7 @@ class Slots:
             return {}, None
         values, verdict = completed(self._finish(self._loaded(), slots, np.int32(slot)))
         self._needs_end = bool(values) or verdict is not None
-        failure = self._lowered.finding(verdict)
+        failure = self.lowered.finding(verdict)
         if failure is not None:
             return {}, failure
         return {self._names[at]: np.asarray(value) for at, value in zip(self._loop.rest, values, strict=True)}, None
@@ -188,6 +185,42 @@ class Slots:
     def clear(self) -> None:
         """Give back the memory of the slots."""
         self._slots = None
+
+    def compile(self, arrays: list[Any]) -> None:
+        """Compile all functions for inputs of these types, which no function reads."""
+        loaded, slot = self._loaded(), jax.ShapeDtypeStruct((), np.int32)
+        prefix = _types(self._prefill.compile(loaded, arrays))
+        slots = _types(self._spread.compile(prefix))
+        self._insert.compile(slots, prefix, slot)
+        self._generate.compile(loaded, slots)
+        self._finish.compile(loaded, slots, slot)
+
+    def run(self, arrays: list[Any]) -> None:
+        """Run as many requests of these inputs as there are slots from their beginning to their end, and no others.
+
+        Raises:
+            ExecutionError: a computation failed.
+        """
+        kept, self._slots = self._slots, None
+        try:
+            slots = [slot for slot in range(self._origin.slots) if self._begins(arrays, slot)]
+            goes_on = bool(slots)
+            while goes_on:
+                *_, live = self.generate()
+                goes_on = bool(live.any())
+            for slot in slots:
+                _require(self.finish(slot))
+        finally:
+            self._slots = kept
+
+    def _begins(self, arrays: list[Any], slot: int) -> bool:
+        """Let a request begin in a slot; False if its loop makes no iteration, with which it is over."""
+        prefix = self.prefill(arrays)
+        if bool(prefix.live):
+            self.insert(prefix, slot)
+            return True
+        _require(self.finish_at_once(prefix))
+        return False
 
     def _loaded(self) -> list[Any]:
         return self._loader(self._origin.weights)
@@ -214,10 +247,22 @@ class Slots:
 
 def _improved(origin: SlotSource, types: TypeTable, validated: ValidatedNetwork) -> tuple[Improved, LoopStep]:
     """The network after the passes, and its loop; without them, if they do away with the loop."""
-    improved = origin.recipe.improved(origin.network, types, validated)
-    for source in (improved, Improved(origin.network, types, validated, [])):
+    improved = origin.recipe.improved(origin.served, types, validated)
+    for source in (improved, Improved(origin.served, types, validated, [])):
         loops = source.network.loops
         for step in source.validated.block.steps:
             if isinstance(step, LoopStep) and loops.index(step.loop) == origin.loop:
                 return source, step
     raise AssertionError("the loop was chosen among the steps of the network")
+
+
+def _require(end: tuple[dict[str, Array], Finding | None]) -> None:
+    """Raise the failure of a request, if it failed."""
+    _, failure = end
+    if failure is not None:
+        raise ExecutionError(failure)
+
+
+def _types(compiled: jax.stages.Compiled) -> Slot:
+    """The types of what a function returns."""
+    return jax.tree.map(lambda info: jax.ShapeDtypeStruct(info.shape, info.dtype), compiled.out_info)

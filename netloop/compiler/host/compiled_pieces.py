@@ -14,6 +14,7 @@ from netloop.compiler.lower.loop.chunked_while import ChunkedWhile
 from netloop.compiler.lower.loop.facts import known_count
 from netloop.compiler.lower.loop.strategy import LoopStrategy
 from netloop.compiler.lower.program import Outcome, Program
+from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
 from netloop.model.graph.infer import TypeTable
@@ -46,11 +47,13 @@ class Pieces:
     Attributes:
         loop_strategies: how each loop in a piece ran and why, so far.
         batched_layers: the layers of each such loop that run for many iterations at once, so far.
+        phase: the context of each phase of a compilation.
     """
 
     def __init__(
-        self, scopes: Scopes, max_trips: int | None, interruptible: bool, observed: frozenset[ITensor]
+        self, scopes: Scopes, max_trips: int | None, interruptible: bool, observed: frozenset[ITensor], phase: Phase
     ) -> None:
+        self.phase = phase
         self.loop_strategies: dict[ILoop, LoopStrategy] = {}
         self.batched_layers: dict[ILoop, list[ILayer]] = {}
         self._scopes = scopes
@@ -108,10 +111,10 @@ class Pieces:
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
         compiled: Callable[..., Outcome] = XlaFunction(
-            lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program
+            lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program, self.phase
         )
         if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
-            compiled = ChunkedWhile(program, steps[0], around)
+            compiled = ChunkedWhile(program, steps[0], around, self.phase)
 
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[tensor] for tensor in reads]

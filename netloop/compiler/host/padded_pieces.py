@@ -15,6 +15,7 @@ from netloop.compiler.host.padding import Padding, is_known
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.program import Program
+from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
 from netloop.model.graph.infer import TypeTable
@@ -81,8 +82,8 @@ class PaddedPieces:
         key = tuple(steps), tuple(tensor_types.values()), values
         if key not in self._compiled:
             _make_room(self._compiled)
-            outputs = self._pieces.needed_later(steps)
-            self._compiled[key] = PaddedProgram(steps, outputs, tensor_types, self._scopes, padding.masks)
+            known = steps, self._pieces.needed_later(steps), tensor_types, self._scopes, padding.masks
+            self._compiled[key] = PaddedProgram(*known, self._pieces.phase)
         return self._compiled[key]
 
     def _type(self, tensor: ITensor, types: TypeTable, padding: Padding) -> TensorType:
@@ -103,6 +104,7 @@ class PaddedProgram(Program):
     Args:
         types: the types of what the steps read, with padding.
         masks: the axes of the first operand of each layer along which garbage has to be zero.
+        phase: the context of each phase of its compilation.
 
     Attributes:
         reads: what the steps read.
@@ -116,13 +118,14 @@ class PaddedProgram(Program):
         types: Mapping[ITensor, TensorType],
         scopes: Scopes,
         masks: Mapping[ILayer, Axes],
+        phase: Phase,
     ) -> None:
         super().__init__(steps, outputs, TypeTable(types), scopes)
         self.reads = types
         self._masks = masks
         masked = ((layer.inputs[0], axis) for layer, axes in masks.items() for axis in sorted(axes))
         self.lengths = list(dict.fromkeys((tensor, axis) for tensor, axis in masked if tensor is not None))
-        self.compiled = XlaFunction(self._trace, self)
+        self.compiled = XlaFunction(self._trace, self, phase)
 
     def _trace(self, arrays: Sequence[Any], lengths: Any) -> list[Any]:
         values = dict(zip(self.reads, arrays, strict=True))

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from netloop.compiler.execution.executable import Executable
+from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.passes.matmul_partitioning import cores
 
 LEAST_GAIN = 0.03
@@ -72,7 +72,7 @@ class Stopwatch:
     calls: int = 1
     clock: Callable[[], float] = field(default_factory=lambda: _clock())
 
-    def __call__(self, candidate: Executable, incumbent: Executable) -> TimedPair:
+    def __call__(self, candidate: Tunable, incumbent: Tunable) -> TimedPair:
         """Time two engines in turns; errors of their calls are raised."""
         samples: tuple[list[list[float]], list[list[float]]] = [], []
         pair = candidate, incumbent
@@ -95,19 +95,19 @@ class Stopwatch:
         fitting = int(LIMIT / ROUNDS / max(2 * longest, 1e-9))
         return ((0, 1) if (turn + index) % 2 else (1, 0) for index in range(min(PAIRS, max(1, fitting))))
 
-    def _moved(self, engine: Executable) -> dict[str, Any]:
+    def _moved(self, engine: Tunable) -> dict[str, Any]:
         """Copies of the inputs, for an engine whose weights are copied too; it has been called once since."""
         engine.move_weights()
         results = {
             name: np.array(tensor) if isinstance(tensor, np.ndarray) else tensor for name, tensor in self.inputs.items()
         }
-        jax.block_until_ready(engine(results))
+        engine.run_to_end(results)
         return results
 
-    def _seconds(self, engine: Executable, given: Mapping[str, Any], calls: int) -> float:
+    def _seconds(self, engine: Tunable, given: Mapping[str, Any], calls: int) -> float:
         began = self.clock()
         for _ in range(calls):
-            jax.block_until_ready(engine(given))
+            engine.run_to_end(given)
         return (self.clock() - began) / calls
 
 

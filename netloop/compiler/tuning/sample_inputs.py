@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.compiler.execution.executable import Executable
-from netloop.compiler.lower.loop.strategy import StrategyKind
+from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.tuning.trip_inputs import trip_inputs
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
@@ -71,7 +70,7 @@ def _numbers(tensor: ITensor, shape: tuple[int, ...], random: np.random.Generato
     return np.zeros(shape, tensor.type.dtype)
 
 
-def require_ending(engine: Executable, limited: Callable[[], Executable], inputs: Mapping[str, Any]) -> None:
+def require_ending(engine: Tunable, limited: Callable[[], Tunable], inputs: Mapping[str, Any]) -> None:
     """Check that made-up inputs let all loops of an engine end, and calls succeed.
 
     ``limited`` returns the engine with a limit to the iterations of its loops, which is needed unless all are scans.
@@ -79,9 +78,8 @@ def require_ending(engine: Executable, limited: Callable[[], Executable], inputs
     Raises:
         NoSamples: a call fails.
     """
-    kinds = {strategy.kind for strategy in engine.loop_strategies.values()}
-    asked = limited() if kinds - {StrategyKind.SCAN} else engine
+    asked = limited() if engine.may_run_forever else engine
     try:
-        asked(inputs)
+        asked.run_to_end(inputs)
     except ExecutionError as error:
         raise NoSamples(f"a call with made-up inputs fails: {error.findings[0].what}") from None

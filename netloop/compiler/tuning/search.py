@@ -5,21 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
+from netloop.compiler.execution.compiled import Compiled
 from netloop.compiler.passes import OFF, PASSES, RULE, Forms, Note
+from netloop.compiler.trial import Trial
 from netloop.compiler.tuning.entries import Decisions
 from netloop.compiler.tuning.measurement import TimedPair
 
-
-class Engine(Protocol):
-    """The part of an engine that the search reads."""
-
-    @property
-    def notes(self) -> list[Note]: ...
-
-
-E = TypeVar("E", bound=Engine)
+E = TypeVar("E", bound=Compiled)
 
 
 def with_alternatives(passes: Collection[str]) -> list[str]:
@@ -31,36 +25,9 @@ TOGETHER = "all"
 """The name in a trial of all forms together, which are compared with the rules once more."""
 
 
-def _done(engine: Engine) -> list[Note]:
+def _done(engine: Compiled) -> list[Note]:
     """The changes that passes made in an engine; two engines with equal changes have equal programs."""
     return [note for note in engine.notes if note.by in PASSES]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A form that was timed.
-
-    Attributes:
-        by: the name of the pass; "all" for the chosen forms of all passes together against their rules.
-        form: the form.
-        seconds: the time of a call; None if it failed.
-        before: the time of a call with what was the fastest form until then.
-        chosen: whether it was faster beyond the spread, and is in use.
-        failure: the error of the call or the compilation.
-    """
-
-    by: str
-    form: str
-    seconds: float | None
-    before: float | None
-    chosen: bool
-    failure: str = ""
-
-    def __str__(self) -> str:
-        if self.seconds is None or self.before is None:
-            return f"{self.by} {self.form}: failed: {self.failure}"
-        verdict = "chosen" if self.chosen else "not chosen"
-        return f"{self.by} {self.form}: {self.seconds * 1e3:.4g} ms, before {self.before * 1e3:.4g} ms, {verdict}"
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from functools import partial
 from itertools import count, takewhile
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.step_states import Shapes, require_type
-from netloop.compiler.jax_settings import pinned_settings
-from netloop.compiler.passes import Note
-from netloop.model.call_inputs import check_values
+from netloop.api.tuning import CacheFile, Tune, tuning_of
+from netloop.compiler.execution.compiled import Compiled
+from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.recipe import Recipe
+from netloop.compiler.tuning import SECONDS, Candidates, Tuning, fastest
 from netloop.model.graph.attributes import check_bool, check_instance
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
@@ -84,7 +84,7 @@ class StepRequest(Request):
     number: int
 
 
-class Sequences(BatchService[StepRequest]):
+class Sequences(BatchService[StepRequest], Compiled):
     """Steps of many sequences, run as batched calls; the state of each stays on the device between its steps.
 
     ``sequences.step(7, {"x": x}, start=True)`` begins sequence 7 and returns the outputs of its first step; steps of
@@ -108,11 +108,19 @@ class Sequences(BatchService[StepRequest]):
         idle: the seconds after its latest step in which a sequence loses its state; None or infinity for never.
         delay: the seconds that a call waits for more steps after the first.
         clock: returns the time in seconds.
+        tune: whether the forms of passes whose gain depends on the processor are timed here, and the fastest chosen, in
+            place of those of the engine; or the inputs of a typical step to time them with, by name. True makes up the
+            inputs. What is timed is a call of the largest of the sizes.
+        timing_cache: a timing cache, or the path of its file: forms that it has are not timed again, and those that are
+            timed are added.
+        tuning_seconds: the seconds after which no further form is timed; infinity for no limit.
 
     Raises:
         TypeError, ValueError: an argument is not of its range, or names no input or output.
         NetworkError: the network is invalid, its shapes are data-dependent, or states do not fit their next values.
-        InputError: an initial state does not fit.
+        InputError: an initial state does not fit; or inputs for tuning cannot be made up, or do not fit.
+        ExecutionError: a step with the inputs for tuning fails.
+        FileFormatError: the timing cache is not one, or is damaged.
     """
 
     def __init__(
@@ -129,23 +137,41 @@ class Sequences(BatchService[StepRequest]):
         idle: float | None = None,
         delay: float = 0.0,
         clock: Clock = CLOCK,
+        tune: Tune = False,
+        timing_cache: CacheFile = None,
+        tuning_seconds: float = SECONDS,
     ) -> None:
         super().__init__(queue, timeout, delay, clock)
         self.slots, self._idle, self._shapes = whole(1)("slots", slots), limit("idle", idle), dict(shapes or {})
-        self._program = StepProgram(_engine(network), states, self._shapes)
         self._sizes = _sizes(sizes, self.slots)
+        engine = _engine(network)
+        with tuning_of(tune, timing_cache, tuning_seconds) as tuning:
+            program = self._step_program(engine, states)
+            self._use(program if tuning is None else self._tuned(program, tuning))
         self._first = self._initial(initial or {})
-        self._states = self._empty()
+        self._states = self._program.empty_states()
         self._free = [*reversed(range(self.slots))]
         self._live: dict[Hashable, Live] = {}
         self._numbers = count()
         self._begin()
 
-    def _empty(self) -> dict[str, jax.Array]:
-        """States of all slots, and of one more for padding."""
-        with pinned_settings():
-            types = self._program.state_types
-            return {name: jnp.zeros((self.slots + 1, *of.shape), of.dtype) for name, of in types.items()}
+    def _step_program(
+        self, engine: ICudaEngine, states: Mapping[str, str], recipe: Recipe | None = None
+    ) -> StepProgram:
+        """The program of a step, with states of all slots, and of one more for padding."""
+        return StepProgram(engine, states, self._shapes, self._sizes[-1], self.slots + 1, recipe)
+
+    def _tuned(self, program: StepProgram, tuning: Tuning) -> StepProgram:
+        """The program with the fastest forms for calls of the largest size."""
+        rules = program.engine.build_options.with_forms({}).recipe
+        make = partial(self._step_program, program.engine, program.states)
+        what_counts = rules.max_trips, sorted(rules.passes), sorted(program.states), self._sizes[-1], self.slots
+        best = fastest(Candidates(make, program.network, rules, what_counts, program.made_up), tuning)
+        best.refitted()  # timing has copied the weights of the engine
+        return best
+
+    def _use(self, program: StepProgram) -> None:
+        self._program, self.network, self.recipe, self.trials = program, program.network, program.recipe, program.trials
 
     def _initial(self, initial: Mapping[str, Any]) -> dict[str, Array]:
         unknown = [name for name in initial if name not in self._program.state_types]
@@ -203,7 +229,7 @@ class Sequences(BatchService[StepRequest]):
 
     def _submit(self, step: Step, timeout: float | None) -> Future[Outputs]:
         step = step._replace(start=check_bool("start", step.start), end=check_bool("end", step.end))
-        arrays = self._checked(step.inputs)
+        arrays = self._program.checked(step.inputs)
         withdrawn: Errors[StepRequest] = []
         try:
             with self._entered():
@@ -271,15 +297,6 @@ class Sequences(BatchService[StepRequest]):
                 del self._live[tensor.key]
                 self._free.append(tensor.slot)
 
-    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """The arrays of a step, of exactly the shapes of the program."""
-        network = self._program.engine.network
-        tensors = [tensor for tensor in network.inputs if tensor.name in self._program.inputs]
-        arrays = {key.name: np.asarray(value) for key, value in check_values(tensors, inputs).items()}
-        for name, of in self._program.inputs.items():
-            require_type(name, arrays[name], of)
-        return arrays
-
     # ------------------------------------------------------------------ programs
 
     def input_types(self) -> dict[str, TensorType]:
@@ -287,14 +304,26 @@ class Sequences(BatchService[StepRequest]):
         return dict(self._program.inputs)
 
     @property
-    def notes(self) -> list[Note]:
-        """The changes that the passes made for its programs."""
-        return self._program.notes
+    def latest(self) -> Lowered:
+        return self._program.latest
+
+    def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
+        """The duration of each phase for the inputs of a step, in seconds, in the order of the phases.
+
+        ``passes``, ``load``, ``trace`` and ``compile`` were measured when the programs of all sizes so far were made.
+        ``call`` is now that of as many first steps as the largest size, on states that no sequence has.
+
+        Raises:
+            InputError: inputs are missing, unknown, or of another element type or shape.
+            ExecutionError: the computation failed.
+        """
+        require_jax()
+        return self._program.profile(self._program.checked(inputs))
 
     def compile(self) -> None:
         """Compile the programs of all sizes, which are otherwise compiled when they are first needed."""
         for size in self._sizes:
-            self._program.compile(size, self.slots + 1)
+            self._program.compile(size)
 
     def reload(self, engine: ICudaEngine | INetworkDefinition | None = None) -> None:
         """Use a refitted or another engine from the next call on; sequences keep their states.
@@ -313,15 +342,16 @@ class Sequences(BatchService[StepRequest]):
         program = old if engine is None or engine is old.engine else None
         if program is not None and program.refitted():
             return
-        new = StepProgram(_engine(engine or old.engine), old.states, self._shapes)
+        recipe = None if program is None else old.recipe
+        new = self._step_program(_engine(engine or old.engine), old.states, recipe)
         for what in ("inputs", "state_types", "output_types"):
             if getattr(new, what) != getattr(old, what):
                 fix = "make a new service for it"
                 which = what.replace("_", " ")
                 raise NetworkError(Finding("NL646", f"{which} of the new engine are others", "", reason("NL646"), fix))
         for size in old.sizes:
-            new.compile(size, self.slots + 1)
-        self._program = new
+            new.compile(size)
+        self._use(new)
 
     # ------------------------------------------------------------------ the thread
 
@@ -370,7 +400,7 @@ class Sequences(BatchService[StepRequest]):
         """After a failure of the device, which may have taken the memory of the states: all sequences end then."""
         if not any(state.is_deleted() for state in self._states.values()):
             return
-        self._states = self._empty()
+        self._states = self._program.empty_states()
         with self._changed:
             for tensor in [*self._live.values()]:
                 tensor.ended = tensor.lost = True

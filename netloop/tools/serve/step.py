@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -12,16 +13,20 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.refitter import ATTRIBUTES
-from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_weights
+from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_type, require_weights
+from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.execution.lowered import Lowered
-from netloop.compiler.execution.weight_loading import WeightLoader
+from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
 from netloop.compiler.jax_settings import pinned_settings
-from netloop.compiler.passes import Note
+from netloop.compiler.recipe import Recipe
+from netloop.compiler.tuning import Samples, sample_inputs
 from netloop.compiler.xla_compilation import XlaFunction
+from netloop.model.call_inputs import check_values
 from netloop.model.check import require_valid
 from netloop.model.graph.infer import TypeTable
+from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
-from netloop.values.diagnostics import Finding
+from netloop.values.diagnostics import ExecutionError, Finding
 from netloop.values.types import Array, TensorType
 
 PARTS = tuple(ATTRIBUTES)
@@ -42,12 +47,20 @@ class StepResult(NamedTuple):
     flags: Array
 
 
-class StepProgram:
+class StepProgram(Tunable):
     """The network of an engine for one sequence, vectorized over the rows of a batch.
 
     Lengths that the network leaves open are 1 unless ``shapes`` says otherwise, so that a network whose first axis is
     the batch has one row for each sequence. Rows cannot influence each other: an error belongs to one row, whose state
-    stays as it was.
+    stays as it was. Its typical call, which is timed, is of as many first steps as ``rows`` says, on states of its own.
+
+    Args:
+        engine: the engine.
+        states: for each input that is a state, the output that is its next value.
+        shapes: the shapes of inputs, by name.
+        rows: the number of rows of a typical call.
+        slots: the number of slots of states.
+        recipe: the decisions by which programs are made; None for those of the engine.
 
     Attributes:
         states: for each input that is a state, the output that is its next value.
@@ -62,8 +75,18 @@ class StepProgram:
             type than the state.
     """
 
-    def __init__(self, engine: ICudaEngine, states: Mapping[str, str], shapes: Shapes) -> None:
-        network = engine.network
+    def __init__(
+        self,
+        engine: ICudaEngine,
+        states: Mapping[str, str],
+        shapes: Shapes,
+        rows: int = 1,
+        slots: int = 1,
+        recipe: Recipe | None = None,
+    ) -> None:
+        network = self.network = engine.network
+        self.recipe = recipe or engine.recipe
+        self._rows, self._slots = rows, slots
         require_weights(engine)
         require_names(engine, states, shapes)
         self.engine, self.states = engine, dict(states)
@@ -72,8 +95,10 @@ class StepProgram:
         validated = require_valid(network, table)
         require_pairs(network.inputs, network.outputs, self.states, table)
         with pinned_settings():
-            self._lowered = Lowered.of(network, table, validated, engine.executable.recipe)
+            self._lowered = Lowered.of(network, table, validated, self.recipe)
             self._loader = WeightLoader(self._lowered, engine.executable.constants)
+            with self._lowered.timer.phase("load"):
+                self._loader(engine.executable.weights)
         self._names = [tensor.name for tensor in network.outputs]
         types = {key.name: type for key, type in tensor_types.items()}
         self.inputs = {name: type for name, type in types.items() if name not in states}
@@ -94,9 +119,48 @@ class StepProgram:
         return sorted(self._compiled)
 
     @property
-    def notes(self) -> list[Note]:
-        """The changes of the passes; those of forms of lowering are there once a program is compiled."""
-        return self._lowered.notes
+    def latest(self) -> Lowered:
+        return self._lowered
+
+    def checked(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """The arrays of a step, of exactly the types of the program.
+
+        Raises:
+            InputError: inputs are missing, unknown, or of another element type or shape.
+        """
+        tensors = [tensor for tensor in self.network.inputs if tensor.name in self.inputs]
+        arrays = {key.name: np.asarray(value) for key, value in check_values(tensors, inputs).items()}
+        for name, of in self.inputs.items():
+            require_type(name, arrays[name], of)
+        return arrays
+
+    def made_up(self, network: INetworkDefinition, samples: Samples) -> dict[str, Array]:
+        """Inputs of a step for timing; raises NoSamples."""
+        shapes = {name: of.shape for name, of in {**self.inputs, **self.state_types}.items()}
+        arrays = sample_inputs(network, replace(samples, shapes=shapes))
+        return {name: arrays[name] for name in self.inputs}
+
+    def prepare(self, inputs: Mapping[str, Any]) -> None:
+        self.checked(inputs)
+        self.compile(self._rows)
+
+    def run_to_end(self, inputs: Mapping[str, Any]) -> None:
+        arrays = self.checked(inputs)
+        first = {name: np.zeros(of.shape, of.dtype) for name, of in self.state_types.items()}
+        rows = {name: np.stack([array] * self._rows) for name, array in arrays.items()}
+        slot, starts = np.zeros(self._rows, np.int32), np.ones(self._rows, np.bool_)
+        result = self(self.empty_states(), first, slot, slot, starts, rows)
+        if result.flags[0]:
+            raise ExecutionError(self.finding(int(result.flags[0])))
+
+    def move_weights(self) -> None:
+        with pinned_settings():
+            self.weights = [device_copy(constant.evaluate()) for constant in self.engine.constants]
+
+    def empty_states(self) -> dict[str, jax.Array]:
+        """Zeros as the states of all slots."""
+        with pinned_settings():
+            return {name: jnp.zeros((self._slots, *of.shape), of.dtype) for name, of in self.state_types.items()}
 
     def refitted(self) -> bool:
         """Take the weights that the engine has now; False if its programs hold weights that a refit can replace."""
@@ -105,16 +169,18 @@ class StepProgram:
         self.weights = self.engine.executable.weights
         return True
 
-    def compile(self, size: int, slots: int) -> None:
+    def compile(self, size: int) -> None:
         """Compile the program of a number of rows, unless there is one."""
         require_jax()
         with self._lock:
             if size not in self._compiled:
-                self._compiled[size] = self._compile(size, slots)
+                self._compiled[size] = self._compile(size)
 
-    def _compile(self, size: int, slots: int) -> XlaFunction:
+    def _compile(self, size: int) -> XlaFunction:
         row = jax.ShapeDtypeStruct((size,), np.int32)
-        states = {name: jax.ShapeDtypeStruct((slots, *of.shape), of.dtype) for name, of in self.state_types.items()}
+        states = {
+            name: jax.ShapeDtypeStruct((self._slots, *of.shape), of.dtype) for name, of in self.state_types.items()
+        }
         inputs = {name: jax.ShapeDtypeStruct((size, *of.shape), of.dtype) for name, of in self.inputs.items()}
         first = {name: jax.ShapeDtypeStruct(of.shape, of.dtype) for name, of in self.state_types.items()}
         flags = jax.ShapeDtypeStruct((size,), np.bool_)
@@ -145,8 +211,7 @@ class StepProgram:
         Raises:
             NetworkError, ExecutionError: the program cannot be compiled, or the device failed.
         """
-        slots = len(next(iter(states.values()))) if states else 0
-        self.compile(len(read), slots)
+        self.compile(len(read))
         with pinned_settings():
             arguments = self._loader(self.weights), states, dict(first), read, write, starts, dict(inputs)
             result, outputs, flags = self._compiled[len(read)](*arguments)

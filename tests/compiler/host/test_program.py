@@ -199,6 +199,19 @@ def test_iterator_past_the_end_fails_on_the_host(network):
     fails_alike(network, "past the end of axis 0", x=np.ones(2, np.int32), lengths=np.ones(3, np.int32))
 
 
+def test_profile_has_the_phases_of_the_pieces(network):
+    x = network.add_input("x", trt.float32, (3,))
+    rows = network.add_cast(network.add_non_zero(x).get_output(0), trt.float32).get_output(0)
+    product = network.add_matrix_multiply(
+        rows, trt.MatrixOperation.NONE, rows, trt.MatrixOperation.TRANSPOSE
+    ).get_output(0)
+    engine = trt.compile(mark(network, y=product))
+    phases = engine.profile({"x": np.float32([1, 0, 2])})
+
+    assert [*phases] == ["passes", "load", "trace", "compile", "call"]
+    assert all(seconds > 0 for seconds in phases.values())
+
+
 def test_pieces_are_compiled_once_for_a_shape(network):
     mark(network, y=collatz(network, network.add_input("start", trt.int32, ())))
     engine = trt.compile(network)

@@ -19,6 +19,7 @@ from netloop.compiler.lower.loop.state import Carry
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.compiler.lower.loop.while_loop import WhileLoop
 from netloop.compiler.lower.program import Outcome, Program
+from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
 from netloop.model.nest import LoopStep
@@ -33,16 +34,18 @@ class ChunkedWhile:
     """A loop as three compiled functions: its beginning, a chunk of iterations, and its outputs.
 
     The program holds only this loop. ``around`` makes the frame around it, from the arrays that it reads and the
-    numbers of the current iterations of the enclosing loops.
+    numbers of the current iterations of the enclosing loops, and ``phase`` the context of each phase of a compilation.
     """
 
-    def __init__(self, program: Program, step: LoopStep, around: Callable[[Arrays, Arrays], Frame]) -> None:
+    def __init__(
+        self, program: Program, step: LoopStep, around: Callable[[Arrays, Arrays], Frame], phase: Phase
+    ) -> None:
         self._program = program
         self._step = step
         self._around = around
-        self._begin = XlaFunction(self._traced_begin, program)
-        self._run = XlaFunction(self._traced_run, program, donate_argnums=2)
-        self._end = XlaFunction(self._traced_end, program)
+        self._begin = XlaFunction(self._traced_begin, program, phase)
+        self._run = XlaFunction(self._traced_run, program, phase, donate_argnums=2)
+        self._end = XlaFunction(self._traced_end, program, phase)
 
     def __call__(self, arrays: Arrays, trips: Arrays) -> Outcome:
         """Run the loop."""

@@ -1,0 +1,174 @@
+"""The base of every kind of engine: its recipe, and what it reports of the program that it used last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
+from netloop.compiler.passes import Forms, Note
+from netloop.compiler.recipe import Recipe
+from netloop.compiler.trial import Trial, notes_of
+from netloop.model.graph.layer import ILayer
+from netloop.model.layers.loop import ILoop
+from netloop.model.network import INetworkDefinition
+
+
+class LoopFacts(Protocol):
+    """The part of a program that says how its loops run."""
+
+    loop_strategies: dict[ILoop, LoopStrategy]
+    batched_layers: dict[ILoop, list[ILayer]]
+
+
+class Report(Protocol):
+    """The facts about a program that its engine reports.
+
+    Attributes:
+        program: how its loops run.
+        loops: the loops of the network after the passes, in order.
+        network: that network; None if the program runs on the host.
+        notes: what the passes did.
+        seconds: the duration of each phase in which it was made.
+        scratch_size: the memory in bytes that it needs besides inputs, outputs and weights.
+    """
+
+    @property
+    def program(self) -> LoopFacts: ...
+    @property
+    def loops(self) -> list[ILoop]: ...
+    @property
+    def network(self) -> INetworkDefinition | None: ...
+    @property
+    def notes(self) -> list[Note]: ...
+    @property
+    def seconds(self) -> dict[str, float]: ...
+    @property
+    def scratch_size(self) -> int: ...
+
+
+class Compiled:
+    """An engine of any kind, as its recipe and the program that it used last describe it.
+
+    Attributes:
+        network: the network.
+        recipe: the decisions by which its programs are made.
+        trials: the forms of passes that tuning timed for it.
+    """
+
+    network: INetworkDefinition
+    recipe: Recipe
+    trials: Sequence[Trial] = ()
+
+    @property
+    def latest(self) -> Report | None:
+        """The program that was used last; None if none is compiled."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ the recipe
+
+    @property
+    def max_trips(self) -> int | None:
+        """The largest number of iterations of a loop, each time it is entered; None for any number."""
+        return self.recipe.max_trips
+
+    @property
+    def passes(self) -> frozenset[str]:
+        """The names of the passes applied to its programs."""
+        return self.recipe.passes
+
+    @property
+    def forms(self) -> Forms:
+        """The forms of the passes that do not follow their rule, by name."""
+        return self.recipe.forms
+
+    # ------------------------------------------------------------------ the latest program
+
+    @property
+    def notes(self) -> list[Note]:
+        """The forms that tuning timed and chose, then the changes that the passes made for the latest program."""
+        latest = self.latest
+        return [*notes_of(self.forms, self.trials), *(latest.notes if latest else [])]
+
+    @property
+    def rewritten_network(self) -> INetworkDefinition | None:
+        """The network after the passes, of which the latest program is made; None if none is compiled."""
+        latest = self.latest
+        return latest.network if latest else None
+
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that the latest program needs in addition to inputs, outputs and weights.
+
+        0 if XLA does not report it, and for a program that runs on the host.
+        """
+        latest = self.latest
+        return latest.scratch_size if latest else 0
+
+    @property
+    def loop_strategies(self) -> dict[str, LoopStrategy]:
+        """The lowering strategy of each loop in the latest program and its reason, by the name of the loop.
+
+        Loops that share a name are ``name#number``.
+        """
+        latest = self.latest
+        return self._by_loop_name(latest.loops, latest.program.loop_strategies) if latest else {}
+
+    @property
+    def batched_layers(self) -> dict[str, list[ILayer]]:
+        """The layers of each loop that the latest program computes for many iterations at once, by loop name."""
+        latest = self.latest
+        return self._by_loop_name(latest.loops, latest.program.batched_layers) if latest else {}
+
+    def _by_loop_name(self, loops: Sequence[ILoop], values: Mapping[ILoop, Any]) -> dict[str, Any]:
+        names = [loop.name for loop in self.network.loops]
+        numbered = [(number, loop) for number, loop in enumerate(loops) if loop in values]
+        return {
+            loop.name if names.count(loop.name) == 1 else f"{loop.name}#{number}": values[loop]
+            for number, loop in numbered
+        }
+
+
+class Tunable(Compiled):
+    """An engine of any kind, whose calls are timed; ``network`` and ``recipe`` do not change."""
+
+    def prepare(self, inputs: Mapping[str, Any]) -> None:
+        """Compile the programs for some inputs, without a call.
+
+        Raises:
+            InputError, NetworkError: as a call does.
+        """
+        raise NotImplementedError
+
+    def run_to_end(self, inputs: Mapping[str, Any]) -> None:
+        """Make a typical call, and wait until its results are there.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as a call does.
+        """
+        raise NotImplementedError
+
+    def move_weights(self) -> None:
+        """Copy the weights to other places of memory; calls are measured with several."""
+        raise NotImplementedError
+
+    @property
+    def may_run_forever(self) -> bool:
+        """Whether the number of iterations of a loop is not known before a call."""
+        return any(strategy.kind is not StrategyKind.SCAN for strategy in self.loop_strategies.values())
+
+    def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
+        """The duration of each phase for some inputs, in seconds, in the order of the phases.
+
+        ``passes``, ``load``, ``trace`` and ``compile`` were measured when the program was made; those of its parts add
+        up. ``call`` is a call made now, until all outputs are available.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as a call does.
+        """
+        self.run_to_end(inputs)
+        latest = self.latest
+        began = time.perf_counter()
+        self.run_to_end(inputs)
+        return {**(latest.seconds if latest else {}), "call": time.perf_counter() - began}
