@@ -1,7 +1,9 @@
 """Fixtures and settings of all tests."""
 
+import gc
 import os
 import signal
+from collections.abc import Generator
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +15,7 @@ from netloop.compiler.xla_compilation import compile_lowered
 from tests.support import eight_devices
 from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
+from tests.support.quick_programs import is_quick, quick_programs
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a shell starts what runs in its background so; tests send Ctrl-C to themselves and to their children
@@ -54,7 +57,13 @@ def equal_programs_are_compiled_once(
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Compile the cases of each parametrized test in batches."""
+    """Compile the cases of each parametrized test in batches, and leave what was collected out of Python's collections.
+
+    Full collections of the garbage collector would visit all tests and modules each time, to free nothing.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000)
     for _, items in groupby(session.items, lambda item: item.nodeid.partition("[")[0]):
         cases = [
             item.callspec.params.get("case")
@@ -62,6 +71,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             if isinstance(item, pytest.Function) and hasattr(item, "callspec")
         ]
         compile_together([case_ for case_ in cases if isinstance(case_, Case)])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Compile the programs of a test, and of its fixtures, quickly or as users compile."""
+    with quick_programs(is_quick(item)):
+        return (yield)
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:

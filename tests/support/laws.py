@@ -11,6 +11,7 @@ import pytest
 from netloop.model.graph.layer import Operation
 from netloop.values.diagnostics import LayerError
 from netloop.values.types import HALVES, TensorType
+from tests.support.quick_programs import quick_programs
 
 Arrays = tuple[np.ndarray | None, ...]
 
@@ -103,8 +104,8 @@ def _lowered(case: Case) -> Any:
 
 
 def _run(cases: list[Case]) -> list[Any]:
-    """The outputs of cases, compiled as one program."""
-    with jax.enable_x64(True):
+    """The outputs of cases, compiled as one program, as users compile."""
+    with jax.enable_x64(True), quick_programs(False):
         return jax.jit(lambda inputs: [_lower(*entry) for entry in zip(cases, inputs, strict=True)])(
             [{position: case.inputs[position] for position in _traced(case)} for case in cases]
         )

@@ -53,6 +53,7 @@ def session_gives(made, inputs):
     """The outputs of onnxruntime, by name."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # others would wait in busy loops
     session = onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     feeds = {name: tensor if isinstance(tensor, list | None) else np.asarray(tensor) for name, tensor in inputs.items()}

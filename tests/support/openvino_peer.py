@@ -8,6 +8,7 @@ import numpy as np
 
 import netloop
 from tests.support.openvino_models import load, ov
+from tests.support.openvino_runtime import CORE, EXACT
 
 node_factory = import_module("openvino.utils.node_factory")
 
@@ -81,7 +82,7 @@ def factory(opset):
 
 def openvino_outputs(model, given):
     """The outputs of the CPU plugin, in single precision."""
-    compiled = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = CORE.compile_model(model, "CPU", EXACT)
     request = compiled.create_infer_request()
     # the synchronous call ignores errors
     request.start_async(given)

@@ -56,6 +56,7 @@ def test_quantized_networks_have_the_same_reference(model, seed):
 def unoptimized(model, inputs):
     """The output of onnxruntime as it is defined: its optimizer multiplies integers, and rounds elsewhere."""
     options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # others would wait in busy loops
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"]).run(None, inputs)[
         0

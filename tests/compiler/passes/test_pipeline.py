@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
@@ -72,26 +73,39 @@ def test_pass_says_whether_it_changed_the_network(make, name):
     assert PASSES[name].rewrite(rewriter) == (wiring(rewriter.network) != before)
 
 
+@cache
+def meaning(make):
+    """The inputs of a network and its outputs by the reference."""
+    network = make()
+    inputs = inputs_of(network)
+    return inputs, trt.evaluate(network, inputs)
+
+
 @each_network
 @pytest.mark.parametrize("passes", [*([rewrite] for rewrite in REWRITES), REWRITES], ids="+".join)
 def test_reference_stays_the_same(make, passes):
-    network = make()
-    inputs = inputs_of(network)
+    inputs, meant = meaning(make)
 
-    assert_close(trt.evaluate(improved(network, passes).network, inputs), trt.evaluate(network, inputs))
+    assert_close(trt.evaluate(improved(make(), passes).network, inputs), meant)
 
 
-# most passes leave most networks as they are
+def has_effect(name, network):
+    """Whether an engine with a pass may differ from one without passes: most leave most networks as they are."""
+    return name not in REWRITES or PASSES[name].rewrite(Rewriter(network, network.types))
+
+
 @each_network
 @pytest.mark.usefixtures("equal_programs_are_compiled_once")
-@pytest.mark.parametrize(
-    "passes", [[], *([pass_] for pass_ in PASSES), None], ids=lambda value: "+".join(value or ["all"])
-)
-def test_engine_gives_what_the_reference_gives(make, passes):
+def test_engine_gives_what_the_reference_gives(make):
     network = make()
-    inputs = inputs_of(network)
+    inputs, meant = meaning(make)
 
-    assert_close(trt.compile(network, passes=passes)(inputs), trt.evaluate(network, inputs))
+    for names in ([], *([name] for name in PASSES if has_effect(name, network)), None):
+        try:
+            assert_close(trt.compile(network, passes=names)(inputs), meant)
+        except Exception as error:
+            error.add_note(f"with passes={names}")
+            raise
 
 
 # ---------------------------------------------------------------------------- the choice of passes

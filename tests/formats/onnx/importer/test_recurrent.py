@@ -2,11 +2,11 @@
 
 import jax
 import numpy as np
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
 import netloop
+from tests.support.onnx_models import session_gives
 from tests.support.peers import needs_torch, torch
 
 T, B, X, H = 5, 3, 4, 2
@@ -46,8 +46,7 @@ def run(model, x):
 
 
 def peer(model, x):
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": x})
+    return list(session_gives(model, {"x": x}).values())
 
 
 @pytest.fixture

@@ -1,0 +1,76 @@
+"""Programs that XLA compiles in a quarter of the time: without LLVM's optimizations, and in one part.
+
+Most tests ask what a network means, and not how fast XLA makes it. The HLO of a program, in which netloop's forms are,
+and XLA's rewriting of it stay the same; only the machine code is written otherwise. But XLA has had faults in optimized
+code too, so what is about XLA is compiled as users compile it: the laws of layers (``laws``), the files of
+``AS_USERS_COMPILE``, all slow tests, and in the nightly profile every test.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any
+
+import jax
+import pytest
+from jax._src import compiler
+
+from tests.support.examples import IS_NIGHTLY
+
+QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
+"""The options of XLA's compiler for CPUs, of which each takes a part of the time."""
+
+AS_USERS_COMPILE = (
+    "tests/compiler/execution/test_compiler_faults.py",
+    "tests/compiler/execution/test_denormals.py",
+    "tests/compiler/execution/test_element_types.py",
+    "tests/compiler/execution/test_fusions.py",
+    "tests/compiler/execution/test_golden.py",
+    "tests/compiler/lower/",
+    "tests/compiler/xla_faults/",
+    "tests/model/layers/test_extreme_forms.py",
+)
+"""The tests of numbers that XLA's optimizations have changed, or may."""
+
+_options_of_jax = compiler.get_compile_options
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Whether the programs of a test are compiled quickly."""
+    is_slow = item.get_closest_marker("slow") is not None
+    return not (IS_NIGHTLY or is_slow or item.nodeid.startswith(AS_USERS_COMPILE))
+
+
+@contextmanager
+def quick_programs(quick: bool = True) -> Iterator[None]:
+    """Have XLA compile quickly, or as users compile; JAX has no public setting for all of its programs."""
+    before = compiler.get_compile_options
+    compiler.get_compile_options = partial(_with_options, _known_options()) if quick else _options_of_jax
+    try:
+        yield
+    finally:
+        compiler.get_compile_options = before
+
+
+def _with_options(more: dict[str, Any], *arguments: Any, **named: Any) -> Any:
+    """What JAX makes of the options of a compilation, with more of them where the compilation has no others."""
+    overrides = more | (named.get("env_options_overrides") or {})
+    return _options_of_jax(*arguments, **named | {"env_options_overrides": overrides})
+
+
+@cache
+def _known_options() -> dict[str, Any]:
+    """The options that this release of XLA has; none on other devices than CPUs."""
+    return {name: value for name, value in QUICK.items() if jax.default_backend() == "cpu" and _is_known(name, value)}
+
+
+def _is_known(name: str, value: Any) -> bool:
+    try:
+        jax.jit(lambda: 0).lower().compile(compiler_options={name: value})
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
