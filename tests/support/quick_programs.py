@@ -57,7 +57,7 @@ def quick_programs(quick: bool = True) -> Iterator[None]:
 
 
 def _with_options(more: dict[str, Any], *arguments: Any, **named: Any) -> Any:
-    """What JAX makes of the options of a compilation, with more of them where the compilation has no others."""
+    """The options of a compilation, with those of quick programs where the compilation has none of its own."""
     overrides = more | (named.get("env_options_overrides") or {})
     return _options_of_jax(*arguments, **named | {"env_options_overrides": overrides})
 
