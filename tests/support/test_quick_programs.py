@@ -1,0 +1,28 @@
+from pathlib import Path
+
+import pytest
+from jax._src import compiler
+
+from tests.support.quick_programs import AS_USERS_COMPILE, QUICK, quick_programs
+
+ROOT = Path(__file__).parents[2]
+
+
+def options_of_jax(**more):
+    return dict(compiler.get_compile_options(1, 1, **more).env_option_overrides)
+
+
+@pytest.mark.parametrize("path", AS_USERS_COMPILE)
+def test_tests_that_compile_as_for_users_are_there(path):
+    assert (ROOT / path).exists()
+
+
+def test_programs_are_compiled_quickly_or_as_for_users():
+    with quick_programs():
+        quick, other = options_of_jax(), options_of_jax(env_options_overrides={"xla_backend_optimization_level": 1})
+        with quick_programs(False):
+            of_users = options_of_jax()
+
+    assert quick == QUICK
+    assert other == QUICK | {"xla_backend_optimization_level": 1}
+    assert of_users == {}
