@@ -87,8 +87,7 @@ def main() -> None:
     try:
         for process in processes:
             lines = process.communicate(timeout=120)[0].splitlines()
-            # gloo writes lines of its own, whose parts are mixed where its threads write at once
-            print("\n".join(line for line in lines if line.startswith("process ")))
+            print("\n".join(line for line in lines if line.startswith("process ")))  # gloo writes lines too
     finally:
         for process in processes:
             process.kill()

@@ -28,8 +28,6 @@ CYCLES = [
 """Modules that import each other, imports for annotations included, each with the reason."""
 
 SHARED_CLASS_NAMES = {
-    # protocols of the part of an engine that the one module or the other reads
-    "Engine": ["api/slot_requests.py", "compiler/tuning/search.py"],
     # a program, and the same with its sharding in the file of the sharded engine
     "Program": ["compiler/execution/sharded_engine.py", "compiler/lower/program.py"],
     # TensorRT's ``ILogger.Severity`` of a message, and that of a finding

@@ -32,6 +32,7 @@ AS_USERS_COMPILE = (
     "tests/compiler/execution/test_golden.py",
     "tests/compiler/lower/",
     "tests/compiler/xla_faults/",
+    "tests/formats/onnx/test_backend.py::OnnxBackendNodeModelTest::test_cast",
     "tests/model/layers/test_extreme_forms.py",
 )
 """The tests of numbers that XLA's optimizations have changed, or may."""

@@ -15,7 +15,7 @@ from netloop.model.layers.loop import ILoop
 from netloop.model.network import INetworkDefinition
 
 
-class LoopFacts(Protocol):
+class LoopReport(Protocol):
     """The part of a program that says how its loops run."""
 
     loop_strategies: dict[ILoop, LoopStrategy]
@@ -35,7 +35,7 @@ class Report(Protocol):
     """
 
     @property
-    def program(self) -> LoopFacts: ...
+    def program(self) -> LoopReport: ...
     @property
     def loops(self) -> list[ILoop]: ...
     @property

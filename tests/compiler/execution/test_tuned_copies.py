@@ -58,7 +58,7 @@ def test_steps_of_sequences_have_the_forms_of_their_engine(network, forms):
 
 
 def test_lowering_of_steps_has_the_forms_of_their_engine(network):
-    options = BuildOptions(forms=(("loop_unrolling", "2 iterations"),), tuned_on=this_machine())
+    options = BuildOptions(forms=(("loop_unrolling", "unroll_2"),), tuned_on=this_machine())
     with Sequences(trt.ICudaEngine(unrolled(network), options), {"s": "sn"}, slots=1, sizes=[1]) as sequences:
         sequences.compile()
         notes = [*map(str, sequences.notes)]

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from netloop.compiler.tuning import Trial, Tuned
+from netloop.compiler.trial import Trial
+from netloop.compiler.tuning import Tuned
 from netloop.tools.peers import in_onnxruntime
 
 FEW = "--duration 0 --warmUp 0 --inputs inputs.npz"
