@@ -52,8 +52,8 @@ class BuildOptions:
     @property
     def recipe(self) -> Recipe:
         """The recipe of its programs on this machine."""
-        known = {name: form for name, form in self.forms if name in PASSES and form in PASSES[name].alternatives}
-        return Recipe.of(self.passes, {} if self.is_tuned_elsewhere else known, self.max_trips)
+        forms = {name: form for name, form in self.forms if name in PASSES and form in PASSES[name].alternatives}
+        return Recipe.of(self.passes, {} if self.is_tuned_elsewhere else forms, self.max_trips)
 
     def with_forms(self, forms: Forms) -> BuildOptions:
         """The options with the forms that tuning chose on this machine."""

@@ -134,9 +134,9 @@ class Stepper(Unpicklable):
         arrays = self._in_order((*self._held, *others))
         with pinned_settings():
             result = self._executable.find(dict(zip(self.engine.network.inputs, arrays, strict=True)))
-            known = self._executable.known_inputs(self.inputs, others)
-            is_ready = result.is_general and not known.needs_settings
-            self._ready = ReadyCall(known, result.call, result.generation) if is_ready else None
+            types = self._executable.known_inputs(self.inputs, others)
+            is_ready = result.is_general and not types.needs_settings
+            self._ready = ReadyCall(types, result.call, result.generation) if is_ready else None
             return result.call(arrays)
 
     @property

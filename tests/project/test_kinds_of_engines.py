@@ -112,32 +112,32 @@ KINDS = {
 
 
 def has_notes(kind):
-    made = kind()
-    made()
-    assert "gate_fusion" in {note.by for note in made.own.notes}
-    assert {*made.own.loop_strategies} == (set() if kind is InSlots else {"cells"})  # slots run that loop themselves
+    engine = kind()
+    engine()
+    assert "gate_fusion" in {note.by for note in engine.own.notes}
+    assert {*engine.own.loop_strategies} == (set() if kind is InSlots else {"cells"})  # slots run that loop themselves
 
 
 def has_phase_times(kind):
-    made = kind()
-    phases = made.own.profile(made.inputs)
+    engine = kind()
+    phases = engine.own.profile(engine.inputs)
 
     assert [*phases] == ["passes", "load", "trace", "compile", "call"]
     assert all(0 < seconds < 60 for seconds in phases.values())
-    np.testing.assert_allclose(made(), Kind()(), rtol=1e-6)
+    np.testing.assert_allclose(engine(), Kind()(), rtol=1e-6)
 
 
 def knows_memory(kind):
-    made = kind()
-    made()
-    assert isinstance(made.own.scratch_size, int)
-    assert made.own.scratch_size > 0
+    engine = kind()
+    engine()
+    assert isinstance(engine.own.scratch_size, int)
+    assert engine.own.scratch_size > 0
 
 
 def takes_passes(kind):
-    made = kind(passes=["loop_fission"])
-    np.testing.assert_allclose(made(), Kind()(), rtol=1e-6)
-    assert getattr(made.own, "passes", {"loop_fission"}) == {"loop_fission"}
+    engine = kind(passes=["loop_fission"])
+    np.testing.assert_allclose(engine(), Kind()(), rtol=1e-6)
+    assert getattr(engine.own, "passes", {"loop_fission"}) == {"loop_fission"}
 
 
 def limits_trips(kind):
@@ -174,21 +174,21 @@ class Watch:
 
 
 def is_tuned(kind, tmp_path, tune):
-    made, before = kind(tune=tune, timing_cache=tmp_path / "times"), Watch.compared
+    engine, before = kind(tune=tune, timing_cache=tmp_path / "times"), Watch.compared
     again = kind(tune=tune, timing_cache=tmp_path / "times")
 
-    assert made.own.forms == again.own.forms == {"gate_fusion": OFF}
-    assert "gate_fusion" not in made.own.passes
-    assert "tuning: gate_fusion off: 1000 ms, before 2000 ms, chosen" in map(str, made.own.notes)
+    assert engine.own.forms == again.own.forms == {"gate_fusion": OFF}
+    assert "gate_fusion" not in engine.own.passes
+    assert "tuning: gate_fusion off: 1000 ms, before 2000 ms, chosen" in map(str, engine.own.notes)
     assert "tuning: gate_fusion off: measured before" in map(str, again.own.notes)
     assert Watch.compared == before > 0
-    assert (len(again.own.trials), {trial.by for trial in made.own.trials if trial.chosen}) == (
+    assert (len(again.own.trials), {trial.by for trial in engine.own.trials if trial.chosen}) == (
         0,
         {"gate_fusion", "all"},
     )
-    for engine in (made, again):
-        np.testing.assert_allclose(engine(), Kind()(), rtol=1e-5)
-        assert {note.by for note in engine.own.notes} & {"gate_fusion"} == set()
+    for tuned in (engine, again):
+        np.testing.assert_allclose(tuned(), Kind()(), rtol=1e-5)
+        assert {note.by for note in tuned.own.notes} & {"gate_fusion"} == set()
 
 
 def is_tuned_by_itself(kind, tmp_path):
@@ -211,29 +211,29 @@ def expected_with_new_weights():
 
 
 def is_refitted(kind):
-    made = kind()
-    made()
-    refitter = trt.Refitter(made.own, Log())
+    engine = kind()
+    engine()
+    refitter = trt.Refitter(engine.own, Log())
     assert refitter.set_named_weights("weights", NEW)
     assert refitter.refit_cuda_engine()
-    np.testing.assert_allclose(made(), expected_with_new_weights(), rtol=1e-6)
-    assert made.own.program_count == 1
+    np.testing.assert_allclose(engine(), expected_with_new_weights(), rtol=1e-6)
+    assert engine.own.program_count == 1
 
 
 def is_reloaded(kind):
-    made = kind()
-    made()
-    refitter = trt.Refitter(made.engine._program.engine, Log())
+    engine = kind()
+    engine()
+    refitter = trt.Refitter(engine.engine._program.engine, Log())
     assert refitter.set_named_weights("weights", NEW)
     assert refitter.refit_cuda_engine()
-    made.engine.reload()
-    np.testing.assert_allclose(made(), expected_with_new_weights(), rtol=1e-6)
+    engine.engine.reload()
+    np.testing.assert_allclose(engine(), expected_with_new_weights(), rtol=1e-6)
 
 
 def takes_weights(kind):
-    made = kind()
-    made.weights["weights"] = NEW
-    np.testing.assert_allclose(made(), expected_with_new_weights(), rtol=1e-6)
+    engine = kind()
+    engine.weights["weights"] = NEW
+    np.testing.assert_allclose(engine(), expected_with_new_weights(), rtol=1e-6)
 
 
 def failing():
@@ -245,10 +245,10 @@ def failing():
 
 
 def raises_failures(kind):
-    made = kind(failing())
-    made()
+    engine = kind(failing())
+    engine()
     with pytest.raises(trt.ExecutionError, match="x is small"):
-        made(F([[20, 1]]))
+        engine(F([[20, 1]]))
 
 
 def is_guarded(kind, monkeypatch):
@@ -270,16 +270,16 @@ def keeps_settings_out(kind):
     network = step()
     x = next(tensor for tensor in network.inputs if tensor.name == "x")
     mark(network, root=network.add_unary(x, trt.UnaryOperation.SQRT).get_output(0))
-    made = kind(network)
+    engine = kind(network)
     with jax.debug_nans(True):
-        made(F([[-1, 1]]))
+        engine(F([[-1, 1]]))
 
 
 def can_be_saved(kind, tmp_path):
-    made = kind()
-    made.own.save(tmp_path / "plan")
-    for copy in (trt.load(tmp_path / "plan"), pickle.loads(pickle.dumps(made.engine))):
-        np.testing.assert_array_equal(np.asarray(copy({"s": START, "x": X})["y"]), made())
+    engine = kind()
+    engine.own.save(tmp_path / "plan")
+    for copy in (trt.load(tmp_path / "plan"), pickle.loads(pickle.dumps(engine.engine))):
+        np.testing.assert_array_equal(np.asarray(copy({"s": START, "x": X})["y"]), engine())
 
 
 def runs_on_the_host(kind):
@@ -296,27 +296,29 @@ def is_interruptible(kind):
 
 
 def donates(kind):
-    made = kind(donate=["s"])
+    engine = kind(donate=["s"])
     state = jax.device_put(START)
-    if isinstance(made, Steps):
-        made.engine.reset({"s": state})
-        state = made.engine.states["s"]
-        made.engine({"x": X})
+    if isinstance(engine, Steps):
+        engine.engine.reset({"s": state})
+        state = engine.engine.states["s"]
+        engine.engine({"x": X})
     else:
-        made.engine({"s": state, "x": X})
+        engine.engine({"s": state, "x": X})
     assert state.is_deleted()
 
 
 def shows_values(kind):
-    made, shown = kind(), []
-    tensor = next(layer for layer in made.own.network if layer.name == "cells" or layer.LABEL == "Activation")
-    made.own.watch(made.inputs, [tensor.get_output(0)], lambda tensor, trips, value: shown.append(np.asarray(value)))
+    engine, shown = kind(), []
+    tensor = next(layer for layer in engine.own.network if layer.name == "cells" or layer.LABEL == "Activation")
+    engine.own.watch(
+        engine.inputs, [tensor.get_output(0)], lambda tensor, trips, value: shown.append(np.asarray(value))
+    )
     assert len(shown) >= 3
 
 
 def has_derivatives(kind):
-    made = kind()
-    assert np.abs(jax.grad(lambda x: made(x).sum())(jax.numpy.asarray(X))).max() > 0
+    engine = kind()
+    assert np.abs(jax.grad(lambda x: engine(x).sum())(jax.numpy.asarray(X))).max() > 0
 
 
 ENGINES = "its engine's"

@@ -135,9 +135,9 @@ class Executable(Unpicklable, Tunable):
         return self._programs.latest
 
     def prepare(self, inputs: Mapping[str, Any]) -> None:
-        given = self._checked(inputs)
+        arrays = self._checked(inputs)
         with pinned_settings():
-            self.find(given)
+            self.find(arrays)
 
     def run_to_end(self, inputs: Mapping[str, Any]) -> None:
         jax.block_until_ready(self(inputs))

@@ -82,8 +82,8 @@ class PaddedPieces:
         key = tuple(steps), tuple(tensor_types.values()), values
         if key not in self._compiled:
             _make_room(self._compiled)
-            known = steps, self._pieces.needed_later(steps), tensor_types, self._scopes, padding.masks
-            self._compiled[key] = PaddedProgram(*known, self._pieces.phase)
+            outputs, phase = self._pieces.needed_later(steps), self._pieces.phase
+            self._compiled[key] = PaddedProgram(steps, outputs, tensor_types, self._scopes, padding.masks, phase)
         return self._compiled[key]
 
     def _type(self, tensor: ITensor, types: TypeTable, padding: Padding) -> TensorType:

@@ -97,13 +97,13 @@ def _fastest(engines: _Engines[E], tuning: Tuning) -> E:
     of, inputs = engines.candidates, engines.inputs
     decisions = Decisions(tuning.cache.measured_here(), this_machine(), digest_of(of.network, inputs, of.options))
     names = with_alternatives(of.recipe.passes)
-    known = decisions.known(names)
-    if len(known) < len(names):
+    decided = decisions.known(names)
+    if len(decided) < len(names):
         if tuning.requires_known:
-            what = f"the timing cache has no forms of {', '.join(name for name in names if name not in known)}"
+            what = f"the timing cache has no forms of {', '.join(name for name in names if name not in decided)}"
             raise NetworkError(Finding("NL625", what, "", reason("NL625")))
         if not tuning.measures:
-            return engines.of({name: form for name, form in known.items() if form != RULE})
+            return engines.of({name: form for name, form in decided.items() if form != RULE})
         engines.require_running(tuning.inputs is None)
     compare = Stopwatch(inputs, tuning.calls)
     search = Search(engines.of, compare, decisions, of.recipe.passes, tuning.seconds, tuning.only_off, tuning.step)

@@ -1,4 +1,4 @@
-"""What loops are for: other runtimes compute them from a file, and they have derivatives."""
+"""Decompositions as loops: other runtimes compute them from a file, and they have derivatives."""
 
 import jax
 import jax.numpy as jnp
