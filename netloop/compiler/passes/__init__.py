@@ -101,7 +101,7 @@ def of_host(passes: Iterable[str]) -> frozenset[str]:
 
 def of_platform(passes: Iterable[str], platform: str) -> frozenset[str]:
     """Return the names among ``passes`` that are for a JAX platform, such as ``"cpu"``."""
-    return frozenset(name for name in passes if PASSES[name].platform in (None, platform))
+    return frozenset(name for name in passes if platform in (PASSES[name].platforms or (platform,)))
 
 
 def improve(

@@ -21,7 +21,7 @@ class Pass(ABC):
         level: the lowest optimization level that uses it.
         rule: what it does and when, for users: the inspector and ``python -m netloop passes`` print it.
         after: the passes that must have run before; a comment gives the reason.
-        platform: the only JAX platform that it is for; None if it is for all.
+        platforms: the JAX platforms that it is for, of cpu, gpu and tpu; None if it is for all.
         on_host: whether it is applied to networks that run on the host too.
         alternatives: its other forms, if its gain depends on the processor; tuning measures them against the rule.
             Plans and timing caches keep these identifiers, so that a renamed one loses what was tuned.
@@ -31,7 +31,7 @@ class Pass(ABC):
     level: ClassVar[int]
     rule: ClassVar[str]
     after: ClassVar[tuple[str, ...]] = ()
-    platform: ClassVar[str | None] = None
+    platforms: ClassVar[frozenset[str] | None] = None
     on_host: ClassVar[bool] = False
     alternatives: ClassVar[tuple[str, ...]] = ()
 

@@ -72,7 +72,7 @@ class BFloat16Products(Pass):
 
     name = "bfloat16_products"
     level = 3
-    platform = "cpu"
+    platforms = frozenset({"cpu"})
     on_host = True
     # it knows only convolutions with their channels last, of integers in float32
     after = ("channels_last", "integers_as_floats")

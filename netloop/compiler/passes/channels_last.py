@@ -42,7 +42,7 @@ class ChannelsLast(Pass):
 
     name = "channels_last"
     level = 2
-    platform = "cpu"
+    platforms = frozenset({"cpu"})
     on_host = True
     # passes for loops look for what scripts write there, and not for axes in another order; integers that are computed
     # in float32 are convolved like other numbers

@@ -11,6 +11,7 @@ class LoweringForm(StrEnum):
     """A form of lowering, named like its pass, in the order in which lowering takes them."""
 
     WEIGHT_FOLDING = "weight_folding"
+    PREFIX_SCAN = "prefix_scan"
     LOOP_FISSION = "loop_fission"
     IF_CONVERSION = "if_conversion"
     LOOP_UNROLLING = "loop_unrolling"
@@ -36,6 +37,22 @@ class WeightFolding(LoweringPass):
         "Layers that depend on weights only are computed once, when a program is made or refitted. Applies if they "
         "read 4 KiB or more, and their results are at most 4 times as large as what they read."
     )
+
+
+class PrefixScan(LoweringPass):
+    """Prefix scans instead of a loop."""
+
+    name = LoweringForm.PREFIX_SCAN.value
+    level = 2
+    platforms = frozenset({"gpu", "tpu"})
+    rule = (
+        "A loop of at least 16 iterations whose number is a compile-time constant, and whose states are all linear, "
+        "runs for all iterations at once: the next value of a state is `a * s + b` element by element, or its maximum, "
+        "minimum, AND, OR or XOR with a number of the iteration, where nothing else depends on the state. Applies on "
+        "GPUs and TPUs, to float32, float64, int32 and int64, if all values take at most 1 GiB. The loop itself runs "
+        "if a value is not finite."
+    )
+    alternatives = (OFF,)
 
 
 class LoopFission(LoweringPass):

@@ -67,7 +67,7 @@ class IntegersAsFloats(Pass):
 
     name = "integers_as_floats"
     level = 2
-    platform = "cpu"
+    platforms = frozenset({"cpu"})
     on_host = True
     rule = (
         "On CPUs, what follows from a rounded float32 number within known limits, as a quantized number does, is "

@@ -29,7 +29,7 @@ class MatmulPartitioning(Pass):
 
     name = "matmul_partitioning"
     level = 2
-    platform = "cpu"
+    platforms = frozenset({"cpu"})
     # the sizes that count are those of fused products, and a product that is folded away needs no parts
     after = ("horizontal_fusion", "embedding_folding")
     rule = (

@@ -59,7 +59,7 @@ class WeightPrepacking(Pass):
 
     name = "weight_prepacking"
     level = 2
-    platform = "cpu"
+    platforms = frozenset({"cpu"})
     # partitioning has its own layout for what it splits, and does not know a product with its weights on the left
     after = ("matmul_partitioning",)
     rule = (

@@ -101,7 +101,7 @@ class Winograd(Pass):
 
     name = "winograd"
     level = 3
-    platform = "cpu"
+    platforms = frozenset({"cpu"})
     on_host = True
     # it knows only convolutions with their channels last
     after = ("channels_last",)

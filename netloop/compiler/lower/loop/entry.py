@@ -8,12 +8,14 @@ import jax.numpy as jnp
 from netloop.compiler.lower.frame import Frame, first_error
 from netloop.compiler.lower.loop.bounded_while import BoundedWhile
 from netloop.compiler.lower.loop.outputs import leave
+from netloop.compiler.lower.loop.prefix_scan import PrefixScan, Stages, stages_of
 from netloop.compiler.lower.loop.reverse_guard import guarded
 from netloop.compiler.lower.loop.scan import Scan
 from netloop.compiler.lower.loop.state import LoopState
-from netloop.compiler.lower.loop.strategy import StrategyKind, choose_strategy
+from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind, choose_strategy
 from netloop.compiler.lower.loop.while_loop import WhileLoop
 from netloop.compiler.lower.lowering import Lowering
+from netloop.compiler.passes.forms import LoweringForm
 from netloop.model.layers.loop import ILoopOutputLayer
 from netloop.model.nest import LoopStep
 from netloop.values.enums import TripLimit
@@ -25,8 +27,13 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     if state is None:
         return
     strategy = choose_strategy(step.loop, lowering.facts, lowering.scopes.depth(step.loop))
+    stages = _stages(state, strategy)
+    if stages is not None:
+        strategy = LoopStrategy(StrategyKind.PREFIX, "its states are linear, and its COUNT limit is known", strategy.trips)
     lowering.loop_strategies[step.loop] = strategy
-    if strategy.kind is StrategyKind.SCAN:
+    if stages is not None and strategy.trips is not None:
+        leave(state, PrefixScan(state, strategy.trips, stages).run())
+    elif strategy.kind is StrategyKind.SCAN:
         assert strategy.trips is not None
         leave(state, Scan(state, strategy.trips).run())
     elif (bound := lowering.bounds.get(step.loop.name)) is not None:
@@ -34,6 +41,18 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     else:
         carry = WhileLoop(state).run()
         leave(state, guarded(carry, step.loop) if lowering.is_pure else carry)
+
+
+def _stages(state: LoopState, strategy: LoopStrategy) -> Stages | None:
+    """The stages of a loop that prefix scans compute; None for another one."""
+    lowering, step = state.lowering, state.step
+    # error flags are those of one iteration, which all iterations at once do not have
+    if LoweringForm.PREFIX_SCAN not in lowering.passes or state.tracks_errors or strategy.kind is not StrategyKind.SCAN:
+        return None
+    stages = stages_of(step, lowering.types, strategy.trips or 0)
+    if stages is not None:
+        lowering.note(LoweringForm.PREFIX_SCAN, f"states of {step.loop.name!r} that are prefix scans: {len(step.states)}")
+    return stages
 
 
 def enter(lowering: Lowering, step: LoopStep, frame: Frame) -> LoopState | None:

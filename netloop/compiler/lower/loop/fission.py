@@ -93,7 +93,7 @@ def _prologue(steps: Sequence[Step], varying: set[ITensor], products: Sequence[S
     """The steps that need nothing of earlier iterations, if products make moving them worthwhile."""
     free: list[LayerStep] = []
     for step in steps:
-        if isinstance(step, LayerStep) and _may_move(step) and varying.isdisjoint(step.reads):
+        if isinstance(step, LayerStep) and may_run_at_once(step) and varying.isdisjoint(step.reads):
             free.append(step)
             varying.difference_update(step.writes)
     # views at the end cost nothing in the body, where XLA compiles them with the layer that reads them
@@ -107,11 +107,11 @@ def _epilogue(steps: Sequence[Step], following: Sequence[ITensor], products: Seq
     core = Block(list(steps)).needed(following, assertions=True)
     rest = _without(steps, core)
     result = _from_products(rest, products)
-    layers = [step for step in result if isinstance(step, LayerStep) and _may_move(step)]
+    layers = [step for step in result if isinstance(step, LayerStep) and may_run_at_once(step)]
     return layers if len(layers) == len(result) else []
 
 
-def _may_move(step: LayerStep) -> bool:
+def may_run_at_once(step: LayerStep) -> bool:
     # random numbers depend on the number of the iteration, and a host layer cannot be batched
     layer = step.layer
     return isinstance(layer, Operation) and layer.is_foldable and not layer.on_host

@@ -20,11 +20,13 @@ class StrategyKind(StrEnum):
 
     Attributes:
         SCAN: as ``lax.scan``, with a trip count that is a compile-time constant.
+        PREFIX: all iterations at once, with prefix scans of the states.
         WHILE: as ``lax.while_loop``, until a limit ends it.
         HOST: in Python, with a body that may be compiled.
     """
 
     SCAN = "scan"
+    PREFIX = "prefix"
     WHILE = "while"
     HOST = "host"
 
@@ -39,7 +41,7 @@ class LoopStrategy:
 
     @property
     def name(self) -> str:
-        """The kind as a word: ``"scan"``, ``"while"`` or ``"host"``."""
+        """The kind as a word: ``"scan"``, ``"prefix"``, ``"while"`` or ``"host"``."""
         return self.kind.value
 
 
