@@ -1,6 +1,7 @@
 """The laws of every layer: its type rule predicts its reference, and its lowering agrees with its reference."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,9 +107,14 @@ def _lowered(case: Case) -> Any:
 def _run(cases: list[Case]) -> list[Any]:
     """The outputs of cases, compiled as one program, as users compile."""
     with jax.enable_x64(True), quick_programs(False):
-        return jax.jit(lambda inputs: [_lower(*entry) for entry in zip(cases, inputs, strict=True)])(
-            [{position: case.inputs[position] for position in _traced(case)} for case in cases]
-        )
+        function, arrays = lowered_together(cases)
+        return jax.jit(function)(arrays)
+
+
+def lowered_together(cases: list[Case]) -> tuple[Callable[[Any], list[Any]], Any]:
+    """The function of the layers of cases, and its argument: their inputs that are not known when it is compiled."""
+    arrays = [{position: case.inputs[position] for position in _traced(case)} for case in cases]
+    return lambda inputs: [_lower(*entry) for entry in zip(cases, inputs, strict=True)], arrays
 
 
 def _lower(case: Case, traced: dict[int, Any]) -> Any:
