@@ -1,7 +1,7 @@
 """Programs of every kind, compiled for an H100 on a machine without one: ``python -m tests.gpu.programs``.
 
     python -m tests.gpu.programs                       # all sources, and a list of what does not compile
-    python -m tests.gpu.programs layers random:20      # some of them; of random networks the first 20
+    python -m tests.gpu.programs layers random:20-40   # some of them; of random networks those of these numbers
 
 The programs are compiled in a process of their own, since XLA ends the process for what it does not expect.
 """
@@ -127,9 +127,9 @@ def run_sample(path: Path) -> None:
             runpy.run_path(str(path), run_name="__main__")
 
 
-def random_networks(number: int = RANDOM) -> Iterator[Program]:
+def random_networks(begin: int = 0, end: int = RANDOM) -> Iterator[Program]:
     """Random networks without failures, with the settings under which they are compared with the reference."""
-    for seed in range(number):
+    for seed in range(begin, end):
         yield Program(f"random_network({seed}, False)", lambda seed=seed: run_random(seed))
 
 
@@ -162,15 +162,14 @@ def outcome(program: Program | Batch) -> str:
     return f"{len(compiled) + isinstance(program, Batch)} programs"
 
 
-def sources(words: list[str]) -> Iterator[tuple[str, str]]:
-    """The source of each word of the command line and the name that the process of it gets: ``random:20``."""
-    for word in words or [*SOURCES]:
-        name, _, number = word.partition(":")
-        if name not in SOURCES:
-            raise SystemExit(f"there is no source {name!r}; there are {', '.join(SOURCES)}")
-        if number:
-            SOURCES[word] = lambda number=number: random_networks(int(number))
-        yield name, word
+def require_source(word: str) -> None:
+    """Check a word of the command line, and add the source that ``random:20-40`` stands for."""
+    name, _, numbers = word.partition(":")
+    if name not in SOURCES:
+        raise SystemExit(f"there is no source {name!r}; there are {', '.join(SOURCES)}")
+    if numbers:
+        begin, _, end = numbers.partition("-")
+        SOURCES[word] = lambda: random_networks(int(begin), int(end))
 
 
 def main(words: list[str]) -> int:
@@ -178,9 +177,10 @@ def main(words: list[str]) -> int:
     if not h100.is_there():
         raise SystemExit('the CUDA plugin of JAX is not installed: pip install "jax[cuda13]"')
     bad = 0
-    for _, source in sources(words):
+    for source in words or [*SOURCES]:
+        require_source(source)
         began, counts = time.monotonic(), list[int]()
-        for name, text in outcomes(__spec__.name if __spec__ else __name__, source, seconds=SECONDS, starting=SECONDS):
+        for name, text in outcomes("tests.gpu.programs", source, seconds=SECONDS, starting=SECONDS):
             counts.append(int(text.split()[0]) if text[:1].isdigit() else 0)
             if text.startswith(("FAILED", "DIED")):
                 bad += 1
@@ -192,7 +192,7 @@ def main(words: list[str]) -> int:
 
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[2].isdigit():
-        [*sources([sys.argv[1]])]
+        require_source(sys.argv[1])
         serve(SOURCES, outcome, memory=None)
     else:
         sys.exit(main(sys.argv[1:]))

@@ -5,6 +5,7 @@ The benchmarks name types of onnx in annotations, and use it for other systems o
 
 import importlib.util
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Self
 
@@ -57,6 +58,7 @@ def without_onnx() -> None:
     if importlib.util.find_spec("onnx") is None:
         for name in ("onnx", "onnx.parser", "onnx.numpy_helper", "onnx.helper"):
             module: Any = ModuleType(name)
+            module.__spec__ = ModuleSpec(name, None)
             module.__getattr__ = lambda name: Anything()
             sys.modules[name] = module
 
