@@ -39,7 +39,9 @@ def idle_gpu(on_cpu: bool = False, root: Path = ROOT) -> Finding | None:
         what = f"JAX's plugin for NVIDIA GPUs is installed (the extra {extras[0]}), and this process has none"
         return _finding(what, _way_to_a_device(extras[0], driver))
     if extras and driver is not None and driver < PLUGINS[extras[0]][1]:
-        what = f"the NVIDIA driver is version {driver}, and the extra {extras[0]} needs {PLUGINS[extras[0]][1]} or newer"
+        what = (
+            f"the NVIDIA driver is version {driver}, and the extra {extras[0]} needs {PLUGINS[extras[0]][1]} or newer"
+        )
         return _finding(what, _command(driver))
     if extras and on_cpu:
         what = "this machine has an NVIDIA GPU and JAX's plugin for it, and JAX could not start it"

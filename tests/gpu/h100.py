@@ -90,7 +90,23 @@ def programs_are_compiled_for_it() -> Iterator[list[jax.stages.Compiled]]:
 
 # ---------------------------------------------------------------------------- launches
 
-LAUNCHING = "fusion", "custom-call", "copy", "sort", "dot", "convolution", "fft", "cholesky", "triangular-solve", "scatter"
+LAUNCHING = frozenset(
+    [
+        "fusion",
+        "custom-call",
+        "copy",
+        "sort",
+        "dot",
+        "convolution",
+        "fft",
+        "cholesky",
+        "triangular-solve",
+        "scatter",
+        "reduce",
+        "reduce-window",
+        "async",
+    ]
+)
 """The operations of optimized HLO that are one kernel, or one call of a library, each."""
 NO_KERNELS = "AllocateBuffer", "Sharding", "AssumeGatherIndicesInBound", "PinToDevice"
 """The targets of custom calls that launch nothing."""

@@ -122,9 +122,9 @@ def samples() -> Iterator[Program]:
 
 
 def run_sample(path: Path) -> None:
-    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()):
-        with patch.object(sys, "argv", [str(path)]), patch.object(sys, "path", [str(SAMPLES), *sys.path]):
-            runpy.run_path(str(path), run_name="__main__")
+    argv, paths = patch.object(sys, "argv", [str(path)]), patch.object(sys, "path", [str(SAMPLES), *sys.path])
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()), argv, paths:
+        runpy.run_path(str(path), run_name="__main__")
 
 
 def random_networks(begin: int = 0, end: int = RANDOM) -> Iterator[Program]:

@@ -70,7 +70,7 @@ class Shard:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Keep the tests of this part that have not begun; the cases of a test, which are compiled together, stay so."""
+        """Keep the tests of this part that have not begun; the cases of a test are compiled together, and stay so."""
         begun = {line["begins"] for line in lines(self.file) if "begins" in line}
         mine = [
             item

@@ -56,7 +56,7 @@ def given(*_: Any, **__: Any) -> Any:
 def without_onnx() -> None:
     """Put a stand-in in place of onnx, if that is not there."""
     if importlib.util.find_spec("onnx") is None:
-        for name in ("onnx", "onnx.parser", "onnx.numpy_helper", "onnx.helper"):
+        for name in ("onnx", "onnx.parser", "onnx.numpy_helper", "netloop.onnx"):
             module: Any = ModuleType(name)
             module.__spec__ = ModuleSpec(name, None)
             module.__getattr__ = lambda name: Anything()

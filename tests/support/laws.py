@@ -12,6 +12,7 @@ import pytest
 from netloop.model.graph.layer import Operation
 from netloop.values.diagnostics import LayerError
 from netloop.values.types import HALVES, TensorType
+from tests.support.devices import tolerance
 from tests.support.quick_programs import quick_programs
 
 Arrays = tuple[np.ndarray | None, ...]
@@ -32,7 +33,7 @@ class Case:
         layer: the layer, in no network.
         inputs: its inputs; None for an optional one that is absent.
         expected: its outputs, from outside netloop.
-        rtol: how far results may differ, relatively; 0 for integers.
+        rtol: how far results may differ on a CPU, relatively; 0 for integers.
     """
 
     name: str
@@ -80,7 +81,7 @@ def check_lowering_agrees_with_reference(case: Case) -> None:
     reference = _tuple(case.layer.evaluate(*case.inputs, **case.named))
     for got, wanted in zip(lowered, reference, strict=True):
         assert got.dtype == wanted.dtype
-        assert_close(np.asarray(got), wanted, case.rtol)
+        assert_close(np.asarray(got), wanted, tolerance(case.rtol, got.dtype))
 
 
 def compile_together(cases: list[Case]) -> None:
