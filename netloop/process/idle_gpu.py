@@ -1,4 +1,4 @@
-"""A GPU that JAX does not run on, because its plugin, a driver or the device is missing; found without importing JAX."""
+"""A GPU that JAX does not run on: its plugin, a driver or the device is missing. It is found without importing JAX."""
 
 from __future__ import annotations
 

@@ -3,20 +3,12 @@
     python -m pytest -p tests.gpu.as_if tests/compiler
 """
 
-from collections.abc import Iterator
-
 import jax
-import pytest
 
-
-@pytest.fixture(autouse=True, scope="session")
-def _default_backend_is_a_gpu() -> Iterator[None]:
-    patched = pytest.MonkeyPatch()
-    patched.setattr(jax, "default_backend", lambda: "gpu")
-    yield
-    patched.undo()
+from tests.support import quick_programs
 
 
 def pytest_configure() -> None:
-    """Skip what is for CPUs: its marks look at the device when a file is imported."""
+    """Name another backend before test files are imported, whose marks look at it."""
+    quick_programs.known_options()  # those of the real one
     jax.default_backend = lambda: "gpu"

@@ -22,7 +22,7 @@ def on_cpu() -> bool:
 
 def only_on_cpus(reason: str) -> pytest.MarkDecorator:
     """A test of what XLA's CPU does, or of forms that only CPUs get; ``reason`` says which."""
-    return pytest.mark.skipif(not on_cpu(), reason=f"for CPUs: {reason}")
+    return pytest.mark.skipif(not on_cpu(), reason=f"only on CPUs: {reason}")
 
 
 def tolerance(rtol: float, dtype: Any = np.float32) -> float:

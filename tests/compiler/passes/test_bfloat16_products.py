@@ -14,7 +14,7 @@ from tests.support.examples import examples
 from tests.support.pass_checks import count, improved
 from tests.support.quantized_models import QuantizedGraph, quantized_blocks
 
-pytestmark = only_on_cpus("so is the pass")
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 ONLY = ["integers_as_floats", "channels_last", "bfloat16_products"]
 

@@ -18,7 +18,7 @@ from tests.support.examples import examples
 from tests.support.networks import counted, last, mark
 from tests.support.pass_checks import count, improved
 
-pytestmark = only_on_cpus("so is the pass")
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 ONLY = ["channels_last"]
 

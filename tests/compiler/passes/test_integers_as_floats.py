@@ -21,7 +21,7 @@ from tests.support.onnx_models import session_gives
 from tests.support.pass_checks import count, improved
 from tests.support.quantized_models import QuantizedGraph, quantized_block, quantized_blocks
 
-pytestmark = only_on_cpus("so is the pass")
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 ONLY = ["integers_as_floats"]
 

@@ -9,7 +9,7 @@ from tests.support.devices import assert_allclose, only_on_cpus
 from tests.support.networks import combine, constant, counted, last, mark, stacked
 from tests.support.pass_checks import improved
 
-pytestmark = only_on_cpus("so is the pass")
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 NONE, TRANSPOSE = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
 

@@ -12,7 +12,7 @@ from tests.support.cells import gru, lstm
 from tests.support.devices import only_on_cpus
 from tests.support.pass_checks import assert_close, count, improved, inputs_of
 
-pytestmark = only_on_cpus("so is the pass")
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
 

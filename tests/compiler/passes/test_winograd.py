@@ -16,7 +16,7 @@ from tests.support.devices import assert_allclose, only_on_cpus
 from tests.support.examples import examples
 from tests.support.pass_checks import count, improved
 
-pytestmark = only_on_cpus("so is the pass")
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 ONLY = ["channels_last", "winograd"]
 EPSILON = 2.0**-24
