@@ -1,6 +1,6 @@
 """Tests on a CPU as if it were a GPU: netloop takes the passes and branches of a GPU. A plugin of pytest.
 
-    python -m pytest -p tests.gpu.as_if tests/compiler
+python -m pytest -p tests.gpu.as_if tests/compiler
 """
 
 import jax

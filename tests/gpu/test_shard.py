@@ -24,8 +24,8 @@ def test_comes_last(): pass
 
 def run(folder: Path, file: Path, part: str) -> int:
     command = [sys.executable, "-m", "pytest", "-p", "tests.gpu.shard", "--shard", part, "--results", str(folder)]
-    options = ["--limit", "1", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:timeout", "-o", "addopts="]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    options = ["--limit", "1", "-q", "-p", "no:cacheprovider", "-o", "addopts="]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     where = {"cwd": file.parent, "env": environment, "capture_output": True, "timeout": 100}
     return subprocess.run([*command, *options, str(file)], **where).returncode
 
@@ -66,7 +66,9 @@ def test_parts_have_every_test_once(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="the script is one of bash")
 def test_script_runs_on_a_cpu(tmp_path):
     settings = {**os.environ, "DRY": "1", "OUT": str(tmp_path), "PYTHON": sys.executable}
-    ran = subprocess.run(["bash", "tests/gpu/run.sh"], cwd=ROOT, env=settings, capture_output=True, text=True, timeout=290)
+    ran = subprocess.run(
+        ["bash", "tests/gpu/run.sh"], cwd=ROOT, env=settings, capture_output=True, text=True, timeout=290
+    )
 
     assert ran.returncode == 0, ran.stdout + ran.stderr
     overview = (tmp_path / "overview.txt").read_text()

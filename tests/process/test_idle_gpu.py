@@ -120,7 +120,9 @@ def test_version_says_it_on_the_error_stream(gpu_without_plugin, capsys):
 
 def engine():
     network = trt.INetworkDefinition()
-    network.mark_output(network.add_unary(network.add_input("x", trt.float32, (2,)), trt.UnaryOperation.NEG).get_output(0))
+    network.mark_output(
+        network.add_unary(network.add_input("x", trt.float32, (2,)), trt.UnaryOperation.NEG).get_output(0)
+    )
     return trt.compile(network)
 
 
