@@ -101,6 +101,23 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def gpu(session: nox.Session) -> None:
+    """What only a GPU can show, in under eight minutes of one, into gpu-results/; ``DRY=1`` for a look on a CPU."""
+    session.install("-e", ".[cuda13,test]", "torch")
+    session.run("bash", "tests/gpu/run.sh", external=True, env={"PYTHON": _python(session)})
+
+
+@nox.session
+def gpu_programs(session: nox.Session) -> None:
+    """Programs of every kind, compiled for an H100 on a machine without one; arguments are the kinds."""
+    session.install("-e", ".[cuda13,test]")
+    # the first: the plugin would look for a driver; the second: nothing runs on a GPU
+    settings = {"JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1", "JAX_PLATFORMS": "cpu"}
+    session.run("python", "-m", "tests.gpu.programs", *session.posargs, env=settings)
+    session.run("python", "-m", "pytest", "tests/gpu", env=settings)
+
+
+@nox.session
 def mutants(session: nox.Session) -> None:
     """Faults of one line, and what finds them: the tests, or with ``-- --networks 200`` random networks.
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import jax
 
+from netloop.compiler.gpu_notice import warn_of_idle_gpu
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.phases import Phase, unwatched
 from netloop.compiler.recursion_limit import raised_recursion_limit
@@ -107,6 +108,7 @@ class XlaFunction:
         """XLA's program for some arguments, or for their types; it is compiled once."""
         if self._compiled is not None:
             return self._compiled
+        warn_of_idle_gpu()
         nest = self._nest
         with raised_recursion_limit(0 if nest is None else nest.depth):
             with self._phase("trace"), collection_paused:

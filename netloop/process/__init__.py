@@ -1,1 +1,1 @@
-"""The process and its files: files read and written whole, forks, pauses of the garbage collector."""
+"""The process, its files and its GPU: files read and written whole, forks, pauses of the garbage collector."""

@@ -38,8 +38,8 @@ NAMED = {
 """Public classes and functions that neither rule covers, by the folder or module that defines them."""
 
 OTHERS = """
-values.diagnostics: ExecutionError FileFormatError Finding InputError ModelError ModelWarning NetloopError NetworkError
-values.diagnostics: Severity=_Severity
+values.diagnostics: DeviceWarning ExecutionError FileFormatError Finding InputError ModelError ModelWarning
+values.diagnostics: NetloopError NetworkError Severity=_Severity
 compiler.passes: PASSES
 model.reference: LazySequence Trace evaluate trace
 """

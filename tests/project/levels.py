@@ -39,8 +39,8 @@ WINGS = [
     ),
     Wing(
         "process",
-        "the process and its files: files read and written whole, forks, pauses of the garbage collector",
-        ("atomic_write file_reading forked garbage_collection",),
+        "the process, its files and its GPU: files read and written whole, forks, pauses of the garbage collector",
+        ("atomic_write file_reading forked garbage_collection idle_gpu",),
     ),
     Wing(
         "model",
@@ -60,7 +60,7 @@ WINGS = [
         "compiler",
         "the way from a network to programs of XLA, and their calls",
         (
-            "jax_settings recursion_limit xla_faults phases",
+            "jax_settings recursion_limit xla_faults phases gpu_notice",
             "xla_compilation passes",
             "lower",
             "recipe trial",

@@ -1,6 +1,7 @@
 """The laws of every layer: its type rule predicts its reference, and its lowering agrees with its reference."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from netloop.model.graph.layer import Operation
 from netloop.values.diagnostics import LayerError
 from netloop.values.types import HALVES, TensorType
+from tests.support.devices import tolerance
 from tests.support.quick_programs import quick_programs
 
 Arrays = tuple[np.ndarray | None, ...]
@@ -31,7 +33,7 @@ class Case:
         layer: the layer, in no network.
         inputs: its inputs; None for an optional one that is absent.
         expected: its outputs, from outside netloop.
-        rtol: how far results may differ, relatively; 0 for integers.
+        rtol: how far results may differ on a CPU, relatively; 0 for integers.
     """
 
     name: str
@@ -79,7 +81,7 @@ def check_lowering_agrees_with_reference(case: Case) -> None:
     reference = _tuple(case.layer.evaluate(*case.inputs, **case.named))
     for got, wanted in zip(lowered, reference, strict=True):
         assert got.dtype == wanted.dtype
-        assert_close(np.asarray(got), wanted, case.rtol)
+        assert_close(np.asarray(got), wanted, tolerance(case.rtol, got.dtype))
 
 
 def compile_together(cases: list[Case]) -> None:
@@ -106,9 +108,14 @@ def _lowered(case: Case) -> Any:
 def _run(cases: list[Case]) -> list[Any]:
     """The outputs of cases, compiled as one program, as users compile."""
     with jax.enable_x64(True), quick_programs(False):
-        return jax.jit(lambda inputs: [_lower(*entry) for entry in zip(cases, inputs, strict=True)])(
-            [{position: case.inputs[position] for position in _traced(case)} for case in cases]
-        )
+        function, arrays = lowered_together(cases)
+        return jax.jit(function)(arrays)
+
+
+def lowered_together(cases: list[Case]) -> tuple[Callable[[Any], list[Any]], Any]:
+    """The function of the layers of cases, and its argument: their inputs that are not known when it is compiled."""
+    arrays = [{position: case.inputs[position] for position in _traced(case)} for case in cases]
+    return lambda inputs: [_lower(*entry) for entry in zip(cases, inputs, strict=True)], arrays
 
 
 def _lower(case: Case, traced: dict[int, Any]) -> Any:

@@ -26,10 +26,13 @@ STARTING, RUNNING = 120, 20
 T = TypeVar("T")
 
 
-def serve(sources: Mapping[str, Callable[[], Iterable[T]]], outcome: Callable[[T], str]) -> None:
+def serve(
+    sources: Mapping[str, Callable[[], Iterable[T]]], outcome: Callable[[T], str], memory: int | None = MEMORY
+) -> None:
     """Run the cases of a source, both named by the command line, and print a line before and after each."""
     source, first = sys.argv[1], int(sys.argv[2])
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number, case in enumerate(sources[source]()):
         if number >= first:
@@ -38,12 +41,17 @@ def serve(sources: Mapping[str, Callable[[], Iterable[T]]], outcome: Callable[[T
     print("DONE", 0, source, flush=True)
 
 
-def outcomes(module: str, source: str) -> Iterator[tuple[str, str]]:
-    """The cases of a source of a module that calls ``serve``, and what they lead to."""
+def outcomes(
+    module: str, source: str, starting: float = STARTING, seconds: float = RUNNING
+) -> Iterator[tuple[str, str]]:
+    """The cases of a source of a module that calls ``serve``, and what they lead to.
+
+    ``starting`` and ``seconds`` are the most seconds until the first case, and for each case.
+    """
     first, ended = 0, False
     while not ended:
         case = None
-        for word, number, text in _lines(module, source, first):
+        for word, number, text in _lines(module, source, first, (starting, seconds)):
             if word == "START":
                 first, case = int(number) + 1, text
             elif word == "DIED":
@@ -57,7 +65,7 @@ def outcomes(module: str, source: str) -> Iterator[tuple[str, str]]:
                 ended = True
 
 
-def _lines(module: str, source: str, first: int) -> Iterator[list[str]]:
+def _lines(module: str, source: str, first: int, limits: tuple[float, float]) -> Iterator[list[str]]:
     """The lines of a process; the last is DONE, or DIED with the reason."""
     command = [sys.executable, "-m", module, source, str(first)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "JAX_PLATFORMS": "cpu"}
@@ -65,7 +73,7 @@ def _lines(module: str, source: str, first: int) -> Iterator[list[str]]:
     with subprocess.Popen(command, stdout=pipe, stderr=both, text=True, env=environment) as child:
         assert child.stdout is not None
         other = ""
-        for line in _timed(child, child.stdout):
+        for line in _timed(child, child.stdout, *limits):
             parts = line.rstrip("\n").split(" ", 2)
             if parts[0] in ("START", "END", "DONE"):
                 yield parts
@@ -76,13 +84,13 @@ def _lines(module: str, source: str, first: int) -> Iterator[list[str]]:
     yield ["DIED", "", f"with {child.returncode}: {other[-300:]!r}"]
 
 
-def _timed(child: subprocess.Popen[str], output: IO[str]) -> Iterator[str]:
+def _timed(child: subprocess.Popen[str], output: IO[str], starting: float, seconds: float) -> Iterator[str]:
     """The lines of a process, which is killed if one takes too long."""
-    timer = threading.Timer(STARTING, child.kill)
+    timer = threading.Timer(starting, child.kill)
     timer.start()
     for line in output:
         timer.cancel()
-        timer = threading.Timer(RUNNING, child.kill)
+        timer = threading.Timer(seconds, child.kill)
         timer.start()
         yield line
     timer.cancel()

@@ -50,7 +50,7 @@ def is_quick(item: pytest.Item) -> bool:
 def quick_programs(quick: bool = True) -> Iterator[None]:
     """Have XLA compile quickly, or as users compile; JAX has no public setting for all of its programs."""
     before = compiler.get_compile_options
-    compiler.get_compile_options = partial(_with_options, _known_options()) if quick else _options_of_jax
+    compiler.get_compile_options = partial(_with_options, known_options()) if quick else _options_of_jax
     try:
         yield
     finally:
@@ -64,7 +64,7 @@ def _with_options(more: dict[str, Any], *arguments: Any, **named: Any) -> Any:
 
 
 @cache
-def _known_options() -> dict[str, Any]:
+def known_options() -> dict[str, Any]:
     """The options that this release of XLA has; none on other devices than CPUs."""
     return {name: value for name, value in QUICK.items() if jax.default_backend() == "cpu" and _is_known(name, value)}
 

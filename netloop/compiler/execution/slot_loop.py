@@ -15,6 +15,7 @@ from netloop.compiler.lower import Program
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.loop.entry import enter
 from netloop.compiler.lower.loop.outputs import empty_buffers, leave
+from netloop.compiler.lower.loop.rows import in_bytes
 from netloop.compiler.lower.loop.state import Carry, LoopState
 from netloop.compiler.lower.loop.while_loop import WhileLoop
 from netloop.model.graph.tensor import ITensor
@@ -130,7 +131,8 @@ class SlotLoop:
                 kept.append(row)
         # a row past the end of its buffer is dropped, and so is that of a request which has ended
         at = [jnp.where(live, slot.carry.trip, len(buffer)) for buffer in slot.buffers]
-        buffers = [buffer.at[i].set(row, mode="drop") for buffer, i, row in zip(slot.buffers, at, kept, strict=True)]
+        entries = zip(slot.buffers, at, kept, strict=True)
+        buffers = [buffer.at[i].set(in_bytes(row), mode="drop") for buffer, i, row in entries]
         if self._repeats:
             end = _chosen(live, after, slot.end)
             carry = _chosen(goes_on, after, slot.carry)

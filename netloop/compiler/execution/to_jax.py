@@ -73,6 +73,11 @@ def to_jax(
     bounds = _bounds({} if bound is None else bound, check_instance("network", network, INetworkDefinition))
     check_instance("load", load, bool)
     recipe = Recipe(PURE if passes is None and not load else chosen(passes), is_pure=True, bounds=bounds)
+    return pure_function(network, recipe, load)
+
+
+def pure_function(network: INetworkDefinition, recipe: Recipe, load: bool = False) -> tuple[PureFunction, NamedWeights]:
+    """A network as a pure function by a recipe, and its weights; see :func:`to_jax`."""
     recipe.validated(network, DEEPEST_PURE_NEST)
     network = network.copy()
     with jax.enable_x64(True):

@@ -11,7 +11,8 @@ import jax
 import numpy as np
 from jax import export
 
-from netloop.compiler.execution.to_jax import NamedWeights, PureFunction, to_jax
+from netloop.compiler.execution.to_jax import PURE, NamedWeights, PureFunction, pure_function
+from netloop.compiler.recipe import Recipe
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
@@ -20,6 +21,11 @@ from netloop.values.types import UNKNOWN, Array
 
 Shapes = Mapping[str, Sequence[int]]
 Arrays = Mapping[str, Any]
+
+BACKENDS = {"cuda": "gpu", "rocm": "gpu"}
+"""The names of JAX's backends by those of platforms in programs, where they differ."""
+SEVERAL = "several"
+"""What stands for several platforms, for which there are only the passes that are for all."""
 
 ROWS_TRIED = 3
 """The number of rows on which a program of any number of rows is compared with the network."""
@@ -51,7 +57,7 @@ def exported(
         NetworkError: the network is invalid, or nested too deep; or its rows depend on each other.
         ValueError: the shape of an input is open.
     """
-    function, weights, types = function_of(network, shapes, batch)
+    function, weights, types = function_of(network, shapes, batch, platforms or ())
     with jax.enable_x64(True):
         if weights_inside:
             return export.export(jax.jit(lambda inputs: function(weights, inputs)), platforms=platforms)(types)
@@ -59,10 +65,12 @@ def exported(
 
 
 def function_of(
-    network: INetworkDefinition, shapes: Shapes | None, batch: str | None
+    network: INetworkDefinition, shapes: Shapes | None, batch: str | None, platforms: Sequence[str] = ()
 ) -> tuple[PureFunction, NamedWeights, dict[str, jax.ShapeDtypeStruct]]:
     """The function that ``exported`` writes, its weights, and the types of its inputs; it raises the same errors."""
-    function, weights = to_jax(network)
+    backends = {BACKENDS.get(platform, platform) for platform in platforms}
+    platform = SEVERAL if len(backends) > 1 else next(iter(backends), "")
+    function, weights = pure_function(network, Recipe(PURE, is_pure=True, platform=platform))
     types = {tensor.name: _type_of(tensor, shapes or {}, batch) for tensor in network.inputs}
     if batch is not None:
         function = _by_row(function, weights, network, types)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import netloop
+from netloop.process.idle_gpu import idle_gpu
 from netloop.tools.cli.failures import Misuse, one_screen
 from netloop.tools.cli.interrupts import interrupts_deferred, interrupts_kept
 from netloop.values.diagnostics import NetloopError, did_you_mean
@@ -76,7 +77,7 @@ def parser_for(command: str) -> argparse.ArgumentParser:
         epilog=more,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"netloop {netloop.__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, says in COMMANDS.items():
         if name == command:
@@ -84,6 +85,17 @@ def parser_for(command: str) -> argparse.ArgumentParser:
         else:
             commands.add_parser(name, help=says)
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version, and a GPU that programs will not run on."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"netloop {netloop.__version__}")
+        finding = idle_gpu()
+        if finding is not None:
+            print(one_screen(f"warning: {finding}"), file=sys.stderr)
+        parser.exit()
 
 
 def _command(words: Sequence[str]) -> str:

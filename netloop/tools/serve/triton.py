@@ -119,7 +119,10 @@ def config(
     """The text of ``config.pbtxt`` for inputs and outputs by name, whose types are without the axis of rows."""
     lines = [f"name: {_quoted(name)}", 'backend: "python"', f"max_batch_size: {options['sizes'][-1]}"]
     lines += [_tensors("input", inputs), _tensors("output", outputs)]
-    lines += ["# one process, which computes on JAX's device", "instance_group [ { count: 1 kind: KIND_CPU } ]"]
+    lines += [
+        "# one process, which computes on JAX's device; KIND_GPU makes one for each GPU",
+        "instance_group [ { count: 1 kind: KIND_CPU } ]",
+    ]
     delay = f"max_queue_delay_microseconds: {_microseconds(options['delay'])}"
     if options["states"]:
         lines += [

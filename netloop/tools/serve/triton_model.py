@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netloop.api.engine import ICudaEngine, load
+from netloop.process.idle_gpu import VISIBLE
 from netloop.tools.serve.answer import Outputs
 from netloop.tools.serve.sequences import Sequences, Step
 from netloop.tools.serve.server import Server
@@ -31,15 +33,20 @@ class TritonModel:
     def initialize(self, args: Mapping[str, str]) -> None:
         """Load the plan and compile its programs.
 
+        An instance of KIND_GPU sees its own GPU only: JAX would take memory on all of them. Each instance is a process.
+
         Args:
             args: ``model_config``, the configuration as JSON, ``model_repository``, the folder of the model, and
-                ``model_version``, the name of the folder of the version.
+                ``model_version``, the name of the folder of the version; ``model_instance_kind`` and
+                ``model_instance_device_id``.
 
         Raises:
             FileFormatError: the plan is damaged, or of a newer version.
             NetworkError: the network does not fit the configuration.
             OSError: the plan cannot be read.
         """
+        if args.get("model_instance_kind") == "GPU":
+            os.environ[VISIBLE] = _device(args["model_instance_device_id"], os.environ.get(VISIBLE, ""))
         options = json.loads(json.loads(args["model_config"])["parameters"][OPTIONS]["string_value"])
         engine = load(Path(args["model_repository"]) / args["model_version"] / PLAN)
         self._model = _SequenceModel(engine, options) if options["states"] else _RowModel(engine, options)
@@ -123,6 +130,12 @@ class _SequenceModel:
 
 
 MOST_REQUESTS = 1 << 20
+
+
+def _device(number: str, visible: str) -> str:
+    """The GPU of a number that Triton gives, which counts those that are visible to the server."""
+    names = visible.split(",") if visible else []
+    return names[int(number)].strip() if int(number) < len(names) else number
 
 
 def _reshaped(array: Array, wanted: TensorType) -> Array:

@@ -6,6 +6,7 @@ findings have their texts in ``network_codes`` and ``file_codes``, since several
 the texts, and generates ``docs/rules.md`` from them.
 """
 
+from netloop.values.diagnostics.finding import DeviceWarning as DeviceWarning
 from netloop.values.diagnostics.finding import ExecutionError as ExecutionError
 from netloop.values.diagnostics.finding import FileFormatError as FileFormatError
 from netloop.values.diagnostics.finding import Finding as Finding

@@ -203,6 +203,18 @@ class ModelWarning(UserWarning):
         self.finding = finding
 
 
+class DeviceWarning(UserWarning):
+    """A GPU that programs do not run on, or a plugin of JAX that has none.
+
+    Attributes:
+        finding: what is missing, and the command that mends it.
+    """
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding)
+        self.finding = finding
+
+
 class LayerError(Exception):
     """An error in the inputs or attributes of a layer; its caller, which has the layer, turns it into a finding."""
 

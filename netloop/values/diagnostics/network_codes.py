@@ -337,4 +337,16 @@ TEXTS = {
         Right: ``raise RuntimeError("the table is missing")`` there, which is the failure of one call
         """,
 }
-"""The text of each code, in the form of ``Code.text``."""
+"""The text of each code of errors, in the form of ``Code.text``."""
+
+WARNINGS = {
+    "NL661": """
+        programs run on a GPU only where JAX has its plugin, the plugin a driver of its version, and the process a
+        device.
+
+        ``netloop --version`` says it, and the first engine of a process by a ``netloop.DeviceWarning``.
+        Wrong: ``pip install netloop`` on a machine with a GPU
+        Right: ``pip install "netloop[cuda13]"`` there; ``JAX_PLATFORMS=cpu`` in the environment, where the CPU is meant
+        """,
+}
+"""The text of each code of warnings."""

@@ -50,7 +50,7 @@ def add_code(name: str, text: str, severity: Severity = Severity.ERROR) -> Code:
 
 for _name, _text in (network_codes.TEXTS | file_codes.TEXTS).items():
     add_code(_name, _text)
-for _name, _text in file_codes.WARNINGS.items():
+for _name, _text in (network_codes.WARNINGS | file_codes.WARNINGS).items():
     add_code(_name, _text, Severity.WARNING)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.execution.weight_loading import own_copy
+from tests.support.devices import only_on_cpus
 from tests.support.networks import (
     COUNT,
     EXAMPLES,
@@ -349,6 +350,7 @@ def test_types_of_fixed_inputs_are_inferred_once(monkeypatch):
     assert len(seen) == 5
 
 
+@only_on_cpus("other devices have memory of their own")
 def test_weights_are_copied_to_the_device_once():
     given = np.arange(5000, dtype=np.float32)
     made = own_copy(given)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.support.devices import assert_allclose
 from tests.support.networks import (
     CONCATENATE,
     COUNT,
@@ -115,10 +116,10 @@ def test_lstm(way):
     }
     got = run(way, lstm(), inputs)
 
-    np.testing.assert_allclose(got["y"], np.full((3, 5), 0.99932283), rtol=1e-6)
-    np.testing.assert_allclose(got["c"], np.full((3, 5), 3.9999058), rtol=1e-6)
+    assert_allclose(got["y"], np.full((3, 5), 0.99932283), rtol=1e-6)
+    assert_allclose(got["c"], np.full((3, 5), 3.9999058), rtol=1e-6)
     steps = np.float32([0.76158684, 0.96400476, 0.99504673, 0.99932283]).reshape(1, 4, 1)
-    np.testing.assert_allclose(got["hs"], np.broadcast_to(steps, (3, 4, 5)), rtol=1e-6)
+    assert_allclose(got["hs"], np.broadcast_to(steps, (3, 4, 5)), rtol=1e-6)
 
 
 @each_way

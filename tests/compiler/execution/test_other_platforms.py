@@ -1,5 +1,8 @@
 """Programs for GPUs and TPUs, which JAX lowers without the device."""
 
+import runpy
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
@@ -7,12 +10,17 @@ from jax import export
 
 import netloop as trt
 import netloop.onnx
+from netloop.compiler.lower import has_program
+from netloop.model.graph.layer import ILayer
+from tests.model.layers.test_example_calls import added, value
 from tests.support import networks
 from tests.support.examples import seeds
+from tests.support.layer_specs import CALLS
 from tests.support.quantized_models import quantized_block
 from tests.support.random_networks import random_network
 from tests.support.strategies import is_pure
 
+ROOT = Path(__file__).parents[3]
 BACKENDS = {"gpu": "cuda", "tpu": "tpu"}
 """The names of platforms in programs, by those of JAX's backends."""
 
@@ -69,6 +77,49 @@ def test_example_has_a_program_for_the_platform(name, platform):
     make, inputs, _ = networks.EXAMPLES[name]
 
     assert program(make(), inputs, platform).platforms == (platform,)
+
+
+def every_kind_of_layer() -> trt.INetworkDefinition:
+    """The example calls of all methods whose layers are part of programs, in one network."""
+    network = trt.INetworkDefinition()
+    for method in filter(is_in_programs, CALLS):
+        mark_all(network, added(method, network)[1])
+    return network
+
+
+def is_in_programs(method: str) -> bool:
+    """Whether the layer of an example call computes something, and not on the host."""
+    network, layer = added(method)
+    mark_all(network, layer)
+    return bool(layer.outputs) and has_program(network, network.types)
+
+
+def mark_all(network: trt.INetworkDefinition, layer: ILayer) -> None:
+    for tensor in layer.outputs:
+        network.mark_output(tensor)
+
+
+def test_every_kind_of_layer_has_a_program_for_the_platform(platform):
+    network = every_kind_of_layer()
+    inputs = {tensor.name: value(tensor.type) for tensor in network.inputs}
+
+    assert len({type(layer) for layer in network.layers}) > 45
+    assert program(network, inputs, platform).platforms == (platform,)
+
+
+BUILDS = "def build() -> trt.INetworkDefinition"
+SAMPLES = [path for path in sorted((ROOT / "samples").glob("*.py")) if BUILDS in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_sample_has_a_program_for_the_platform(path, platform):
+    network = runpy.run_path(str(path))["build"]()
+    inputs = {
+        tensor.name: np.ones([3 if length < 0 else length for length in tensor.shape], tensor.type.dtype)
+        for tensor in network.inputs
+    }
+
+    assert program(network, inputs, platform).platforms == (platform,)
 
 
 @pytest.mark.parametrize("seed", seeds(6, range(20)))

@@ -6,6 +6,7 @@ import pytest
 import netloop as trt
 from netloop.model.check import require_valid
 from netloop.model.nest import LoopStep
+from tests.support.devices import assert_allclose
 from tests.support.examples import seeds
 from tests.support.findings import certain_errors_ignored
 from tests.support.networks import (
@@ -206,4 +207,4 @@ def test_random_networks_agree_with_engines(seed):
             continue
         for name, array in wanted.items():
             number = np.asarray(array).astype(float)
-            np.testing.assert_allclose(got[name].astype(float), number, rtol=1e-4, atol=1e-4)
+            assert_allclose(got[name].astype(float), number, rtol=1e-4, atol=1e-4)

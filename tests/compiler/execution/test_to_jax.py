@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.support.devices import assert_allclose
 from tests.support.networks import (
     LAST,
     REVERSE,
@@ -74,7 +75,7 @@ def check_gradient(loss, arguments, rtol=2e-3):
                         float(value(jax.tree.unflatten(tree, [*leaves[:position], moved, *leaves[position + 1 :]])))
                     )
                 slope = (sides[0] - sides[1]) / 2e-3
-                np.testing.assert_allclose(jax.tree.leaves(gradient)[position][index], slope, rtol=rtol, atol=5e-4)
+                assert_allclose(jax.tree.leaves(gradient)[position][index], slope, rtol=rtol, atol=5e-4)
 
 
 # ---------------------------------------------------------------------------- weights
@@ -105,8 +106,8 @@ def test_changed_weights_change_the_result(network):
     y, ys = by_hand(2 * np.float64(weights["weights"]), np.float64(weights["start"]), ROWS)
     got = function(changed, {"x": ROWS})
 
-    np.testing.assert_allclose(got["y"], y, rtol=1e-5)
-    np.testing.assert_allclose(got["ys"], ys, rtol=1e-5)
+    assert_allclose(got["y"], y, rtol=1e-5)
+    assert_allclose(got["ys"], ys, rtol=1e-5)
 
 
 @pytest.mark.parametrize("operation", [trt.FillOperation.RANDOM_UNIFORM, trt.FillOperation.RANDOM_NORMAL])
@@ -172,8 +173,8 @@ def test_function_works_under_jit(network):
     y, ys = by_hand(np.float64(weights["weights"]), np.float64(weights["start"]), ROWS)
     got = jax.jit(function)(weights, {"x": ROWS})
 
-    np.testing.assert_allclose(got["y"], y, rtol=1e-5)
-    np.testing.assert_allclose(got["ys"], ys, rtol=1e-5)
+    assert_allclose(got["y"], y, rtol=1e-5)
+    assert_allclose(got["ys"], ys, rtol=1e-5)
 
 
 def test_outputs_are_in_the_order_in_which_they_were_marked(network):
@@ -263,7 +264,7 @@ def test_gradient_through_a_conditional(taken):
     gradient = jax.grad(lambda x: jnp.sum(function(weights, {"c": np.bool_(taken), "x": x})["y"] ** 2))(F([1, 2, 3]))
 
     # (2x)**2 or x**2
-    np.testing.assert_allclose(gradient, (8 if taken else 2) * F([1, 2, 3]))
+    assert_allclose(gradient, (8 if taken else 2) * F([1, 2, 3]))
 
 
 def test_gradient_through_a_conditional_in_a_loop(network):
@@ -289,8 +290,8 @@ def test_gradient_through_nested_loops():
         (x, z)
     )
 
-    np.testing.assert_allclose(by_x, scale @ z)
-    np.testing.assert_allclose(by_z, x @ scale)
+    assert_allclose(by_x, scale @ z)
+    assert_allclose(by_z, x @ scale)
 
 
 def test_gradient_through_a_dynamic_axis():
@@ -353,7 +354,7 @@ def test_vmap_over_inputs_is_a_loop_over_examples(network):
     for index, rows in enumerate(batch):
         one = function(weights, {"x": rows})
         for name in got:
-            np.testing.assert_allclose(got[name][index], one[name], rtol=1e-6)
+            assert_allclose(got[name][index], one[name], rtol=1e-6)
 
 
 def test_vmap_over_weights_is_a_loop_over_examples(network):
@@ -363,7 +364,7 @@ def test_vmap_over_weights_is_a_loop_over_examples(network):
 
     for index in range(2):
         one = function({name: array[index] for name, array in many.items()}, {"x": ROWS})["y"]
-        np.testing.assert_allclose(got[index], one, rtol=1e-6)
+        assert_allclose(got[index], one, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +393,7 @@ def test_gradient_of_a_batch_is_that_of_its_examples(network):
     whole = jax.grad(lambda weights: jnp.sum(jax.vmap(loss, (None, 0))(weights, batch)))(weights)
     parts = [jax.grad(loss)(weights, request) for request in batch]
     for name in weights:
-        np.testing.assert_allclose(whole[name], parts[0][name] + parts[1][name], rtol=1e-5)
+        assert_allclose(whole[name], parts[0][name] + parts[1][name], rtol=1e-5)
 
 
 # ---------------------------------------------------------------------------- passes and loaded weights
@@ -452,7 +453,7 @@ def test_loaded_weights_of_one_name_are_numbered(network):
     function, weights = trt.to_jax(two_products(network, "table"), passes=[], load=True)
 
     assert list(weights) == ["table", "table#1", "table#2"]
-    np.testing.assert_allclose(function(weights, GIVEN)["y"], trt.evaluate(network, GIVEN)["y"], rtol=1e-4)
+    assert_allclose(function(weights, GIVEN)["y"], trt.evaluate(network, GIVEN)["y"], rtol=1e-4)
 
 
 def test_missing_loaded_weight_is_reported(network):

@@ -8,6 +8,7 @@ from netloop.compiler.host import padded_pieces
 from netloop.compiler.host.padded_pieces import PaddedProgram
 from netloop.compiler.host.padding import bucket
 from netloop.values.types import LARGEST_KNOWN_VALUE
+from tests.support.devices import assert_allclose
 from tests.support.networks import Op, combine, constant, counted, mark
 from tests.support.speech import frames_of, rounded_up, total_of
 
@@ -145,7 +146,7 @@ def test_padding_reaches_no_result(network, name, padded):
                 engine({"n": np.array([length])})
         else:
             made = np.asarray(engine({"n": np.array([length])})["y"])
-            np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5, strict=True)
+            assert_allclose(made, wanted, rtol=1e-5, atol=1e-5, strict=True)
     assert len(padded) > 0
 
 
@@ -160,7 +161,7 @@ def test_infinities_among_the_padding_reach_no_result(network, padded):
     for length in (length for length in LENGTHS if length > 0):
         wanted = trt.evaluate(network, {"n": np.array([length])})["y"]
         assert np.isfinite(wanted).all()
-        np.testing.assert_allclose(engine({"n": np.array([length])})["y"], wanted, rtol=1e-4, atol=1e-4)
+        assert_allclose(engine({"n": np.array([length])})["y"], wanted, rtol=1e-4, atol=1e-4)
     assert len(padded) > 0
 
 
@@ -172,7 +173,7 @@ def test_single_frame_is_broadcast(network):
 
     for count in (8, 3, 8, 3):
         given = {"n": np.int64([count])}
-        np.testing.assert_allclose(engine(given)["y"], trt.evaluate(network, given)["y"], rtol=1e-4, atol=1e-5)
+        assert_allclose(engine(given)["y"], trt.evaluate(network, given)["y"], rtol=1e-4, atol=1e-5)
 
 
 def test_text_of_a_known_length_compiles_nothing(network, compiled):
@@ -228,7 +229,7 @@ def test_length_that_is_met_often_gets_a_piece_of_its_own(network, padded, compi
     assert len(compiled) == 1
     assert len(padded) == 1
     for value in made[1:]:
-        np.testing.assert_allclose(value, made[0], rtol=1e-6)
+        assert_allclose(value, made[0], rtol=1e-6)
 
 
 def test_lengths_are_at_most_a_quarter_longer_and_few():

@@ -9,6 +9,7 @@ import netloop.stablehlo
 from netloop.compiler import xla_compilation
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from tests.support import networks, uniform_products
+from tests.support.devices import assert_allclose
 from tests.support.uniform_products import MAKERS
 
 TRANSPOSE = trt.MatrixOperation.TRANSPOSE
@@ -72,7 +73,7 @@ def check(name, way, compilations):
     for _ in range(compilations):
         made = way(network, feeds)
         for key, value in wanted.items():
-            np.testing.assert_allclose(made[key], value, rtol=1e-3, atol=1e-3, err_msg=f"{key} of {name}")
+            assert_allclose(made[key], value, rtol=1e-3, atol=1e-3, err_msg=f"{key} of {name}")
 
 
 @pytest.mark.parametrize("way", [engine, function_with_weights_inside], ids=lambda way: way.__name__)

@@ -7,6 +7,7 @@ import pytest
 import netloop as trt
 from netloop.compiler.lower.weight_folding import SMALLEST, find_weight_folding
 from netloop.model.nest import Scopes, nest
+from tests.support.devices import assert_allclose
 from tests.support.networks import combine, constant, mark
 
 LENGTH = SMALLEST // 4
@@ -164,7 +165,7 @@ def test_steps_after_one_that_numpy_does_not_compute_are_part_of_the_program(net
     others = [type(other.layer) for other in folding(network).others]
 
     assert others == [trt.IMatrixMultiplyLayer, trt.IUnaryLayer]
-    np.testing.assert_allclose(trt.compile(network)({})["y"], trt.evaluate(network, {})["y"], rtol=1e-6)
+    assert_allclose(trt.compile(network)({})["y"], trt.evaluate(network, {})["y"], rtol=1e-6)
 
 
 def test_strings_are_no_weights_of_a_device(network):

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 import netloop as trt
 import netloop.onnx
 from netloop.compiler.passes.bfloat16_products import FEATURES, IntegerProductLayer, multiplies_bfloat16
+from tests.support.devices import only_on_cpus
 from tests.support.examples import examples
 from tests.support.pass_checks import count, improved
 from tests.support.quantized_models import QuantizedGraph, quantized_blocks
+
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 ONLY = ["integers_as_floats", "channels_last", "bfloat16_products"]
 

@@ -13,9 +13,12 @@ from netloop.model.layers.convolution import WeightedWindow
 from netloop.model.nest import live_layers
 from tests.support import convolutions, onnx_runtime
 from tests.support.convolutions import assert_near, block, convolved, inputs_of, single, singles
+from tests.support.devices import assert_allclose, only_on_cpus
 from tests.support.examples import examples
 from tests.support.networks import counted, last, mark
 from tests.support.pass_checks import count, improved
+
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 ONLY = ["channels_last"]
 
@@ -134,7 +137,7 @@ def test_derivatives_and_batches_are_those_without_the_pass(monkeypatch):
 
     wanted, meant = gradient_and_batch()
     assert_near({**found[0], "x": found[1]}, {name: np.asarray(value) for name, value in wanted[0].items()})
-    np.testing.assert_allclose(found[1], wanted[1], atol=1e-5 * np.abs(wanted[1]).max())
+    assert_allclose(found[1], wanted[1], atol=1e-5 * np.abs(wanted[1]).max())
     assert_near(batch, {name: np.asarray(array) for name, array in meant.items()})
 
 

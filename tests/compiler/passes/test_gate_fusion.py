@@ -5,6 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.passes.gate_fusion import TANH_FORM_ERROR, FusedGatesLayer
+from tests.support.devices import assert_allclose
 from tests.support.networks import Op, combine, counted, last, mark
 
 
@@ -34,4 +35,4 @@ def test_gates_of_every_second_element_are_not_adjacent():
     mark(network, y=last(loop, state.get_output(0)))
     x = {"x": np.arange(6, dtype=np.float32)}
 
-    np.testing.assert_allclose(trt.compile(network)(x)["y"], trt.evaluate(network, x)["y"], rtol=1e-6)
+    assert_allclose(trt.compile(network)(x)["y"], trt.evaluate(network, x)["y"], rtol=1e-6)

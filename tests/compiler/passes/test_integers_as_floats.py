@@ -14,11 +14,14 @@ from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import ICastLayer
 from netloop.model.layers.quantize import IQuantizeLayer
 from netloop.model.nest import live_layers
+from tests.support.devices import assert_allclose, only_on_cpus
 from tests.support.examples import examples
 from tests.support.networks import constant, mark
 from tests.support.onnx_models import session_gives
 from tests.support.pass_checks import count, improved
 from tests.support.quantized_models import QuantizedGraph, quantized_block, quantized_blocks
+
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 ONLY = ["integers_as_floats"]
 
@@ -196,7 +199,7 @@ def test_quantized_convolution_is_one_of_floats_and_equal(bias):
 
     assert is_float(network)
     np.testing.assert_array_equal(gives(network, ONLY, inputs)["y"], trt.evaluate(network, inputs)["y"])
-    np.testing.assert_allclose(gives(network, trt.PASSES, inputs)["y"], session_gives(model, inputs)["y"], 0, 0.5001)
+    assert_allclose(gives(network, trt.PASSES, inputs)["y"], session_gives(model, inputs)["y"], 0, 0.5001)
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -5,8 +5,11 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.passes import matmul_partitioning as parts
+from tests.support.devices import assert_allclose, only_on_cpus
 from tests.support.networks import combine, constant, counted, last, mark, stacked
 from tests.support.pass_checks import improved
+
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 NONE, TRANSPOSE = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
 
@@ -53,8 +56,8 @@ def test_product_of_few_rows_is_computed_in_parts(rows, op):
     better = improved(network, ["matmul_partitioning"]).network
 
     assert part_counts(network) == ([2, 2] if rows == 1 else [6, 6])
-    np.testing.assert_allclose(trt.evaluate(better, inputs)["y"], wanted, rtol=1e-5)
-    np.testing.assert_allclose(np.asarray(trt.compile(network)(inputs)["y"]), wanted, rtol=1e-5)
+    assert_allclose(trt.evaluate(better, inputs)["y"], wanted, rtol=1e-5)
+    assert_allclose(np.asarray(trt.compile(network)(inputs)["y"]), wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from netloop.compiler.passes import PASSES
 from netloop.compiler.passes.rewriter import Rewriter
 from netloop.model.graph.tensor import ITensor
 from tests.support.cells import PLAIN, SIGMOID, TANH, activation, product, weights
+from tests.support.devices import assert_allclose
 from tests.support.networks import Op, cast, combine, constant, counted, counter, last, mark, stacked
 from tests.support.pass_checks import assert_close, count, improved, inputs_of, wiring
 
@@ -215,7 +216,7 @@ def test_missing_matrix_fails_no_other_product():
     x = np.ones((TRIPS, 4, 4), np.float32)
     inputs = {"w": x[:2], "flags": np.array([True, True, False]), "x": x}
 
-    np.testing.assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"], rtol=1e-6)
+    assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"], rtol=1e-6)
 
 
 def test_state_that_leaves_only_through_reductions_has_its_axes_swapped():

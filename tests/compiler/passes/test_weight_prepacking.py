@@ -9,7 +9,10 @@ import netloop as trt
 from netloop.compiler.passes.weight_prepacking import WeightsOnLeftLayer
 from netloop.model.nest import live_layers
 from tests.support.cells import gru, lstm
+from tests.support.devices import only_on_cpus
 from tests.support.pass_checks import assert_close, count, improved, inputs_of
+
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
 

@@ -12,8 +12,11 @@ from netloop.compiler.passes.winograd import WinogradConvolutionLayer, WinogradK
 from netloop.model.layers.convolution import IConvolutionLayer
 from tests.support import onnx_runtime
 from tests.support.convolutions import assert_near, block, inputs_of, same_as_the_reference, single
+from tests.support.devices import assert_allclose, only_on_cpus
 from tests.support.examples import examples
 from tests.support.pass_checks import count, improved
+
+pytestmark = only_on_cpus("the pass is not used elsewhere")
 
 ONLY = ["channels_last", "winograd"]
 EPSILON = 2.0**-24
@@ -191,4 +194,4 @@ def test_batches_by_vmap_are_those_of_calls():
     both = jax.vmap(lambda x: function(weights, {"x": x})["y"])(jnp.stack([x, 2 * x]))
 
     for number, factor in enumerate((1, 2)):
-        np.testing.assert_allclose(both[number], function(weights, {"x": factor * x})["y"], rtol=1e-5, atol=1e-5)
+        assert_allclose(both[number], function(weights, {"x": factor * x})["y"], rtol=1e-5, atol=1e-5)

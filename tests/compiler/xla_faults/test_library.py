@@ -14,7 +14,10 @@ from netloop.compiler.xla_faults import options_without_faults
 from netloop.compiler.xla_faults.library import LOSES_NARROW_PRODUCTS, has_library_fault
 from netloop.serve import Sequences
 from tests.support import networks, uniform_products
+from tests.support.devices import only_on_cpus
 from tests.support.uniform_products import F32, MAKERS
+
+pytestmark = only_on_cpus("they are faults of XLA's CPU")
 
 X = np.random.default_rng(0).standard_normal((256, 64)).astype(F32)
 W = np.random.default_rng(1).standard_normal((64, 64)).astype(F32)

@@ -7,6 +7,9 @@ import pytest
 from jax import lax
 
 from netloop.compiler.xla_faults.updates import WITHOUT_UPDATE_FAULTS, has_update_fault
+from tests.support.devices import only_on_cpus
+
+pytestmark = only_on_cpus("they are faults of XLA's CPU")
 
 X = np.arange(128, dtype=np.float32).reshape(1, 1, 8, 16)
 update = lax.dynamic_update_slice

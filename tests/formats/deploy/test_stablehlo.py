@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.compiler import recipe
 from tests.support import networks
 
 
@@ -100,6 +101,20 @@ def test_program_is_for_the_platforms_that_are_asked_for(network):
     doubled(network, (1, 2))
 
     assert trt.stablehlo.exported(network, platforms=["cpu", "cuda", "tpu"]).platforms == ("cpu", "cuda", "tpu")
+
+
+@pytest.mark.parametrize(
+    ("platforms", "passes_are_for"),
+    [(None, "cpu"), (["cpu"], "cpu"), (["cuda"], "gpu"), (["cuda", "rocm"], "gpu"), (["cpu", "cuda"], "several")],
+)
+def test_passes_are_those_of_the_platforms(network, monkeypatch, platforms, passes_are_for):
+    asked = set()
+    monkeypatch.setattr(recipe, "of_platform", lambda passes, platform: asked.add(platform) or frozenset(passes))
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    doubled(network, (1, 2))
+    trt.stablehlo.exported(network, platforms=platforms)
+
+    assert asked == {passes_are_for}
 
 
 # ---------------------------------------------------------------------------- text

@@ -10,6 +10,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.dims import Weights
 from netloop.values.enums import DataType, ScaleMode
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 
 UNIFORM, CHANNEL, ELEMENTWISE = ScaleMode
@@ -100,7 +101,7 @@ def test_gradient_of_the_power_is_one_power_less():
     layer = scale(UNIFORM, power=f32(3))
     found = jax.grad(lambda x: layer.lower(x).sum())(jnp.asarray(X))
 
-    np.testing.assert_allclose(found, 3 * X**2, rtol=1e-6)
+    assert_allclose(found, 3 * X**2, rtol=1e-6)
 
 
 def test_gradients_of_the_parametric_rectifier_are_slope_and_negative_input():

@@ -22,6 +22,7 @@ from netloop.values.enums import (
     LayerType,
 )
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 
 PADDED, PACKED = AttentionIOForm.PADDED_BHND, AttentionIOForm.PACKED_NHD
@@ -409,7 +410,7 @@ def test_gradient_of_values_is_the_sum_of_weights():
         lambda v: layer.lower(jnp.zeros((1, 1, 2, 1)), jnp.zeros((1, 1, 2, 1)), v).sum(), jnp.zeros((1, 1, 2, 1))
     )
 
-    np.testing.assert_allclose(found.ravel(), [1.5, 0.5])
+    assert_allclose(found.ravel(), [1.5, 0.5])
 
 
 def test_gradient_stays_finite_where_nothing_is_allowed():
@@ -447,7 +448,7 @@ FEED = {"q": Q, "k": K, "v": V}
 def both_ways(network, **feed):
     """Return the output, after checking that the reference and the engine agree."""
     evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]
-    np.testing.assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
+    assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
     return evaluated
 
 
@@ -463,7 +464,7 @@ def test_attention_is_two_layers_of_the_network():
 def test_attention_computes_in_a_network():
     network, _ = small()
 
-    np.testing.assert_allclose(both_ways(network, **FEED), result(FREE), rtol=1e-5)
+    assert_allclose(both_ways(network, **FEED), result(FREE), rtol=1e-5)
 
 
 def test_attention_has_the_inputs_of_its_input_layer():
@@ -512,7 +513,7 @@ def test_attributes_of_the_attention_are_those_of_its_output_layer():
 
     assert (network[1].causal_kind, network[1].name, network[1].decomposable) == (LOWER_RIGHT, "look", True)
     assert repr(attention) == "<IAttention 'look'>"
-    np.testing.assert_allclose(both_ways(network, **FEED), result(LOWER), rtol=1e-5)
+    assert_allclose(both_ways(network, **FEED), result(LOWER), rtol=1e-5)
     with pytest.raises(TypeError, match="norm_op must be a member of AttentionNormalizationOp"):
         attention.norm_op = 1
 
@@ -522,7 +523,7 @@ def test_mask_in_a_network():
     attention.mask = network.add_input("mask", DataType.BOOL, (1, 1, 3, 4))
     assert attention.mask.name == "mask"
 
-    np.testing.assert_allclose(both_ways(network, **FEED, mask=ALLOWED), result(MASKED), rtol=1e-5)
+    assert_allclose(both_ways(network, **FEED, mask=ALLOWED), result(MASKED), rtol=1e-5)
 
 
 def test_mask_can_be_taken_away():
@@ -531,7 +532,7 @@ def test_mask_can_be_taken_away():
     attention.mask = network.add_constant((1, 1, 3, 4), ALLOWED).get_output(0)
     attention.mask = None
 
-    np.testing.assert_allclose(both_ways(network, **FEED), result(FREE), rtol=1e-5)
+    assert_allclose(both_ways(network, **FEED), result(FREE), rtol=1e-5)
 
 
 def test_complaints_about_attention_name_its_output_layer():
@@ -555,7 +556,7 @@ def test_packed_attention_in_a_network():
     network.mark_output(attention.get_output(0))
 
     found = both_ways(network, q=packed(QUERIES), k=packed(KEYS), v=packed(VALUES), ql=lengths_of(QUERIES))
-    np.testing.assert_allclose(found, packed(by_sequence(LOWER_RIGHT, QUERIES, KEYS, VALUES)), rtol=1e-5)
+    assert_allclose(found, packed(by_sequence(LOWER_RIGHT, QUERIES, KEYS, VALUES)), rtol=1e-5)
 
 
 def test_quantised_attention_in_a_network():
@@ -563,7 +564,7 @@ def test_quantised_attention_in_a_network():
     attention.normalization_quantize_to_type = DataType.INT8
     attention.normalization_quantize_scale = network.add_constant((), np.float32([1 / 127])).get_output(0)
 
-    np.testing.assert_allclose(both_ways(network, **FEED), result(FREE), atol=0.1)
+    assert_allclose(both_ways(network, **FEED), result(FREE), atol=0.1)
 
 
 def test_copy_of_a_network_has_an_attention_of_its_own():
@@ -599,7 +600,7 @@ def test_attention_in_a_loop_attends_to_a_growing_cache():
     tokens = drawn(3, 2)
 
     found = both_ways(network, tokens=tokens.reshape(3, 1, 1, 1, 2), cache=np.full((1, 1, 3, 2), 9, np.float32))
-    np.testing.assert_allclose(found.reshape(3, 2), one_head(tokens, tokens, tokens, np.tri(3, dtype=bool)), rtol=1e-5)
+    assert_allclose(found.reshape(3, 2), one_head(tokens, tokens, tokens, np.tri(3, dtype=bool)), rtol=1e-5)
 
 
 @pytest.mark.parametrize("forms", [{}, {"query_form": AttentionIOForm.PACKED_NHD}])

@@ -10,6 +10,7 @@ from netloop.model.layers.cache import IKVCacheUpdateLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.enums import AttentionIOForm, DataType, KVCacheMode
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 
 PADDED, PACKED = AttentionIOForm.PADDED_BHND, AttentionIOForm.PACKED_NHD
@@ -40,7 +41,7 @@ def network_of(**shapes):
 def both_ways(network, **feed):
     """Return the output, after checking that the reference and the engine agree."""
     evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]
-    np.testing.assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
+    assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
     return evaluated
 
 

@@ -9,6 +9,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError, NetworkError
 from netloop.values.enums import CollectiveOperation, DataType, ReduceOperation
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 
 FLOAT = DataType.FLOAT
@@ -145,7 +146,7 @@ def test_sum_over_ranks_has_a_derivative():
     def total(x):
         return (jax.vmap(layer.lower, axis_name="ranks")(x)[0] ** 2).sum()
 
-    np.testing.assert_allclose(jax.jit(jax.grad(total))(BOTH), np.stack([2 * (A + B)] * 2))
+    assert_allclose(jax.jit(jax.grad(total))(BOTH), np.stack([2 * (A + B)] * 2))
 
 
 # ---------------------------------------------------------------------------- types

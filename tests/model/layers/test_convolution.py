@@ -14,6 +14,7 @@ from netloop.values.diagnostics import LayerError, NetworkError
 from netloop.values.dims import Weights
 from netloop.values.enums import DataType, PaddingMode
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
@@ -240,7 +241,7 @@ def test_gradients_by_kernel_and_bias_follow_small_steps(kind):
         (0 * step, np.float32([1, 0]), found[1][0]),
     ):
         above, below = total(kernel + by_kernel, bias + by_bias), total(kernel - by_kernel, bias - by_bias)
-        np.testing.assert_allclose((above - below) / 2, wanted, rtol=1e-5)
+        assert_allclose((above - below) / 2, wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16])

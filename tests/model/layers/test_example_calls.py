@@ -23,9 +23,9 @@ from tests.support.layer_specs import CALLS, Tensors
 WEIGHTS = [np.full(shape, 0.5, np.float32) for shape in [(2, 3, 4), (2, 3, 4), (2, 4, 3)]]
 
 
-def added(method: str) -> tuple[trt.INetworkDefinition, ILayer]:
-    """A network of the layer of an example call, with what the layer needs beyond the arguments of its method."""
-    network = trt.INetworkDefinition()
+def added(method: str, network: trt.INetworkDefinition | None = None) -> tuple[trt.INetworkDefinition, ILayer]:
+    """A network with the layer of an example call, and with what that needs beyond the arguments of its method."""
+    network = trt.INetworkDefinition() if network is None else network
     tensors = Tensors(network)
     layer = getattr(network, method)(**CALLS[method](tensors))
     if isinstance(layer, trt.IMoELayer):

@@ -11,6 +11,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError
 from netloop.values.enums import DataType, MoEActType
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 
 NONE, SILU = MoEActType.NONE, MoEActType.SILU
@@ -223,7 +224,7 @@ def network_of(inputs):
 def both_ways(network, feed):
     """Return the output, after checking that the reference and the engine agree."""
     evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]
-    np.testing.assert_allclose(compiled, evaluated, rtol=1e-4, atol=1e-5)
+    assert_allclose(compiled, evaluated, rtol=1e-4, atol=1e-5)
     return evaluated
 
 
@@ -234,8 +235,8 @@ def test_network_reads_weights_and_biases_from_tensors():
     layer.set_gated_biases(*constants[3:])
     layer.set_swiglu_params(0.7, 1.702, 1)
 
-    np.testing.assert_allclose(without, dense(MANY[:6], silu), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(both_ways(network, feed), dense(MANY, oai), rtol=1e-4, atol=1e-5)
+    assert_allclose(without, dense(MANY[:6], silu), rtol=1e-4, atol=1e-5)
+    assert_allclose(both_ways(network, feed), dense(MANY, oai), rtol=1e-4, atol=1e-5)
 
 
 def test_network_quantises_what_goes_into_down():
@@ -245,7 +246,7 @@ def test_network_quantises_what_goes_into_down():
     layer.set_quantization_static(scale, FP8)
 
     expected = dense(MANY[:6], silu, lambda h: static(h, np.float32(0.02)))
-    np.testing.assert_allclose(both_ways(network, feed), expected, rtol=1e-4, atol=1e-4)
+    assert_allclose(both_ways(network, feed), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_dynamic_quantisation_is_recorded_until_static_takes_its_place():
@@ -291,7 +292,7 @@ def test_derivatives_are_those_of_the_dense_formula(inputs):
     every = tuple(range(len(floats)))
     slopes = [jax.jit(jax.grad(array, every))(*floats) for array in (sparse, full)]
     for got, wanted in zip(*slopes, strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-3)
+        assert_allclose(got, wanted, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("inputs", [FEW, MANY], ids=["few", "many"])
@@ -302,5 +303,5 @@ def test_mixture_maps_over_inputs(inputs):
     mapped = jax.vmap(lambda x, experts: mixture().lower(x, experts, scores, *parts))
     made = jax.jit(mapped)(np.stack([x, -x]), np.stack([experts, other]))
 
-    np.testing.assert_allclose(made[0], dense(inputs, silu), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(made[1], dense([-x, other, *inputs[2:]], silu), rtol=1e-4, atol=1e-5)
+    assert_allclose(made[0], dense(inputs, silu), rtol=1e-4, atol=1e-5)
+    assert_allclose(made[1], dense([-x, other, *inputs[2:]], silu), rtol=1e-4, atol=1e-5)

@@ -8,6 +8,7 @@ import pytest
 import netloop
 import netloop.onnx
 from netloop.model.layers.index_types import narrow_indices
+from tests.support.devices import assert_allclose
 from tests.support.onnx_models import model
 
 CASES = {
@@ -84,7 +85,7 @@ def test_gradient_with_narrow_types_is_the_finite_difference(case):
 
     for name, gradient in made.items():
         assert gradient.dtype == np.float32
-        np.testing.assert_allclose(float(gradient @ WAY), difference, rtol=2e-3, atol=1e-4, err_msg=name)
+        assert_allclose(float(gradient @ WAY), difference, rtol=2e-3, atol=1e-4, err_msg=name)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -94,7 +95,7 @@ def test_batch_with_narrow_types_is_the_single_calls(case):
         batch = jax.jit(jax.vmap(loss))(np.stack([X, WAY]))
         single = [float(loss(X)), float(loss(WAY))]
 
-    np.testing.assert_allclose(batch, single, rtol=1e-5)
+    assert_allclose(batch, single, rtol=1e-5)
 
 
 def test_batch_of_loops_that_end_at_different_iterations_with_narrow_types():

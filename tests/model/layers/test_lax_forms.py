@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from netloop.model.graph.layer import Operation
-from netloop.model.layers.lax_forms import maximum, minimum
+from netloop.model.layers import lax_forms
+from netloop.model.layers.lax_forms import maximum, minimum, quotient
 from netloop.model.layers.pointwise import IActivationLayer, IElementWiseLayer
 from netloop.model.layers.pooling import IPoolingLayer
 from netloop.model.layers.reduce import IReduceLayer
@@ -169,3 +170,42 @@ def test_only_cpus_hide_the_number_of_an_activation():
 
     assert "optimization_barrier" in text("cpu")
     assert "optimization_barrier" not in text("cuda")
+
+
+# ---------------------------------------------------------------------------- quotients
+
+
+def test_only_nvidias_gpus_divide_in_float64():
+    """Elsewhere XLA's quotient of float32 is rounded once."""
+
+    def text(platform: str) -> str:
+        row = jax.ShapeDtypeStruct((4,), np.float32)
+        lowered = jax.jit(lambda a, b: quotient(jnp, a, b)).trace(row, row).lower(lowering_platforms=(platform,))
+        return lowered.as_text()
+
+    assert "f64" in text("cuda")
+    assert "f64" not in text("cpu") + text("tpu")
+
+
+def test_quotients_in_float64_are_rounded_to_those_of_float32():
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(20_000) * 10.0 ** random.integers(-9, 9, 20_000) for _ in "ab")
+    whole = np.arange(1, 200, dtype=np.float32)
+    special = np.float32([0, -0.0, np.inf, -np.inf, np.nan, 1, -3, 3e38, 1e-38])
+    for x, y in ((a, b), (whole[:, None] * 0.5, whole), (special[:, None], special)):
+        x, y = np.broadcast_arrays(x.astype(np.float32), y.astype(np.float32))
+        with np.errstate(all="ignore"):
+            wanted = x / y
+        found = np.asarray(jax.jit(lax_forms._divided_in_float64)((x, y)))
+        normal = ~(np.abs(wanted) < np.finfo(np.float32).tiny)  # smaller ones are 0 on CPUs
+        np.testing.assert_array_equal(found[normal], wanted[normal])
+
+
+def test_derivatives_of_quotients_are_those_of_a_plain_division():
+    x, y = jnp.array([3.0, -1.0]), jnp.array([7.0, 2.0])
+    for argument in (0, 1):
+        mine, plain = (
+            jax.grad(lambda x, y, divide=divide: divide(x, y).sum(), argument)(x, y)
+            for divide in (lambda x, y: quotient(jnp, x, y), lambda x, y: x / y)
+        )
+        np.testing.assert_allclose(mine, plain, rtol=1e-6)

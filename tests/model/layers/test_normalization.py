@@ -8,6 +8,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError
 from netloop.values.enums import DataType
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 
 
@@ -203,7 +204,7 @@ def test_factor_of_each_channel_is_refused_in_the_first_version():
 def test_gradient_of_a_normalised_sum_is_zero():
     found = slope(lambda x: over(0b100).lower(x, ONE, ZERO).sum(), jnp.asarray(X))
 
-    np.testing.assert_allclose(found, np.zeros_like(X), atol=1e-6)
+    assert_allclose(found, np.zeros_like(X), atol=1e-6)
 
 
 def test_gradient_of_the_bias_counts_its_elements():
@@ -303,14 +304,14 @@ def test_bound_beyond_the_row_is_an_error(bound):
 
 @pytest.mark.parametrize(("bound", "wanted"), [(-1, [0, 0]), (4, [0.25, 0.75])])
 def test_compiled_bound_beyond_the_row_is_the_nearest(bound, wanted):
-    np.testing.assert_allclose(IRaggedSoftMaxLayer().lower(rows([0, LOG3]), bounds(bound))[0, 0], wanted, rtol=1e-6)
+    assert_allclose(IRaggedSoftMaxLayer().lower(rows([0, LOG3]), bounds(bound))[0, 0], wanted, rtol=1e-6)
 
 
 def test_gradient_of_a_ragged_softmax_stays_within_the_bound():
     x = rows([0, 0, 5], [1, 2, 3])
     found = slope(lambda x: IRaggedSoftMaxLayer().lower(x, bounds(2, 0))[..., 0].sum(), jnp.asarray(x))
 
-    np.testing.assert_allclose(found, [[[0.25, -0.25, 0], [0, 0, 0]]], atol=1e-7)
+    assert_allclose(found, [[[0.25, -0.25, 0], [0, 0, 0]]], atol=1e-7)
 
 
 def test_network_has_ragged_softmax():

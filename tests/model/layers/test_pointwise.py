@@ -33,6 +33,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError
 from netloop.values.enums import ActivationType, DataType, ElementWiseOperation, UnaryOperation
 from netloop.values.types import UNKNOWN, TensorType, numpy_type
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, assert_close, check_laws, refuses
 
 Op, To = ElementWiseOperation, DataType
@@ -156,7 +157,7 @@ def test_gelu_of_halves_is_rounded_once(type, dtype):
     exact = [ACTIVATION[type](value, 0, 0) for value in x.astype(float)]
 
     found = np.asarray(jax.jit(activation(type).lower)(x)).astype(float)
-    np.testing.assert_allclose(found, exact, rtol=float(jnp.finfo(dtype).eps) * 0.6, atol=1e-6)
+    assert_allclose(found, exact, rtol=float(jnp.finfo(dtype).eps) * 0.6, atol=1e-6)
 
 
 def test_new_selu_keeps_mean_and_variance():
@@ -182,7 +183,7 @@ def test_new_softplus_is_that_of_onnx():
     wanted = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})[0]
 
     assert (layer.alpha, layer.beta) == (1, 1)
-    np.testing.assert_allclose(layer.evaluate(x), wanted, rtol=1e-6)
+    assert_allclose(layer.evaluate(x), wanted, rtol=1e-6)
 
 
 def test_gradient_of_tanh_is_one_less_its_square():

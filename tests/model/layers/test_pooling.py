@@ -10,6 +10,7 @@ from netloop.model.layers.pooling import LRN_LIMITS, POOLINGS, ILRNLayer, IPooli
 from netloop.model.network import INetworkDefinition
 from netloop.values.enums import DataType, PaddingMode, PoolingType
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 
 DOWN, UP, UPPER, LOWER = PaddingMode
@@ -158,7 +159,7 @@ def test_average_of_half_types_is_summed_in_float32(dtype):
 def test_squares_of_half_types_do_not_overflow():
     x = np.full((1, 1, 1), 1000, np.float16)
 
-    np.testing.assert_allclose(np.float32(lrn(1, 1, 0.5, 1).lower(x)), 1, rtol=1e-3)
+    assert_allclose(np.float32(lrn(1, 1, 0.5, 1).lower(x)), 1, rtol=1e-3)
 
 
 def test_nan_is_the_maximum():
@@ -192,7 +193,7 @@ def test_gradient_of_lrn_follows_small_steps():
     found = jax.grad(lambda x: layer.lower(x).sum())(x)
     wanted = (layer.lower(x + step).sum() - layer.lower(x - step).sum()) / 2e-2
 
-    np.testing.assert_allclose(found[0, 1, 0], wanted, rtol=1e-3)
+    assert_allclose(found[0, 1, 0], wanted, rtol=1e-3)
 
 
 def f32(*shape):

@@ -17,6 +17,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError
 from netloop.values.enums import DataType
 from netloop.values.types import TensorType, numpy_type
+from tests.support.devices import assert_allclose
 from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
@@ -397,7 +398,7 @@ def test_double_quantisation_is_undone_by_two_layers():
 
     y = both_ways(network, many.get_output(0), x=np.float32([[0.9, -1.8, 3.6, 0.3, 6, 1, -2, 3]]))
 
-    np.testing.assert_allclose(y, [[0.9, -1.8, 3.6, 0.3, 5.76, 0.96, -1.92, 2.88]], rtol=1e-6)
+    assert_allclose(y, [[0.9, -1.8, 3.6, 0.3, 5.76, 0.96, -1.92, 2.88]], rtol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [FLOAT, E8M0])
@@ -411,7 +412,7 @@ def test_dynamic_quantisation_is_undone_by_a_layer(scale):
         x=np.float32([[448, 1, 3.5, 2], [7, -1, 0, 0]]),
     )
 
-    np.testing.assert_allclose(y, [[448, 1, 3.5, 2], [7, -1, 0, 0]], rtol=1e-6)
+    assert_allclose(y, [[448, 1, 3.5, 2], [7, -1, 0, 0]], rtol=1e-6)
 
 
 def test_dequantised_weights_have_a_derivative_with_respect_to_their_scale():

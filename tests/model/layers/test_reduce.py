@@ -14,6 +14,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError, NetworkError
 from netloop.values.enums import CumulativeOperation, DataType, ReduceOperation, TopKOperation
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 from tests.support.networks import mark
 
@@ -349,7 +350,7 @@ def test_derivative_of_softmax() -> None:
     def first(x: jax.Array) -> jax.Array:
         return ISoftMaxLayer(axes=1).lower(x)[0]
 
-    np.testing.assert_allclose(jax.grad(first)(jnp.zeros(2)), [0.25, -0.25], rtol=1e-6)
+    assert_allclose(jax.grad(first)(jnp.zeros(2)), [0.25, -0.25], rtol=1e-6)
 
 
 # ---------------------------------------------------------------------------- top-k

@@ -18,6 +18,7 @@ from netloop.values.enums import (
     SampleMode,
 )
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
@@ -96,8 +97,8 @@ BY_ONNX_RUNTIME = [
 def test_resize_reads_where_onnx_runtime_reads(mode, transformation, rounding, length, wanted):
     layer = resized(1, length, mode=mode, transformation=transformation, nearest_rounding=rounding)
 
-    np.testing.assert_allclose(layer.evaluate(ROW[None])[0], wanted, rtol=3e-6)
-    np.testing.assert_allclose(layer.lower(ROW[None])[0], wanted, rtol=3e-6)
+    assert_allclose(layer.evaluate(ROW[None])[0], wanted, rtol=3e-6)
+    assert_allclose(layer.lower(ROW[None])[0], wanted, rtol=3e-6)
 
 
 SQUARES = (np.arange(6, dtype=np.float32) ** 2).reshape(1, 1, 2, 3)
@@ -516,7 +517,7 @@ def test_gradient_counts_how_much_each_element_is_read(mode, wanted):
     layer = resized(1, 4, mode=mode, transformation=HALF)
     found = slope(lambda x: layer.lower(x).sum(), jnp.ones((1, 2)))
 
-    np.testing.assert_allclose(found[0], wanted, rtol=1e-6)
+    assert_allclose(found[0], wanted, rtol=1e-6)
 
 
 def test_network_resizes_by_shape():
@@ -730,7 +731,7 @@ def test_place_that_is_no_number_is_an_error():
 def test_gradient_of_an_image_is_the_weight_of_each_pixel():
     found = slope(lambda x: sampled().lower(x, places((0.25, 0))).sum(), jnp.ones((1, 1, 1, 2)))
 
-    np.testing.assert_allclose(found.ravel(), [0.25, 0.75])
+    assert_allclose(found.ravel(), [0.25, 0.75])
 
 
 @pytest.mark.parametrize(("mode", "padding"), [(LINEAR, FILL), (LINEAR, CLAMP), (CUBIC, REFLECT)])
@@ -745,7 +746,7 @@ def test_gradient_of_a_grid_is_the_slope_of_the_image(mode, padding):
         for one in np.eye(4).reshape(4, 1, 1, 2, 2)
     ]
 
-    np.testing.assert_allclose(found.ravel(), slopes, rtol=1e-6)
+    assert_allclose(found.ravel(), slopes, rtol=1e-6)
 
 
 @pytest.mark.parametrize("align", [False, True])
@@ -795,7 +796,7 @@ def test_coordinates_of_a_long_axis_are_no_constant_of_the_program(named):
         assert len(lowered.as_text()) < 2**16
         made = np.asarray(lowered.compile()(x))
     short = np.asarray(resized(2**20, **named).lower(x))
-    np.testing.assert_allclose(made[:: 2**10], short[:: 2**9], atol=1e-5)
+    assert_allclose(made[:: 2**10], short[:: 2**9], atol=1e-5)
 
 
 def test_size_without_memory_fails_before_it_is_computed():

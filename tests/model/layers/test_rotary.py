@@ -9,6 +9,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ExecutionError, LayerError
 from netloop.values.enums import DataType
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 
 
@@ -41,7 +42,7 @@ def network_of(**shapes):
 def both_ways(network, **feed):
     """Return the output, after checking that the reference and the engine agree."""
     evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]
-    np.testing.assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
+    assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
     return evaluated
 
 
@@ -173,7 +174,7 @@ def test_gradient_of_a_turn_is_the_turn_back():
     c, s = caches(np.full((1, 1, 1), np.pi / 6, np.float32))
     found = slope(lambda x: turning().lower(x, c, s)[..., 0].sum(), jnp.ones((1, 1, 1, 2)))
 
-    np.testing.assert_allclose(found.ravel(), [np.sqrt(0.75), -0.5], rtol=1e-6)
+    assert_allclose(found.ravel(), [np.sqrt(0.75), -0.5], rtol=1e-6)
 
 
 def test_network_turns():
@@ -186,7 +187,7 @@ def test_network_turns():
 
     assert (layer.interleaved, layer.rotary_embedding_dim) == (True, 0)
     found = both_ways(network, x=TOKENS, c=c, s=s, ids=IDS)
-    np.testing.assert_allclose(found, turned(TOKENS, TABLE[IDS], True), rtol=1e-5, atol=1e-6)
+    assert_allclose(found, turned(TOKENS, TABLE[IDS], True), rtol=1e-5, atol=1e-6)
 
 
 def test_network_tells_of_a_position_out_of_range():

@@ -8,6 +8,7 @@ from netloop.model.layers.sources import IConstantLayer, IFillLayer, IShapeLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.enums import DataType, FillOperation
 from netloop.values.types import TensorType
+from tests.support.devices import assert_allclose
 from tests.support.laws import Case, check_laws, refuses
 from tests.support.log import Log
 from tests.support.networks import mark
@@ -158,21 +159,19 @@ def test_uniform_numbers_stay_below_beta(to_type):
 def test_uniform_numbers_fill_their_range():
     drawn = fill((20000,), UNIFORM, alpha=-1, beta=3).evaluate(trips=(5,))
 
-    np.testing.assert_allclose([drawn.min(), drawn.mean(), drawn.max()], [-1, 1, 3], atol=0.05)
+    assert_allclose([drawn.min(), drawn.mean(), drawn.max()], [-1, 1, 3], atol=0.05)
 
 
 def test_normal_numbers_have_their_mean_and_deviation():
     drawn = fill((20000,), NORMAL, alpha=-1, beta=3).evaluate(trips=(5,))
 
-    np.testing.assert_allclose([drawn.mean(), drawn.std()], [-1, 3], atol=0.1)
+    assert_allclose([drawn.mean(), drawn.std()], [-1, 3], atol=0.1)
 
 
 def test_trips_may_be_traced():
     layer = fill((4,), NORMAL)
 
-    np.testing.assert_allclose(
-        jax.jit(lambda trip: layer.lower(trips=(1, trip)))(7), layer.evaluate(trips=(1, 7)), 1e-6
-    )
+    assert_allclose(jax.jit(lambda trip: layer.lower(trips=(1, trip)))(7), layer.evaluate(trips=(1, 7)), 1e-6)
 
 
 @pytest.mark.parametrize("operation", [UNIFORM, NORMAL])
@@ -188,7 +187,7 @@ def test_pure_function_draws_all_bits_of_float64_without_the_x64_setting(operati
     with jax.enable_x64(True):
         key = jax.random.fold_in(jax.random.key(np.uint32(0), impl="threefry2x32"), drawn.index)
         wanted = {UNIFORM: jax.random.uniform, NORMAL: jax.random.normal}[operation](key, (2, 3), np.float64)
-        np.testing.assert_allclose(np.asarray(y), np.asarray(wanted), 1e-15)
+        assert_allclose(np.asarray(y), np.asarray(wanted), 1e-15)
 
 
 def test_only_random_kinds_draw():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import sys
 from types import ModuleType, SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 
 import netloop as trt
 from netloop.serve import write_repository
+from netloop.tools.serve.triton_model import TritonModel
 from tests.support.networks import cast, mark
 from tests.tools.serve.test_sequences import asserting, mixed, mixing, recurrent, small
 from tests.tools.serve.test_server import affine, limited
@@ -127,6 +129,17 @@ def started(monkeypatch):
     yield start
     for value in models:
         value.finalize()
+
+
+@pytest.mark.parametrize(
+    ("visible", "number", "seen"), [("", "1", "1"), ("2,3", "1", "3"), ("GPU-5ad3, GPU-77e0", "1", "GPU-77e0")]
+)
+def test_instance_on_a_gpu_sees_only_that_one(monkeypatch, visible, number, seen):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with pytest.raises(KeyError, match="model_config"):
+        TritonModel().initialize({"model_instance_kind": "GPU", "model_instance_device_id": number})
+
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == seen
 
 
 def texts(model, requests):

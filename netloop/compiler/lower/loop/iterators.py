@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from netloop.compiler.lower.frame import Frame, first_error
+from netloop.compiler.lower.loop.rows import in_bytes, of_type
 from netloop.compiler.lower.lowering import Lowering
 from netloop.model.layers.index_types import narrow_indices
 from netloop.model.layers.loop import IIteratorLayer
@@ -39,6 +40,6 @@ def lower_iterator(lowering: Lowering, layer: IIteratorLayer, frame: Frame) -> N
         frame.values[output] = jnp.zeros(lowering.types[output].shape, array.dtype)
     else:
         # a position past the end is clamped; the value is poisoned then
-        frame.values[output] = lax.dynamic_index_in_dim(
-            array, narrow_indices(position, length - 1), axis, keepdims=False
-        )
+        index = narrow_indices(position, length - 1)
+        row = lax.dynamic_index_in_dim(in_bytes(array), index, axis, keepdims=False)
+        frame.values[output] = of_type(row, array.dtype)

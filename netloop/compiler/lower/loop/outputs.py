@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from netloop.compiler.lower.frame import Frame, first_error
+from netloop.compiler.lower.loop.rows import in_bytes, of_type
 from netloop.compiler.lower.loop.state import Carry, LoopState
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.index_types import narrow_indices
@@ -23,7 +24,8 @@ def empty_buffers(state: LoopState) -> list[jax.Array]:
     """A buffer of zeros for each stacked output of a while loop, with its rows along axis 0."""
     rows = [state.lowering.types[row] for row in state.step.rows]
     lengths = [state.lowering.facts.length(output) for output in state.step.stacked]
-    return [lax.full((length, *row.shape), _zero(row.dtype)) for length, row in zip(lengths, rows, strict=True)]
+    zeros = [lax.full((length, *row.shape), _zero(row.dtype)) for length, row in zip(lengths, rows, strict=True)]
+    return [in_bytes(buffer) for buffer in zeros]
 
 
 def write_rows(buffers: Sequence[jax.Array], rows: Sequence[jax.Array], trip: Any) -> list[jax.Array]:
@@ -33,7 +35,7 @@ def write_rows(buffers: Sequence[jax.Array], rows: Sequence[jax.Array], trip: An
 
 
 def _with_row(buffer: jax.Array, row: jax.Array, trip: Any) -> jax.Array:
-    return lax.dynamic_update_index_in_dim(buffer, row, narrow_indices(trip, len(buffer) - 1), 0)
+    return lax.dynamic_update_index_in_dim(buffer, in_bytes(row), narrow_indices(trip, len(buffer) - 1), 0)
 
 
 def leave(state: LoopState, end: Carry) -> None:
@@ -65,7 +67,8 @@ def _stack(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, 
     if not facts.has_room(layer):
         finding = layer.finding("NL601", *layer.too_short(length))
         flag = first_error(flag, state.lowering.errors.flag(end.trip > length, finding))
-    rows = _arranged(end.buffers[position], end.trip, length, layer.kind)
+    rows = of_type(end.buffers[position], state.lowering.types[layer.tensor(0)].dtype)
+    rows = _arranged(rows, end.trip, length, layer.kind)
     poisoned = end.errors.rows[position] if state.tracks_errors else None
     return jnp.moveaxis(rows, 0, normal_axis(layer.axis, rows.ndim)), first_error(flag, poisoned)
 

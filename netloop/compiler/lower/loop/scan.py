@@ -9,13 +9,12 @@ import jax.numpy as jnp
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.loop.fission import Parts, split_body
 from netloop.compiler.lower.loop.iterators import all_slices
+from netloop.compiler.lower.loop.rows import in_bytes, of_type
 from netloop.compiler.lower.loop.state import Carry, LoopState
 from netloop.compiler.lower.loop.unroll_heuristic import unroll_factor
 from netloop.compiler.passes.forms import LoopFission, LoopUnrolling, LoweringForm
 from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.rearrange import lower_joined
 from netloop.model.manual_axes import scan
-from netloop.values.types import TINY
 
 Arrays = Sequence[Any]
 
@@ -24,7 +23,8 @@ class Scan:
     """A loop with a known trip count.
 
     An iteration is given its number and a slice of each iterator, and returns a row of each stacked output: XLA then
-    knows all positions while compiling, and nothing but the state is carried.
+    knows all positions while compiling, and nothing but the state is carried. Slices and rows are in the form of
+    ``rows`` outside of an iteration.
     """
 
     def __init__(self, state: LoopState, trips: int) -> None:
@@ -56,7 +56,8 @@ class Scan:
     def run(self) -> Carry:
         """The carry after all iterations, with the rows of the stacked outputs as its buffers."""
         numbers, frame = jnp.arange(self._trips), self._state.frame
-        result = numbers, [all_slices(self._lowering, iterator, self._trips, frame) for iterator in self._iterators]
+        slices = [all_slices(self._lowering, iterator, self._trips, frame) for iterator in self._iterators]
+        result = numbers, [in_bytes(array) for array in slices]
         run = self._chunk if self._parts.chunk >= self._trips else self._chunks
         carry, rows = run(self._state.initial(), result)
         return carry._replace(trip=self._trips, buffers=rows)
@@ -70,7 +71,7 @@ class Scan:
         rows = [row.reshape(whole, *row.shape[2:]) for row in rows]
         if whole < self._trips:
             carry, rest = self._chunk(carry, jax.tree.map(lambda value: value[whole:], inputs))
-            rows = [lower_joined(pair, 0) for pair in zip(rows, rest, strict=True)]
+            rows = [jnp.concatenate(pair) for pair in zip(rows, rest, strict=True)]
         return carry, rows
 
     def _chunk(self, carry: Carry, inputs: Any) -> tuple[Carry, list[Any]]:
@@ -93,36 +94,41 @@ class Scan:
     def _prologue(self, inputs: Any) -> Arrays:
         inside = self._inside(inputs)
         self._lowering.run(self._parts.prologue, inside)
-        return [self._lowering.array(tensor, inside) for tensor in self._parts.prologue_values]
+        return self._stored(self._parts.prologue_values, inside)
 
     def _iterate(self, carry: Carry, inputs: Any) -> tuple[Carry, Arrays]:
         (trip, slices), ahead = inputs
         inside = self._state.unpack(carry, trip)
-        inside.values.update(zip([*self._slices, *self._parts.prologue_values], [*slices, *ahead], strict=True))
+        self._load([*self._slices, *self._parts.prologue_values], [*slices, *ahead], inside)
         self._lowering.run(self._parts.body, inside)
-        rows = [self._lowering.array(tensor, inside) for tensor in self._parts.kept]
-        return self._state.pack(carry, inside), rows
+        return self._state.pack(carry, inside), self._stored(self._parts.kept, inside)
 
     def _epilogue(self, inputs: Any, ahead: Arrays, kept: Arrays) -> Arrays:
         inside = self._inside(inputs)
-        inside.values.update(zip([*self._parts.prologue_values, *self._parts.kept], [*ahead, *kept], strict=True))
+        self._load([*self._parts.prologue_values, *self._parts.kept], [*ahead, *kept], inside)
         self._lowering.run(self._parts.epilogue, inside)
-        return [self._lowering.array(row, inside) for row in self._late_rows()]
+        return self._stored(self._late_rows(), inside)
 
     def _inside(self, inputs: Any) -> Frame:
         """The frame of an iteration, without the state."""
         trip, slices = inputs
         inside = self._state.iteration(trip)
-        inside.values.update(zip(self._slices, slices, strict=True))
+        self._load(self._slices, slices, inside)
         return inside
+
+    def _stored(self, tensors: Sequence[ITensor], inside: Frame) -> Arrays:
+        """The values of tensors in an iteration, as rows."""
+        return [in_bytes(self._lowering.array(tensor, inside)) for tensor in tensors]
+
+    def _load(self, tensors: Sequence[ITensor], rows: Arrays, inside: Frame) -> None:
+        """Put rows into the frame of an iteration, in the types of their tensors."""
+        for tensor, row in zip(tensors, rows, strict=True):
+            inside.values[tensor] = of_type(row, self._lowering.types[tensor].dtype)
 
     def _unroll(self) -> int:
         """The number of iterations that one of the compiled loop makes."""
         types, kept = self._lowering.types, self._parts.kept
         if LoweringForm.LOOP_UNROLLING not in self._lowering.passes:
-            return 1
-        # JAX joins the rows of unrolled iterations, and XLA ends the process when it joins types of 2 bits
-        if any(types[tensor].dtype in TINY for tensor in kept):
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
         if factor > 1:

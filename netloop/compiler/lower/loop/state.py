@@ -41,8 +41,8 @@ class Carry(NamedTuple):
 
     Attributes:
         states: the packed values of the recurrences.
-        buffers: the rows of each stacked output so far, along axis 0; a scan returns them only after the last
-            iteration.
+        buffers: the rows of each stacked output so far, along axis 0, in the form of ``rows``; a scan returns them
+            only after the last iteration.
         errors: the error flags so far.
         goes_on: whether there is a coming iteration, in a while loop that tracks errors.
     """

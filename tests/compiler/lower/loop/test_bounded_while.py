@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.support.devices import assert_allclose
 from tests.support.networks import constant
 
 Op = trt.ElementWiseOperation
@@ -60,20 +61,20 @@ def test_bounded_loop_has_derivatives_in_reverse_mode(kind):
     root = pure(kind, newton=20)
 
     # 1 / (2 * sqrt(9))
-    np.testing.assert_allclose(jax.grad(lambda x: root(x)["root"])(np.float32(9)), 1 / 6, rtol=1e-4)
+    assert_allclose(jax.grad(lambda x: root(x)["root"])(np.float32(9)), 1 / 6, rtol=1e-4)
 
 
 def test_derivatives_of_both_modes_agree():
     forward = jax.jacfwd(lambda x: pure(trt.TripLimit.WHILE)(x)["steps"])(np.float32(7))
     reverse = jax.jacrev(lambda x: pure(trt.TripLimit.WHILE, newton=20)(x)["steps"])(np.float32(7))
 
-    np.testing.assert_allclose(reverse, forward, rtol=1e-5)
+    assert_allclose(reverse, forward, rtol=1e-5)
 
 
 def test_bounded_loop_is_mapped_over_a_batch_and_compiled():
     gradient = jax.jit(jax.vmap(jax.grad(lambda x: pure(trt.TripLimit.WHILE, newton=20)(x)["root"])))
 
-    np.testing.assert_allclose(gradient(np.float32([4, 100])), [0.25, 0.05], rtol=1e-3)
+    assert_allclose(gradient(np.float32([4, 100])), [0.25, 0.05], rtol=1e-3)
 
 
 def test_loop_that_exceeds_its_bound_gives_nan():

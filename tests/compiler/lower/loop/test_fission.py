@@ -7,6 +7,7 @@ import pytest
 import netloop as trt
 from netloop.compiler.lower.loop import fission
 from tests.support.calls import calls_in
+from tests.support.devices import assert_allclose
 from tests.support.findings import certain_errors_ignored
 from tests.support.networks import combine, constant, counted, last, mark, stacked
 
@@ -142,5 +143,5 @@ def test_layers_that_several_last_values_need_are_lowered_once():
     assert str(traced).count(" tanh ") == 2, "one in the iterations, and one after them"
     expected = trt.evaluate(network, {"x": np.ones(2, np.float32)})
     found = trt.compile(network)({"x": np.ones(2, np.float32)})
-    np.testing.assert_allclose(found["a"], expected["a"], rtol=1e-6)
-    np.testing.assert_allclose(found["b"], expected["b"], rtol=1e-6)
+    assert_allclose(found["a"], expected["a"], rtol=1e-6)
+    assert_allclose(found["b"], expected["b"], rtol=1e-6)

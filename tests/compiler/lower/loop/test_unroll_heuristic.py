@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.support.devices import assert_allclose
 from tests.support.networks import combine, constant, counted, last, mark, stacked
 
 TRIPS = 37
@@ -71,4 +72,4 @@ def test_remaining_iterations_are_made_too(stacks):
     inputs = {"s": np.float32([3])}
     network = halved(3, 1, stacks)
 
-    np.testing.assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"], rtol=1e-6)
+    assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"], rtol=1e-6)
