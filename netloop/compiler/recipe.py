@@ -77,10 +77,15 @@ class Recipe:
         """
         facts = source.network, source.types, source.validated
         program = Program.of(*facts, self.max_trips, self._passes, self.forms)
-        program.is_pure, program.bounds = self.is_pure, self.bounds
+        program.is_pure, program.bounds, program.platform = self.is_pure, self.bounds, self.target
         return program
 
     @property
     def _passes(self) -> frozenset[str]:
         """The passes that are for the platform."""
-        return of_platform(self.passes, self.platform or jax.default_backend())
+        return of_platform(self.passes, self.target)
+
+    @property
+    def target(self) -> str:
+        """The JAX platform that the programs are for: cpu, gpu or tpu."""
+        return self.platform or jax.default_backend()

@@ -76,6 +76,9 @@ class Nest(Protocol):
     @property
     def longest_body(self) -> int: ...
 
+    @property
+    def platform(self) -> str: ...
+
 
 class XlaFunction:
     """A function that is compiled for the types of its first call, and always called with these; Ctrl-C leaves XLA.
@@ -121,6 +124,9 @@ class XlaFunction:
 
 def compiler_options(nest: Nest) -> dict[str, Any]:
     """XLA's compiler options for a program."""
+    if nest.platform == "gpu":
+        # by default a body of fewer than five launches is no CUDA graph, and costs the host each of them
+        return {"xla_gpu_graph_min_graph_size": 1} if nest.longest_body else {}
     return {"xla_disable_hlo_passes": "fusion"} if nest.longest_body > LONGEST_FUSED_BODY else {}
 
 

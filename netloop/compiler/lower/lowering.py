@@ -34,10 +34,12 @@ class Lowering(ABC):
         notes: what forms of lowering did, once each.
         is_pure: whether it is part of a pure function, which may be differentiated.
         bounds: the largest numbers of iterations of loops, by their names, that are to have derivatives in reverse.
+        platform: the JAX platform that it is for: cpu, gpu or tpu.
     """
 
     is_pure: bool = False
     bounds: Mapping[str, int] = {}
+    platform: str = "cpu"
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.lower import weight_folding
-from netloop.compiler.lower.loop import fission, unroll_heuristic
+from netloop.compiler.lower.loop import fission, prefix_scan, unroll_heuristic
 from netloop.compiler.passes import PASSES, LoweringForm, LoweringPass
 from netloop.values import types
 from tests.support.cells import gru, lstm
@@ -21,7 +21,10 @@ RULES = {
     LoweringForm.LOOP_UNROLLING: [
         f"{unroll_heuristic.FACTORS[0]} iterations",
         f"{unroll_heuristic.MOST_WORK} elements",
+        f"{unroll_heuristic.LAUNCH_FACTORS[0]} iterations",
+        f"{unroll_heuristic.MOST_UNROLLED} layers",
     ],
+    LoweringForm.PREFIX_SCAN: [f"{prefix_scan.FEWEST_TRIPS} iterations", f"{prefix_scan.MOST_BYTES >> 30} GiB"],
 }
 """The thresholds of lowering, as rules say them."""
 

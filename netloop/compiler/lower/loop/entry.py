@@ -29,7 +29,9 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     strategy = choose_strategy(step.loop, lowering.facts, lowering.scopes.depth(step.loop))
     stages = _stages(state, strategy)
     if stages is not None:
-        strategy = LoopStrategy(StrategyKind.PREFIX, "its states are linear, and its COUNT limit is known", strategy.trips)
+        strategy = LoopStrategy(
+            StrategyKind.PREFIX, "its states are linear, and its COUNT limit is known", strategy.trips
+        )
     lowering.loop_strategies[step.loop] = strategy
     if stages is not None and strategy.trips is not None:
         leave(state, PrefixScan(state, strategy.trips, stages).run())
@@ -51,7 +53,9 @@ def _stages(state: LoopState, strategy: LoopStrategy) -> Stages | None:
         return None
     stages = stages_of(step, lowering.types, strategy.trips or 0)
     if stages is not None:
-        lowering.note(LoweringForm.PREFIX_SCAN, f"states of {step.loop.name!r} that are prefix scans: {len(step.states)}")
+        lowering.note(
+            LoweringForm.PREFIX_SCAN, f"states of {step.loop.name!r} that are prefix scans: {len(step.states)}"
+        )
     return stages
 
 

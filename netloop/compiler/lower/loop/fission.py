@@ -30,6 +30,8 @@ CACHED = 1 << 22
 """The bytes that stay in a cache: up to this size, all iterations are batched at once."""
 CHUNK = 1 << 21
 """The bytes of a chunk of iterations, if all of them would not stay in the cache."""
+MOST_BYTES = 1 << 30
+"""The bytes of the values of all iterations on devices without such a cache."""
 FEWEST_TRIPS = 4
 """The least number of iterations that are worth batching."""
 
@@ -55,8 +57,14 @@ class Parts:
     epilogue: list[LayerStep] = field(default_factory=list[LayerStep])
 
 
-def split_body(loop: LoopStep, types: TypeTable, trips: int, chunk_bytes: int | None = None) -> Parts:
-    """The body of a loop in three parts if that pays, else as a whole; ``chunk_bytes`` replaces ``CHUNK``."""
+def split_body(
+    loop: LoopStep, types: TypeTable, trips: int, chunk_bytes: int | None = None, is_cached: bool = True
+) -> Parts:
+    """The body of a loop in three parts if that pays, else as a whole.
+
+    ``chunk_bytes`` replaces ``CHUNK``. Where ``is_cached`` is False no cache holds a chunk, and a loop over chunks only
+    costs launches: then all iterations are batched up to ``MOST_BYTES``.
+    """
     body, rows, following = loop.iteration, loop.rows, loop.next_states
     steps = [step for step in body if not (isinstance(step, LayerStep) and isinstance(step.layer, IIteratorLayer))]
     varying = {*loop.states, *_writes(body)}
@@ -74,7 +82,8 @@ def split_body(loop: LoopStep, types: TypeTable, trips: int, chunk_bytes: int | 
     of_core = {*_writes(core), *loop.states, *(row for row in rows if row not in moved)}
     kept = [tensor for tensor in wanted if tensor in of_core]
     row = sum(types[tensor].nbytes for tensor in [*prologue_values, *(kept if epilogue else ())])
-    chunk = _chunk(trips, row, *((2 * chunk_bytes, chunk_bytes) if chunk_bytes else (CACHED, CHUNK)))
+    of_rule = (CACHED, CHUNK) if is_cached else (MOST_BYTES, MOST_BYTES)
+    chunk = _chunk(trips, row, *((2 * chunk_bytes, chunk_bytes) if chunk_bytes else of_rule))
     if chunk < FEWEST_TRIPS or not (prologue or epilogue):
         return Parts(list(body), list(rows), trips)
     return Parts(core, [tensor for tensor in kept if tensor not in late], chunk, prologue, prologue_values, epilogue)

@@ -40,7 +40,7 @@ FEWEST_TRIPS = 16
 """A prefix scan has about as many launches as a loop of four iterations."""
 MOST_BYTES = 1 << 30
 """The most bytes of the values of a loop, which all lie in memory at once."""
-CHUNK = 8
+CHUNK = 16
 """The number of steps that are made one after the other before the results of chunks are joined."""
 FLOATS, INTEGERS = (np.float32, np.float64), (np.int32, np.int64)
 """The types of linear states: sums of narrower floating-point numbers depend on their order in their first digits."""
@@ -82,12 +82,15 @@ class Linear(NamedTuple):
 
 
 def stages_of(step: LoopStep, types: TypeTable, trips: int) -> Stages | None:
-    """The stages of a loop of which every state is linear or associative; None if one is not, or memory is short."""
+    """The stages of a loop of which every state is linear or associative; None if one is not, or memory is short.
+
+    A loop without a state has no stage.
+    """
     body = [inner for inner in step.iteration if not _is_iterator(inner)]
     layers = [inner for inner in body if isinstance(inner, LayerStep) and may_run_at_once(inner)]
     tensors = [*step.states, *(tensor for inner in layers for tensor in inner.writes)]
     is_small = trips * sum(types[tensor].nbytes for tensor in tensors) <= MOST_BYTES
-    if len(layers) < len(body) or not step.recurrences or trips < FEWEST_TRIPS or not is_small:
+    if len(layers) < len(body) or trips < FEWEST_TRIPS or not is_small:
         return None
     stages, left, unknown = list[Stage](), layers, list(step.recurrences)
     while unknown:
@@ -134,7 +137,7 @@ def _is_linear(update: Sequence[LayerStep], state: ITensor, types: TypeTable) ->
     """Whether each value of an update is ``a * state + b``, of the type of the state."""
     linear, wanted = {state}, types[state]
     for step in update:
-        layer, (written,) = step.layer, step.writes
+        layer, written = step.layer, step.writes[0]
         places = {place for place, tensor in enumerate(layer.inputs) if tensor in linear}
         if wanted.dtype not in (*FLOATS, *INTEGERS) or types[written] != wanted.without_value():
             return False

@@ -11,7 +11,7 @@ from netloop.compiler.lower.loop.fission import Parts, split_body
 from netloop.compiler.lower.loop.iterators import all_slices
 from netloop.compiler.lower.loop.rows import in_bytes, of_type
 from netloop.compiler.lower.loop.state import Carry, LoopState
-from netloop.compiler.lower.loop.unroll_heuristic import unroll_factor
+from netloop.compiler.lower.loop.unroll_heuristic import launches_factor, unroll_factor
 from netloop.compiler.passes.forms import LoopFission, LoopUnrolling, LoweringForm
 from netloop.model.graph.tensor import ITensor
 from netloop.model.manual_axes import scan
@@ -46,7 +46,8 @@ class Scan:
         if LoweringForm.LOOP_FISSION not in self._lowering.passes or self._state.tracks_errors or self._trips < 2:
             return Parts(step.iteration, self._rows, self._trips)
         chunk_bytes = LoopFission.chunks.get(self._lowering.forms.get(LoweringForm.LOOP_FISSION, ""))
-        parts = split_body(step, self._lowering.types, self._trips, chunk_bytes)
+        is_cached = self._lowering.platform == "cpu"
+        parts = split_body(step, self._lowering.types, self._trips, chunk_bytes, is_cached)
         layers = len(parts.prologue) + len(parts.epilogue)
         if layers:
             note = f"layers of {self._name!r} that run for {parts.chunk} iterations at once: {layers}"
@@ -131,6 +132,8 @@ class Scan:
         if LoweringForm.LOOP_UNROLLING not in self._lowering.passes:
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
+        if self._lowering.platform == "gpu":
+            factor = max(factor, launches_factor(self._parts.body, self._trips))
         if factor > 1:
             factor = LoopUnrolling.factors.get(self._lowering.forms.get(LoweringForm.LOOP_UNROLLING, ""), factor)
             note = f"{factor} iterations of {self._name!r} are made at a time"

@@ -73,3 +73,25 @@ def test_remaining_iterations_are_made_too(stacks):
     network = halved(3, 1, stacks)
 
     assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"], rtol=1e-6)
+
+
+# ---------------------------------------------------------------------------- GPUs, where launches decide
+
+
+@pytest.fixture
+def for_a_gpu(monkeypatch):
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
+
+
+@pytest.mark.parametrize(
+    ("layers", "elements", "factor"), [(3, 1, 16), (4, 1000, 8), (32, 1000, 8), (33, 1000, 4), (65, 1, 2), (129, 1, 1)]
+)
+def test_bodies_of_any_size_are_unrolled_to_save_launches(layers, elements, factor, for_a_gpu):
+    assert unrolled(halved(layers, elements, stacks=True if elements > 1 else False)) == factor
+
+
+def test_unrolled_iterations_of_a_gpu_give_the_same(for_a_gpu):
+    network = halved(3, 100, stacks=True)
+    inputs = {"s": np.linspace(-1, 1, 100, dtype=np.float32)}
+
+    assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"])
