@@ -26,7 +26,8 @@ def lower_conditional(lowering: Lowering, step: IfStep, frame: Frame) -> None:
     branches = [_branch(lowering, step, branch, frame, tracks_errors) for branch in (0, 1)]
     # A conditional in a loop is 39 times as fast with if-conversion (benchmarks/notes.md), but an expensive branch is
     # then computed whether or not it is taken, and an error in the branch that is not taken must not count.
-    if not tracks_errors and LoweringForm.IF_CONVERSION in lowering.passes and is_small([step], lowering.types):
+    is_cheap = is_small([step], lowering.types, lowering.platform)
+    if not tracks_errors and LoweringForm.IF_CONVERSION in lowering.passes and is_cheap:
         lowering.note(LoweringForm.IF_CONVERSION, f"both branches of {step.conditional.name!r} are computed")
         (true, _, _), (false, _, _) = (branch() for branch in branches)
         for tensor, one, other in zip(step.writes, true, false, strict=True):

@@ -82,7 +82,7 @@ class IfConversion(LoweringPass):
     level = 2
     rule = (
         "Both branches of a conditional are computed, and one result is selected, if the branches are a few small "
-        "element-wise layers that cannot fail."
+        "element-wise layers that cannot fail: of at most 64 elements, on GPUs of at most 65,536."
     )
     alternatives = (OFF,)
 
@@ -101,8 +101,8 @@ class LoopUnrolling(LoweringPass):
     rule = (
         "A scan whose body is a few small element-wise layers runs up to 16 iterations at a time, as long as they "
         "compute at most 512 elements; half as many if it stacks single numbers, and one at a time if it stacks more. "
-        "On GPUs a scan without a loop or conditional in it runs up to 8 iterations at a time, of at most 256 layers "
-        "together."
+        "On GPUs a scan of element-wise layers that stacks nothing runs up to 64 iterations at a time, of at most "
+        "512 layers together, and any other one without a loop or conditional in it up to 8, of at most 256 layers."
     )
     factors: ClassVar[dict[str, int]] = {f"unroll_{number}": number for number in (2, 4, 8, 16, 32)}
     alternatives = (OFF, *factors)

@@ -18,10 +18,16 @@ pytestmark = pytest.mark.usefixtures("low_thresholds")
 RULES = {
     LoweringForm.WEIGHT_FOLDING: [f"{weight_folding.SMALLEST >> 10} KiB", f"{weight_folding.MOST_GROWTH} times"],
     LoweringForm.LOOP_FISSION: [f"{fission.CHUNK >> 20} MiB", f"{fission.CACHED >> 20} MiB"],
+    LoweringForm.IF_CONVERSION: [
+        f"{unroll_heuristic.MOST_ELEMENTS} elements",
+        f"at most {unroll_heuristic.MOST_OF_A_GPU:,}",
+    ],
     LoweringForm.LOOP_UNROLLING: [
         f"{unroll_heuristic.FACTORS[0]} iterations",
         f"{unroll_heuristic.MOST_WORK} elements",
-        f"{unroll_heuristic.LAUNCH_FACTORS[0]} iterations",
+        f"{unroll_heuristic.KERNEL_FACTORS[0]} iterations",
+        f"{unroll_heuristic.MOST_IN_A_KERNEL} layers",
+        f"up to {unroll_heuristic.LAUNCH_FACTORS[0]}",
         f"{unroll_heuristic.MOST_UNROLLED} layers",
     ],
     LoweringForm.PREFIX_SCAN: [f"{prefix_scan.FEWEST_TRIPS} iterations", f"{prefix_scan.MOST_BYTES >> 30} GiB"],

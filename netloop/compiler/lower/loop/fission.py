@@ -121,6 +121,7 @@ def _epilogue(steps: Sequence[Step], following: Sequence[ITensor], products: Seq
 
 
 def may_run_at_once(step: LayerStep) -> bool:
+    """Whether a step may run for all iterations at once."""
     # random numbers depend on the number of the iteration, and a host layer cannot be batched
     layer = step.layer
     return isinstance(layer, Operation) and layer.is_foldable and not layer.on_host

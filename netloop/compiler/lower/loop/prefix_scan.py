@@ -37,12 +37,13 @@ from netloop.values.enums import ElementWiseOperation as Op
 from netloop.values.enums import UnaryOperation
 
 FEWEST_TRIPS = 16
-"""A prefix scan has about as many launches as a loop of four iterations."""
+"""A prefix scan has about ten launches, which are those of a few iterations of a loop."""
 MOST_BYTES = 1 << 30
 """The most bytes of the values of a loop, which all lie in memory at once."""
 CHUNK = 16
 """The number of steps that are made one after the other before the results of chunks are joined."""
-FLOATS, INTEGERS = (np.float32, np.float64), (np.int32, np.int64)
+FLOATS = np.dtype(np.float32), np.dtype(np.float64)
+INTEGERS = np.dtype(np.int32), np.dtype(np.int64)
 """The types of linear states: sums of narrower floating-point numbers depend on their order in their first digits."""
 ASSOCIATIVE = Op.MAX, Op.MIN, Op.AND, Op.OR, Op.XOR
 """The operations, besides linear ones, by which a state may be joined with a number of the iteration."""
@@ -114,7 +115,7 @@ def _dependent(steps: Iterable[LayerStep], states: Iterable[ITensor]) -> dict[IT
     for step in steps:
         reached = set[ITensor]().union(*(result.get(tensor, ()) for tensor in step.reads))
         if reached:
-            result.update({tensor: reached for tensor in step.writes})
+            result.update(dict.fromkeys(step.writes, reached))
     return result
 
 
@@ -297,12 +298,9 @@ def _times(a: Any, b: Any) -> Any:
 
 
 def linear_scan(factor: Any, term: Any, first: jax.Array, trips: int) -> jax.Array:
-    """The values of ``s = factor * s + term`` from ``first`` on, along axis 0.
+    """The values of ``s = factor * s + term`` from ``first`` on, along axis 0, one for each of ``trips`` iterations.
 
-    Args:
-        factor, term: an int, or one array for each iteration along axis 0, or one row for all.
-        first: the value before the first iteration.
-        trips: the number of iterations.
+    Factor and term are ints, or one array for each iteration along axis 0, or one row for all.
     """
     shape = (trips, *first.shape)
 
@@ -345,8 +343,9 @@ def _composed(factors: jax.Array, terms: jax.Array) -> tuple[jax.Array, jax.Arra
 
 def _sequential(factors: jax.Array, terms: jax.Array, axis: int) -> tuple[jax.Array, jax.Array]:
     """The same along an axis, one step after the other."""
-    steps = [(lax.index_in_dim(factors, place, axis, keepdims=False), lax.index_in_dim(terms, place, axis, keepdims=False))
-             for place in range(factors.shape[axis])]  # fmt: skip
+    rows = [[lax.index_in_dim(array, place, axis, keepdims=False) for place in range(array.shape[axis])]
+            for array in (factors, terms)]  # fmt: skip
+    steps = list(zip(*rows, strict=True))
     results = [steps[0]]
     for factor, term in steps[1:]:
         before_factor, before_term = results[-1]

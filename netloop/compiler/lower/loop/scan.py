@@ -133,7 +133,7 @@ class Scan:
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
         if self._lowering.platform == "gpu":
-            factor = max(factor, launches_factor(self._parts.body, self._trips))
+            factor = max(factor, launches_factor(self._parts.body, types, self._trips, bool(kept)))
         if factor > 1:
             factor = LoopUnrolling.factors.get(self._lowering.forms.get(LoweringForm.LOOP_UNROLLING, ""), factor)
             note = f"{factor} iterations of {self._name!r} are made at a time"

@@ -1,35 +1,41 @@
 """Cost heuristic: steps that are cheaper than the overhead of an iteration or a branch."""
 
+import math
 from collections.abc import Iterable, Iterator
 
 from netloop.model.graph.infer import TypeTable
 from netloop.model.layers.loop import IIteratorLayer
 from netloop.model.layers.pointwise import POINTWISE
 from netloop.model.layers.sources import IConstantLayer
-from netloop.model.nest import IfStep, LayerStep, LoopStep, Step
+from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Step, walk
 
 FREE = IConstantLayer, IIteratorLayer
 MOST_LAYERS = 32
 MOST_ELEMENTS = 64
 """Above about 96 elements XLA's vectorizer for CPUs takes another form, and a small body several times as long."""
+MOST_OF_A_GPU = 1 << 16
+"""A kernel of so many elements takes no longer than its launch, and a branch costs the host a look at the device."""
 MOST_WORK = 512
 """The number of elements of an unrolled body. XLA fuses its iterations, and its code for more is much slower."""
 FACTORS = 16, 8, 4, 2, 1
 """The numbers of iterations to unroll."""
 LAUNCH_FACTORS = 8, 4, 2
 """The numbers of iterations to unroll to save launches."""
+KERNEL_FACTORS = 64, 32, 16, *LAUNCH_FACTORS
+MOST_IN_A_KERNEL = 512
+"""The most layers of an unrolled body that is one kernel: XLA compiled 256 iterations of 10 layers for 10 seconds."""
 MOST_UNROLLED = 256
 """The most layers of a body that is unrolled to save launches, as XLA's time to compile grows with them."""
 LEAST_WORK = 4
 """The work of a layer with few elements, in elements."""
 
 
-def is_small(steps: Iterable[Step], types: TypeTable) -> bool:
-    """Whether steps are at most 32 element-wise layers of at most 64 elements each.
+def is_small(steps: Iterable[Step], types: TypeTable, platform: str = "cpu") -> bool:
+    """Whether steps are at most 32 element-wise layers of at most 64 elements each, on GPUs 65,536.
 
     A conditional counts with both of its branches; a loop is never small.
     """
-    return _are_few(list(_sizes(steps, types)))
+    return _are_few(list(_sizes(steps, types)), MOST_OF_A_GPU if platform == "gpu" else MOST_ELEMENTS)
 
 
 def unroll_factor(steps: Iterable[Step], types: TypeTable, stacks: bool) -> int:
@@ -45,32 +51,38 @@ def unroll_factor(steps: Iterable[Step], types: TypeTable, stacks: bool) -> int:
     return max(1, factor // 2) if stacks else factor
 
 
-def launches_factor(steps: Iterable[Step], trips: int) -> int:
-    """The number of iterations to unroll where launches decide, as on GPUs: up to 8, and 1 for a body with a loop.
+def launches_factor(steps: Iterable[Step], types: TypeTable, trips: int, stacks: bool) -> int:
+    """The number of iterations to unroll where launches decide, as on GPUs: 1 for a body with a loop or conditional.
 
-    An unrolled body saves the launch of its counter, joins the rows of its iterations, and has the five launches from
-    which XLA makes a CUDA graph of it. An LSTM of 512 took 0.89 ms in 128 single iterations, 0.51 four at a time and
-    0.47 sixteen at a time on an H100; compiling took as many times as long as iterations were unrolled.
+    An unrolled body of element-wise layers is one kernel, and its counter another one. Of other bodies an unrolled one
+    saves the launch of its counter, and joins the rows of its iterations. An LSTM of 512 took 0.89 ms in 128 single
+    iterations, 0.51 four at a time and 0.47 sixteen at a time on an H100. XLA compiles as many times as long.
     """
     steps = list(steps)
-    if not all(isinstance(step, LayerStep) for step in steps):
+    layers = [step.layer for step in walk(Block(steps)) if isinstance(step, LayerStep)]
+    work = sum(not isinstance(layer, FREE) for layer in layers)
+    is_one_kernel = all(isinstance(layer, (*POINTWISE, *FREE)) for layer in layers)
+    are_together = [isinstance(step, LayerStep) or is_small([step], types, "gpu") for step in steps]
+    if not all(are_together):
         return 1
-    layers = sum(not isinstance(step.layer, FREE) for step in steps)
-    return next((factor for factor in LAUNCH_FACTORS if factor <= trips and factor * layers <= MOST_UNROLLED), 1)
+    factors, most = (
+        (KERNEL_FACTORS, MOST_IN_A_KERNEL) if is_one_kernel and not stacks else (LAUNCH_FACTORS, MOST_UNROLLED)
+    )
+    return next((factor for factor in factors if factor <= trips and factor * work <= most), 1)
 
 
-def _are_few(sizes: list[int]) -> bool:
-    return len(sizes) <= MOST_LAYERS and max(sizes, default=0) <= MOST_ELEMENTS
+def _are_few(sizes: list[float], most: int = MOST_ELEMENTS) -> bool:
+    return len(sizes) <= MOST_LAYERS and max(sizes, default=0) <= most
 
 
-def _sizes(steps: Iterable[Step], types: TypeTable) -> Iterator[int]:
-    """The number of elements of each step; more than the limit for a step that is not element-wise."""
+def _sizes(steps: Iterable[Step], types: TypeTable) -> Iterator[float]:
+    """The number of elements of each step; infinity for a step that is not element-wise."""
     for step in steps:
         if isinstance(step, IfStep):
             yield from (types[tensor].volume for tensor in step.writes)
             for branch in step.branches:
                 yield from _sizes(branch.steps, types)
         elif isinstance(step, LoopStep) or not isinstance(step.layer, (*POINTWISE, *FREE)):
-            yield MOST_ELEMENTS + 1
+            yield math.inf
         elif isinstance(step.layer, POINTWISE):
             yield from (types[tensor].volume for tensor in step.writes)
