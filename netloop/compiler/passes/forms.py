@@ -101,8 +101,9 @@ class LoopUnrolling(LoweringPass):
     rule = (
         "A scan whose body is a few small element-wise layers runs up to 16 iterations at a time, as long as they "
         "compute at most 512 elements; half as many if it stacks single numbers, and one at a time if it stacks more. "
-        "On GPUs a scan of element-wise layers that stacks nothing runs up to 64 iterations at a time, of at most "
-        "512 layers together, and any other one without a loop or conditional in it up to 8, of at most 256 layers."
+        "On GPUs a loop of element-wise layers that stacks nothing runs up to 64 iterations at a time, of at most "
+        "512 layers together, also one with a WHILE, and any other scan without a loop or conditional in it up to 8, "
+        "of at most 256 layers."
     )
     factors: ClassVar[dict[str, int]] = {f"unroll_{number}": number for number in (2, 4, 8, 16, 32)}
     alternatives = (OFF, *factors)

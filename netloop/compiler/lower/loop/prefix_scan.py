@@ -7,7 +7,8 @@ at least one launch, 3 to 5 us, whatever it computes: a running sum of 4,096 row
 0.04 ms as a prefix scan. On CPUs a loop reads and writes each number once, and prefix scans lost.
 
 The products of many ``a`` may overflow where a loop would not, as ``0 * inf`` is no number. So the loop itself is the
-other branch: it runs if a value of a state is not finite.
+other branch: it runs if a value of a state is not finite. Products may also underflow: what an iteration contributes to
+a later one is lost where the factors between them have a product below the smallest number (1e-38 in float32).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from netloop.model.manual_axes import cond
 from netloop.model.nest import Block, LayerStep, LoopStep
 from netloop.values.enums import ElementWiseOperation as Op
 from netloop.values.enums import UnaryOperation
+from netloop.values.types import TINY
 
 FEWEST_TRIPS = 16
 """A prefix scan has about ten launches, which are those of a few iterations of a loop."""
@@ -91,7 +93,9 @@ def stages_of(step: LoopStep, types: TypeTable, trips: int) -> Stages | None:
     layers = [inner for inner in body if isinstance(inner, LayerStep) and may_run_at_once(inner)]
     tensors = [*step.states, *(tensor for inner in layers for tensor in inner.writes)]
     is_small = trips * sum(types[tensor].nbytes for tensor in tensors) <= MOST_BYTES
-    if len(layers) < len(body) or trips < FEWEST_TRIPS or not is_small:
+    # XLA's code for many values of fewer than 8 bits is invalid on CPUs, and on GPUs it refuses their slices
+    is_tiny = any(types[tensor].dtype in TINY for tensor in tensors)
+    if len(layers) < len(body) or trips < FEWEST_TRIPS or not is_small or is_tiny:
         return None
     stages, left, unknown = list[Stage](), layers, list(step.recurrences)
     while unknown:

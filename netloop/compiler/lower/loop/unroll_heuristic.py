@@ -59,15 +59,25 @@ def launches_factor(steps: Iterable[Step], types: TypeTable, trips: int, stacks:
     iterations, 0.51 four at a time and 0.47 sixteen at a time on an H100. XLA compiles as many times as long.
     """
     steps = list(steps)
-    layers = [step.layer for step in walk(Block(steps)) if isinstance(step, LayerStep)]
-    work = sum(not isinstance(layer, FREE) for layer in layers)
-    is_one_kernel = all(isinstance(layer, (*POINTWISE, *FREE)) for layer in layers)
-    are_together = [isinstance(step, LayerStep) or is_small([step], types, "gpu") for step in steps]
-    if not all(are_together):
+    if trips > 1 and not stacks and (factor := kernel_factor(steps, types, trips)) > 1:
+        return factor
+    if not all(isinstance(step, LayerStep) or is_small([step], types, "gpu") for step in steps):
         return 1
-    factors, most = (
-        (KERNEL_FACTORS, MOST_IN_A_KERNEL) if is_one_kernel and not stacks else (LAUNCH_FACTORS, MOST_UNROLLED)
-    )
+    return _factor(steps, LAUNCH_FACTORS, MOST_UNROLLED, trips)
+
+
+def kernel_factor(steps: Iterable[Step], types: TypeTable, trips: float = math.inf) -> int:
+    """The number of iterations of a body that are one kernel of a GPU; 1 if not all of its layers are element-wise."""
+    steps = list(steps)
+    are_elementwise = max(_sizes(steps, types), default=0) < math.inf
+    are_layers = all(isinstance(step, LayerStep) or is_small([step], types, "gpu") for step in steps)
+    return _factor(steps, KERNEL_FACTORS, MOST_IN_A_KERNEL, trips) if are_elementwise and are_layers else 1
+
+
+def _factor(steps: Iterable[Step], factors: Iterable[int], most: int, trips: float) -> int:
+    """The largest of some factors for which an unrolled body has at most so many layers, and a loop so many trips."""
+    layers = [step.layer for step in walk(Block(list(steps))) if isinstance(step, LayerStep)]
+    work = sum(not isinstance(layer, FREE) for layer in layers)
     return next((factor for factor in factors if factor <= trips and factor * work <= most), 1)
 
 

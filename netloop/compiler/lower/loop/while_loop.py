@@ -1,13 +1,17 @@
 """A loop as ``lax.while_loop``, which runs until a limit ends it."""
 
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from netloop.compiler.lower.frame import first_error
 from netloop.compiler.lower.loop.outputs import empty_buffers, write_rows
 from netloop.compiler.lower.loop.state import Carry, LoopState
+from netloop.compiler.lower.loop.unroll_heuristic import kernel_factor
 from netloop.compiler.lower.ranks import require_in_step
+from netloop.compiler.passes.forms import LoweringForm
 from netloop.model.manual_axes import Axes, while_loop
 from netloop.values.enums import TripLimit
 
@@ -29,7 +33,28 @@ class WhileLoop:
 
     def run(self) -> Carry:
         """Run until a limit ends it."""
-        return self.end(while_loop(self.goes_on, self.iterate, self.begin(), self._look))
+        factor = self._unroll()
+        if factor > 1:
+            note = f"{factor} iterations of {self._loop.name!r} are made between two looks at its condition"
+            self._lowering.note(LoweringForm.LOOP_UNROLLING, note)
+        return self.end(while_loop(self.goes_on, partial(self._iterate, factor), self.begin(), self._look))
+
+    def _unroll(self) -> int:
+        """The number of iterations between two looks of the host at the condition, of 10 to 60 us each on a GPU."""
+        step, lowering = self._state.step, self._lowering
+        is_allowed = LoweringForm.LOOP_UNROLLING in lowering.passes and lowering.platform == "gpu"
+        # iterations after the end must change nothing: they are not selected, which would copy a buffer of rows
+        if not is_allowed or self._state.tracks_errors or step.rows:
+            return 1
+        return kernel_factor(step.body.steps, lowering.types)
+
+    def _iterate(self, number: int, carry: Carry) -> Carry:
+        """The carry after a number of iterations, of which those after the end change nothing."""
+        carry = self.iterate(carry)
+        for _ in range(number - 1):
+            goes_on = self.goes_on(carry)
+            carry = jax.tree.map(partial(jnp.where, goes_on), self.iterate(carry), carry)
+        return carry
 
     def _look(self, axes: Axes) -> None:
         require_in_step(self._state.step, axes)

@@ -5,7 +5,7 @@ import pytest
 
 import netloop as trt
 from tests.support.devices import assert_allclose
-from tests.support.networks import combine, constant, counted, last, mark, stacked
+from tests.support.networks import Op, combine, constant, counted, counter, last, mark, stacked
 
 TRIPS = 37
 
@@ -96,3 +96,36 @@ def test_unrolled_iterations_of_a_gpu_give_the_same(for_a_gpu):
     inputs = {"s": np.linspace(-1, 1, 100, dtype=np.float32)}
 
     assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"])
+
+
+def collatz(most=None):
+    """The number of steps from each of some numbers to 1, and the largest number on the way, by conditionals."""
+    network = trt.INetworkDefinition()
+    loop = network.add_loop()
+    loop.name = "steps"
+    recurrence = loop.add_recurrence(network.add_input("n", trt.int64, ()))
+    count, largest = counter(network, loop), loop.add_recurrence(constant(network, 0, np.int64))
+    n = recurrence.get_output(0)
+    half = combine(network, n, 2, Op.FLOOR_DIV)
+    condition = combine(network, combine(network, half, 2, Op.PROD), n, Op.EQUAL)
+    choice = network.add_if_conditional()
+    choice.set_condition(condition)
+    above = combine(network, combine(network, n, 3, Op.PROD), 1, Op.SUM)
+    recurrence.set_input(1, choice.add_output(half, above).get_output(0))
+    largest.set_input(1, combine(network, largest.get_output(0), n, Op.MAX))
+    loop.add_trip_limit(combine(network, n, 1, Op.GREATER), trt.TripLimit.WHILE)
+    if most is not None:
+        loop.add_trip_limit(constant(network, most, np.int32), trt.TripLimit.COUNT)
+    return mark(network, count=last(loop, count), largest=last(loop, largest.get_output(0)), end=last(loop, n))
+
+
+@pytest.mark.parametrize("most", [None, 0, 5, 1000])
+@pytest.mark.parametrize("n", [1, 2, 7, 27])
+def test_iterations_after_the_end_of_a_while_loop_change_nothing(n, most, for_a_gpu):
+    network, inputs = collatz(most), {"n": np.int64(n)}
+    engine = trt.compile(network)
+
+    assert {name: int(array) for name, array in engine(inputs).items()} == {
+        name: int(array) for name, array in trt.evaluate(network, inputs).items()
+    }
+    assert any("between two looks" in str(note) for note in engine.notes)
