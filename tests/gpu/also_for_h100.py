@@ -1,6 +1,6 @@
 """Tests whose engines compile each program for an H100 too, and fail where XLA refuses it. A plugin of pytest.
 
-    JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1 JAX_PLATFORMS=cpu python -m pytest -p tests.gpu.also_for_h100 tests/compiler
+JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1 JAX_PLATFORMS=cpu python -m pytest -p tests.gpu.also_for_h100 tests/compiler
 """
 
 from collections.abc import Iterator
