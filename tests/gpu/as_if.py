@@ -3,7 +3,8 @@
     python -m pytest -p tests.gpu.as_if tests/model/layers
 
 XLA's quotients and roots of float32 are off by an ulp or two on NVIDIA GPUs (``div.full``, ``sqrt.approx``): here all
-of them are too large by one. A test that fails so may also have met a fault of XLA's CPU, which forms for CPUs avoid.
+of them are too large by one. A test that fails so may also have met a fault of XLA's CPU, which forms for CPUs avoid;
+or a division by a constant, which XLA makes a product on each device.
 """
 
 from collections.abc import Callable
