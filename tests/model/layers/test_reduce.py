@@ -324,7 +324,7 @@ def test_softmax_of_a_row_that_a_mask_fills_is_that_of_equal_numbers() -> None:
 
     found = trt.compile(mark(network, y=layer.get_output(0)))({"x": given, "mask": masked})["y"]
 
-    assert np.all(np.asarray(found)[:, :, :2] == 0.125)
+    assert_allclose(np.asarray(found)[:, :, :2], 0.125)
 
 
 def test_softmax_keeps_unknown_lengths() -> None:
