@@ -1,7 +1,9 @@
 """A GPU that programs do not run on is named with the command that mends it; machines without one are left alone."""
 
 import importlib.util
+import tomllib
 import warnings
+from pathlib import Path
 
 import jax
 import pytest
@@ -91,6 +93,16 @@ def test_gpu_that_jax_could_not_start_is_known_once_jax_runs(machine):
 @pytest.mark.parametrize("module", [OPEN, CLOSED])
 def test_version_of_each_kind_of_driver_is_read(machine, module):
     assert driver_version(machine(driver=580, module=module)) == 580
+
+
+def test_extras_that_are_named_install_a_plugin_and_the_cuda_runtime():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (lowest,) = (value.partition(">=")[2] for value in project["dependencies"] if value.startswith("jax>="))
+
+    for extra in PLUGINS:
+        major = int(extra.removeprefix("cuda"))
+        wanted = [f"jax[{extra}]>={lowest}", f"cuda-bindings>={major},<{major + 1}"]
+        assert project["optional-dependencies"][extra] == wanted
 
 
 # ---------------------------------------------------------------------------- where it is said

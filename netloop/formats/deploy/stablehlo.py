@@ -25,7 +25,7 @@ Arrays = Mapping[str, Any]
 BACKENDS = {"cuda": "gpu", "rocm": "gpu"}
 """The names of JAX's backends by those of platforms in programs, where they differ."""
 SEVERAL = "several"
-"""What stands for several platforms, for which there are only the passes that are for all."""
+"""The name that stands for several platforms, for which there are only the passes that are for all."""
 
 ROWS_TRIED = 3
 """The number of rows on which a program of any number of rows is compared with the network."""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.model.layers.extreme_forms import highest_along
+from netloop.model.layers.lax_forms import quotient
 from netloop.model.layers.matrix import PRECISION
 from netloop.model.layers.packed_sequences import sequences_of, tokens_of
 from netloop.values.diagnostics import require
@@ -104,7 +105,7 @@ class Attending:
 
     def _quantized(self, xp: Any, weights: Any, scale: Any) -> Any:
         step = scale.reshape(()).astype(weights.dtype)
-        return QUANTIZED[self.quantized_to](xp, weights / step) * step
+        return QUANTIZED[self.quantized_to](xp, quotient(xp, weights, step)) * step
 
     # ------------------------------------------------------------------ the lowering
 

@@ -60,6 +60,7 @@ def lower_quantized(x: Any, kind: DataType) -> jax.Array:
         inside = jnp.where(jnp.isnan(inside), 0, inside)
     if bits is None:
         return jnp.round(inside).astype(numpy_type(kind))
-    exponent = jnp.frexp(inside)[1] - 1
-    step = jnp.ldexp(jnp.ones((), inside.dtype), jnp.maximum(exponent, lowest) - bits)
-    return (jnp.round(inside / step) * step).astype(numpy_type(kind))
+    exponent = jnp.maximum(jnp.frexp(inside)[1] - 1, lowest) - bits
+    one = jnp.ones((), inside.dtype)
+    # products by powers of two are exact on every device, and quotients are not on GPUs
+    return (jnp.round(inside * jnp.ldexp(one, -exponent)) * jnp.ldexp(one, exponent)).astype(numpy_type(kind))
