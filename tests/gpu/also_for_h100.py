@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _also_for_the_card() -> Iterator[None]:
-    from tests.gpu import h100  # importing JAX before the settings of tests are read would be too early
+    from benchmarks import h100  # importing JAX before the settings of tests are read would be too early
 
     with h100.programs_are_compiled_for_it():
         yield

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import jax
 
 import netloop as trt
-from tests.gpu import h100
+from benchmarks import h100
 from tests.model.layers.test_example_calls import CALLS, added, value
 from tests.support import networks
 from tests.support.laws import AT_A_TIME, Case, lowered_together

@@ -9,7 +9,7 @@ from jax import lax
 
 import netloop as trt
 from netloop.model.layers.lax_forms import quotient
-from tests.gpu import h100
+from benchmarks import h100
 from tests.support import networks
 
 TEXT = """HloModule jit_f, is_scheduled=true
