@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import figure, table
+from benchmarks import figure, h100, launches, table
 from benchmarks.ablation import Ablation
 from benchmarks.runner import Plan, Result, Runner, absent
 from benchmarks.workload import Workload
@@ -38,6 +38,7 @@ def options() -> argparse.Namespace:
     )
     add("--list", action="store_true", help="print the names of the workloads and run none")
     add("--ablate", action="store_true", help="time workloads with and without each pass that they measure")
+    add("--launches", action="store_true", help="count the kernels of programs for an H100, and run none")
     add("--threads", type=positive, default=2, help="number of cores for each system (2)")
     add("--repetitions", type=positive, default=30, help="samples of each variant (30)")
     add(
@@ -83,6 +84,16 @@ def run(workloads: Sequence[Workload], plan: Plan) -> Iterator[Result]:
         runner.close()
 
 
+def show_launches(workloads: Sequence[Workload]) -> None:
+    """Print the table of launches, row by row."""
+    if not h100.is_there():
+        raise SystemExit('the CUDA plugin of JAX is not installed: pip install -e ".[cuda13]"')
+    print(f"| {' | '.join(launches.HEADER)} |\n|{'---|' * len(launches.HEADER)}")
+    for workload in workloads:
+        for line in launches.measured(workload):
+            print(f"| {' | '.join(launches.row(line))} |", flush=True)
+
+
 def main() -> None:
     """Run benchmarks."""
     given = options()
@@ -95,6 +106,9 @@ def main() -> None:
         workloads = [Ablation(workload) for workload in workloads if workload.passes]
     if given.list:
         print("\n".join(workload.name for workload in workloads))
+        return
+    if given.launches:
+        show_launches(ready(workloads))
         return
     for package in absent():
         print(f"{package} is not installed and is left out", file=sys.stderr)

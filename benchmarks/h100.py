@@ -116,6 +116,7 @@ BLOCK = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*?^\}", re.MULTILINE | re.DOTALL)
 OPERATION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = (?:\([^=]*?\)|\S+) ([\w\-]+)\((.*)$", re.MULTILINE)
 CALLED = re.compile(r"(body|condition|to_apply|calls|branch_computations|true_computation|false_computation)="
                     r"(\{[^}]*\}|%?[\w.\-]+)")  # fmt: skip
+COUNTED = re.compile(r"known_trip_count\W+n\W+(\d+)")
 TARGETED = re.compile(r'custom_call_target="([^"]*)"')
 
 
@@ -127,12 +128,14 @@ class Place(NamedTuple):
         name: its name in the program.
         inside: the name of the place that runs it; empty for the entry.
         kernels: the number of launches by kind of operation; "graph" is the launch of a graph.
+        times: how often it runs in a run of the place around it; 0 if only the run decides.
     """
 
     kind: str
     name: str
     inside: str
     kernels: Counter[str]
+    times: int = 1
 
 
 def launches(text: str) -> list[Place]:
@@ -142,11 +145,12 @@ def launches(text: str) -> list[Place]:
     """
     blocks = {found[2]: found for found in BLOCK.finditer(COMMENT.sub("", text))}
     entry = next(name for name, found in blocks.items() if found[1])
-    return [*_places("entry", entry, "", blocks)]
+    return [*_places(("entry", entry, "", 1), blocks)]
 
 
-def _places(kind: str, name: str, inside: str, blocks: Mapping[str, re.Match[str]]) -> Iterator[Place]:
-    kernels, within = Counter[str](), list[tuple[str, str, str]]()
+def _places(part: tuple[str, str, str, int], blocks: Mapping[str, re.Match[str]]) -> Iterator[Place]:
+    kind, name, inside, times = part
+    kernels, within = Counter[str](), list[tuple[str, str, str, int]]()
     for operation, rest in OPERATION.findall(blocks[name][0]):
         operation = operation.removesuffix("-start")
         if operation in ("while", "conditional", "call"):
@@ -154,21 +158,22 @@ def _places(kind: str, name: str, inside: str, blocks: Mapping[str, re.Match[str
             kernels["graph"] += operation == "call"
         elif operation in LAUNCHING and not any(target in NO_KERNELS for target in TARGETED.findall(rest)):
             kernels[operation] += 1
-    yield Place(kind, name, inside, +kernels)
-    for part in within:
-        yield from _places(*part, blocks)
+    yield Place(kind, name, inside, +kernels, times)
+    for inner in within:
+        yield from _places(inner, blocks)
 
 
-def _parts(operation: str, rest: str, name: str) -> list[tuple[str, str, str]]:
-    """The kind, name and place around it of each computation that a loop, a conditional or a call runs."""
+def _parts(operation: str, rest: str, name: str) -> list[tuple[str, str, str, int]]:
+    """The kind, name, place around it and number of runs of what a loop, a conditional or a call runs."""
     called = {role: [part.strip(" %") for part in names.strip("{}").split(",")] for role, names in CALLED.findall(rest)}
     if operation == "while":
         (body,), (condition,) = called["body"], called["condition"]
         # the host counts the iterations of a loop whose number it knows
-        is_counted = "known_trip_count" in rest
-        return [("body", body, name), *([] if is_counted else [("condition", condition, body)])]
+        trips = COUNTED.search(rest)
+        return [("body", body, name, int(trips[1])) if trips else ("body", body, name, 0),
+                *([] if trips else [("condition", condition, body, 1)])]  # fmt: skip
     kind = "branch" if operation == "conditional" else "graph"
-    return [(kind, part, name) for parts in called.values() for part in parts]
+    return [(kind, part, name, 1) for parts in called.values() for part in parts]
 
 
 def per_iteration(text: str) -> dict[str, int]:
@@ -182,3 +187,21 @@ def per_iteration(text: str) -> dict[str, int]:
         if loop is not None:
             numbers[loop] = numbers.get(loop, 0) + sum(place.kernels.values())
     return numbers
+
+
+def total(text: str) -> int | None:
+    """The launches of a whole run; None if a loop ends where only the run knows.
+
+    Of a conditional it counts both branches but for one with a loop, which is that of rare cases.
+    """
+    places = launches(text)
+    loops = {place.inside for place in places if place.kind == "body"}
+    times, number = {"": 1}, 0
+    for place in places:
+        is_rare = place.kind == "branch" and place.name in loops
+        # the kernels of a graph are one launch, which is that of the place around it
+        times[place.name] = 0 if is_rare or place.kind == "graph" else times[place.inside] * place.times
+        if place.kind == "body" and not place.times and times[place.inside]:
+            return None
+        number += times[place.name] * sum(place.kernels.values())
+    return number

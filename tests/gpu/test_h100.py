@@ -8,8 +8,9 @@ import pytest
 from jax import lax
 
 import netloop as trt
+from benchmarks import h100, launches
+from benchmarks.workloads import WORKLOADS
 from netloop.model.layers.lax_forms import quotient
-from benchmarks import h100
 from tests.support import networks
 
 TEXT = """HloModule jit_f, is_scheduled=true
@@ -84,6 +85,11 @@ def test_iteration_launches_its_body_and_the_condition_of_a_loop_that_is_not_cou
     assert h100.per_iteration(text) == {"body.1": number}
 
 
+@pytest.mark.parametrize(("text", "number"), [(OPEN, None), (COUNTED, 1 + 9 * 2 + 1)])
+def test_run_launches_the_bodies_of_counted_loops_as_often_as_they_run(text, number):
+    assert h100.total(text) == number
+
+
 # ---------------------------------------------------------------------------- with the plugin
 
 with_plugin = pytest.mark.skipif(
@@ -119,3 +125,25 @@ def test_quotients_are_not_those_that_are_off_by_two_ulps():
     text = h100.compiled(lambda a, b: quotient(jnp, a, b), x, x).as_text()
 
     assert "f64[4]{0} divide(" in text
+
+
+MOST = {
+    "W1 LSTM 512 batch 1": 3.1 * 128,
+    "W1 LSTM 512 batch 16": 3.1 * 128,
+    "W1 GRU 512 batch 1": 2.4 * 128,
+    "W4 running sum 4096 x 256": 12,
+    "W8 selective scan 1 x 256 x 16, 1024 steps": 12,
+    "W8 selective scan 4 x 256 x 16, 1024 steps": 12,
+    "W3 Newton 100000 iterations": 2 * 100_000 / 64 + 10,
+}
+"""The most launches of a call of workloads."""
+
+
+@with_plugin
+@pytest.mark.parametrize("name", MOST)
+def test_loops_have_few_launches(name):
+    (workload,) = (workload for workload in WORKLOADS if workload.name == name)
+    netloop = next(launches.measured(workload))
+
+    assert netloop.variant == "netloop"
+    assert netloop.total <= MOST[name]

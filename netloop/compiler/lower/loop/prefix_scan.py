@@ -176,19 +176,20 @@ class PrefixScan:
 
     def __init__(self, state: LoopState, trips: int, stages: Stages) -> None:
         self._state, self._lowering, self._trips, self._stages = state, state.lowering, trips, stages
-        steps = [*stages.rest, *(step for stage in stages.stages for step in stage.steps)]
-        self._lowering.batched_layers[state.step.loop] = [step.layer for step in steps]
 
     def run(self) -> Carry:
         """The carry after all iterations, with the rows of the stacked outputs as its buffers."""
         carry, is_finite = self._at_once()
         if is_finite is not None:
             # both branches return the same; the loop is the branch for what only it computes
-            states, buffers = cond(
-                is_finite, lambda: (carry.states, carry.buffers), lambda: _results(Scan(self._state, self._trips).run())
-            )
+            states, buffers = cond(is_finite, lambda: _results(carry), lambda: _results(self._loop()))
             carry = carry._replace(states=states, buffers=buffers)
+        steps = [*self._stages.rest, *(step for stage in self._stages.stages for step in stage.steps)]
+        self._lowering.batched_layers[self._state.step.loop] = [step.layer for step in steps]
         return carry._replace(trip=self._trips)
+
+    def _loop(self) -> Carry:
+        return Scan(self._state, self._trips, is_rare=True).run()
 
     def _at_once(self) -> tuple[Carry, Any]:
         """The carry after all iterations, and whether all values of floating-point states are finite."""

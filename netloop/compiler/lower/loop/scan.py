@@ -20,15 +20,15 @@ Arrays = Sequence[Any]
 
 
 class Scan:
-    """A loop with a known trip count.
+    """A loop with a known trip count; one that ``is_rare`` is not unrolled, which saves compiling it.
 
     An iteration is given its number and a slice of each iterator, and returns a row of each stacked output: XLA then
     knows all positions while compiling, and nothing but the state is carried. Slices and rows are in the form of
     ``rows`` outside of an iteration.
     """
 
-    def __init__(self, state: LoopState, trips: int) -> None:
-        self._state = state
+    def __init__(self, state: LoopState, trips: int, is_rare: bool = False) -> None:
+        self._state, self._is_rare = state, is_rare
         self._lowering = state.lowering
         self._trips = trips
         self._name = state.step.loop.name
@@ -129,7 +129,7 @@ class Scan:
     def _unroll(self) -> int:
         """The number of iterations that one of the compiled loop makes."""
         types, kept = self._lowering.types, self._parts.kept
-        if LoweringForm.LOOP_UNROLLING not in self._lowering.passes:
+        if LoweringForm.LOOP_UNROLLING not in self._lowering.passes or self._is_rare:
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
         if self._lowering.platform == "gpu":
