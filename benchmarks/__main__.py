@@ -110,9 +110,13 @@ def main() -> None:
     if given.launches:
         show_launches(ready(workloads))
         return
+    measure(ready(workloads), given)
+
+
+def measure(workloads: Sequence[Workload], given: argparse.Namespace) -> None:
+    """Time workloads, and print and keep the results as they come."""
     for package in absent():
         print(f"{package} is not installed and is left out", file=sys.stderr)
-    workloads = ready(workloads)
     order = [workload.name for workload in (*WORKLOADS, *map(Ablation, WORKLOADS))]
     results = table.load(given.json) if given.json else []
     for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds, given.places)):

@@ -8,7 +8,7 @@ where there is a device, and by rules here; the fusions, the loops and the numbe
 import importlib.util
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
@@ -70,7 +70,7 @@ def _placed(leaf: Any) -> jax.ShapeDtypeStruct:
 
 
 @contextmanager
-def programs_are_compiled_for_it() -> Iterator[list[jax.stages.Compiled]]:
+def programs_are_compiled_for_it() -> Generator[list[jax.stages.Compiled]]:
     """A context in which the programs of engines are compiled for the card too, with its passes, and collected.
 
     They run where they did before.
