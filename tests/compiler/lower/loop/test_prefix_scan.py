@@ -51,12 +51,13 @@ def strategy(network):
     return trt.compile(network).loop_strategies[LOOP].name
 
 
-def assert_same(network, inputs):
+def assert_same(network, *inputs):
     engine = trt.compile(network)
-    outputs, expected = engine(inputs), trt.evaluate(network, inputs)
-    assert engine.loop_strategies[LOOP].name == "prefix"
-    for name, wanted in expected.items():
-        np.testing.assert_allclose(np.asarray(outputs[name]), wanted, rtol=1e-4, atol=1e-5, err_msg=name)
+    for row in inputs:
+        outputs, expected = engine(row), trt.evaluate(network, row)
+        assert engine.loop_strategies[LOOP].name == "prefix"
+        for name, wanted in expected.items():
+            np.testing.assert_allclose(np.asarray(outputs[name]), wanted, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
 def a_times_s_plus_x(network, s, a, x):
@@ -105,22 +106,22 @@ def test_linear_state_has_the_values_of_the_loop(update):
     assert_same(network, inputs_of(network))
 
 
-@pytest.mark.parametrize("trips", [16, 17, 255, 256, 257])
+@pytest.mark.parametrize("trips", [16, 33, 257])
 def test_chunks_of_any_number_are_joined(trips):
     network = scanned(a_times_s_plus_x, trips=trips)
 
     assert_same(network, inputs_of(network))
 
 
-@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan, 3e38])
-@pytest.mark.parametrize("update", [a_times_s_plus_x, reset, LINEAR["sum"], LINEAR["maximum"]])
-def test_values_that_are_not_finite_are_those_of_the_loop(update, special):
+@pytest.mark.parametrize("update", [a_times_s_plus_x, reset, LINEAR["maximum"]])
+def test_values_that_are_not_finite_are_those_of_the_loop(update):
     network = scanned(update)
-    inputs = inputs_of(network)
-    inputs["x"][[5, 20], [0, 1]] = special
-    inputs["a"][[3, 25], [0, 1]] = 0
+    inputs = [inputs_of(network) for _ in range(4)]
+    for special, row in zip([np.inf, -np.inf, np.nan, 3e38], inputs, strict=True):
+        row["x"][[5, 20], [0, 1]] = special
+        row["a"][[3, 25], [0, 1]] = 0
 
-    assert_same(network, inputs)
+    assert_same(network, *inputs)
 
 
 def test_product_of_factors_that_overflows_makes_no_number_of_a_state_that_stays_zero():
