@@ -18,6 +18,7 @@ from netloop.compiler.lower.lowering import Lowering
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
 from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm
+from netloop.compiler.product_precision import HIGHEST, with_precision
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer, Operation
@@ -132,14 +133,23 @@ class Program(Lowering):
         return [tensor for tensor in tensors if tensor in late]
 
     def load(self, values: Mapping[ITensor, Any]) -> list[Any]:
-        """The tensors of ``weight_folding``, from the constants of ``constants_of`` and what is known of them."""
+        """The tensors of ``weight_folding``, from the constants of ``constants_of`` and what is known of them.
+
+        They are constants, and computed once, so that their products are always those of float32.
+        """
         frame = Frame(dict(values))
         # steps whose results are given do not run again
-        self.run(self.weight_folding.steps, frame)
+        with with_precision(HIGHEST):
+            self._run_steps(self.weight_folding.steps, frame)
         return [self.array(tensor, frame) for tensor in self.weight_folding.tensors]
 
     def run(self, steps: Iterable[Step], frame: Frame) -> None:
         """Run steps in order, and add their results to the frame."""
+        # here and not around a whole trace, which JAX may continue later: in the body of a loop, or in a derivative
+        with with_precision(self.precision):
+            self._run_steps(steps, frame)
+
+    def _run_steps(self, steps: Iterable[Step], frame: Frame) -> None:
         for step in steps:
             if isinstance(step, LayerStep):
                 self._run_layer(step.layer, frame)

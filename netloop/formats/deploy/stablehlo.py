@@ -32,6 +32,7 @@ def exported(
     platforms: Sequence[str] | None = None,
     batch: str | None = None,
     weights_inside: bool = True,
+    tf32: bool = True,
 ) -> export.Exported:
     """A network as ``jax.export`` keeps functions: a program, with the types of its arguments and results.
 
@@ -46,12 +47,14 @@ def exported(
             first axis is open. Row i of each output must depend on row i of the inputs only; it is computed by itself.
         weights_inside: whether the weights are part of the program. If not, it takes them first, as the dict that
             ``to_jax`` returns.
+        tf32: whether products and convolutions of float32 have the precision that JAX is set to now, as of ``to_jax``:
+            by default the fast one of each platform. If not, they are those of float32 on all of them.
 
     Raises:
         NetworkError: the network is invalid, or nested too deep; or its rows depend on each other.
         ValueError: the shape of an input is open.
     """
-    function, weights, types = function_of(network, shapes, batch)
+    function, weights, types = function_of(network, shapes, batch, tf32)
     with jax.enable_x64(True):
         if weights_inside:
             return export.export(jax.jit(lambda inputs: function(weights, inputs)), platforms=platforms)(types)
@@ -59,10 +62,10 @@ def exported(
 
 
 def function_of(
-    network: INetworkDefinition, shapes: Shapes | None, batch: str | None
+    network: INetworkDefinition, shapes: Shapes | None, batch: str | None, tf32: bool = True
 ) -> tuple[PureFunction, NamedWeights, dict[str, jax.ShapeDtypeStruct]]:
     """The function that ``exported`` writes, its weights, and the types of its inputs; it raises the same errors."""
-    function, weights = to_jax(network)
+    function, weights = to_jax(network, tf32=tf32)
     types = {tensor.name: _type_of(tensor, shapes or {}, batch) for tensor in network.inputs}
     if batch is not None:
         function = _by_row(function, weights, network, types)
@@ -87,10 +90,12 @@ def write(
     path: Path,
     shapes: Shapes | None,
     batch: str | None,
+    tf32: bool,
     platforms: Sequence[str] | None = None,
 ) -> None:
     """Write the program of a network, as text if the suffix is ``.mlir``."""
-    save(exported(network, shapes, platforms=platforms, batch=batch), path, as_text=path.suffix.lower() == ".mlir")
+    program = exported(network, shapes, platforms=platforms, batch=batch, tf32=tf32)
+    save(program, path, as_text=path.suffix.lower() == ".mlir")
 
 
 def _type_of(tensor: ITensor, shapes: Shapes, batch: str | None) -> jax.ShapeDtypeStruct:

@@ -29,7 +29,7 @@ def test_first_tensor_that_differs_is_a_node(engine, monkeypatch):
     pytest.importorskip("onnxruntime")
     graph, (output,) = Graph(engine.network), engine.network.outputs
     difference = trt.Difference(output.name, "line 1", {}, (0,), 1.0, 2.0, 3, "onnxruntime")
-    monkeypatch.setattr("netloop.tools.peers.difference_from", lambda *_: difference)
+    monkeypatch.setattr("netloop.tools.peers.difference_from", lambda *_, **__: difference)
 
     found = compared(engine, {"x": X}, "onnxruntime", graph)
 
