@@ -95,8 +95,10 @@ def compile(
     check_instance("interruptible", interruptible, bool)
     donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
     watched = Progress(none_or(IProgressMonitor)("progress", progress))
-    allowed = {"interruptible": interruptible, "tf32": check_instance("tf32", tf32, bool)}
-    options = BuildOptions(max_trips=max_trips, passes=chosen(passes), donated=donated, **allowed)
+    check_instance("tf32", tf32, bool)
+    options = BuildOptions(
+        max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated, tf32=tf32
+    )
     asked = tuning_of(tune, timing_cache, tuning_seconds, watched.trial)
     with watched.build(1), watched.phase("Compile"), asked as tuning:
         if tuning is None:

@@ -323,14 +323,12 @@ def _recipe(
     if not isinstance(given, ICudaEngine):
         names = chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset())
         return Recipe(names, max_trips=max_trips, precision=precision_of(tf32 is not False))
-    limits = {
-        "max_trips": given.max_trips if max_trips is None else max_trips,
-        "precision": given.recipe.precision if tf32 is None else precision_of(tf32),
-    }
+    most = given.max_trips if max_trips is None else max_trips
+    precision = given.recipe.precision if tf32 is None else precision_of(tf32)
     if passes is not None:
-        return Recipe(chosen(passes), **limits)
+        return Recipe(chosen(passes), max_trips=most, precision=precision)
     recipe = Recipe(given.build_options.passes) if by_rules else given.recipe
-    return replace(recipe, passes=recipe.passes - FOR_ONE_ROW, **limits)
+    return replace(recipe, passes=recipe.passes - FOR_ONE_ROW, max_trips=most, precision=precision)
 
 
 @contextmanager

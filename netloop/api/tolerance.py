@@ -51,8 +51,8 @@ class Tolerance:
             return Limits(0.0, 0.0, 0.0)
         numbers = np.concatenate([array.astype(np.float64).reshape(-1) for array in expected])
         sizes = np.abs(numbers[np.isfinite(numbers)])
-        epsilon, largest = max(float(jnp.finfo(dtype).eps), self.products.epsilon), float(sizes.max(initial=0))
-        usual = epsilon**0.5
+        rounded = self.products.epsilon if self.products.is_rounded else 0.0
+        usual, largest = max(float(jnp.finfo(dtype).eps), rounded) ** 0.5, float(sizes.max(initial=0))
         # divided by the largest one, as squares of extreme numbers are infinite or zero
         mean = largest * float(np.mean((sizes / largest) ** 2)) ** 0.5 if largest else 0.0
         rtol = min(usual, MOST_RELATIVE) if self.rtol is None else self.rtol

@@ -38,7 +38,7 @@ class ProductType(NamedTuple):
     @property
     def is_rounded(self) -> bool:
         """Whether operands of float32 are rounded."""
-        return self is not FLOAT32
+        return self != FLOAT32
 
 
 FLOAT32 = ProductType("float32", 2.0**-23)
@@ -100,7 +100,7 @@ def precision_of(tf32: bool) -> str | None:
 
 
 def _set_now() -> str | None:
-    return jax.config.jax_default_matmul_precision
+    return jax.config.jax_default_matmul_precision  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def with_precision(precision: str | None) -> AbstractContextManager[Any]:

@@ -26,8 +26,8 @@ class MatmulRecognition(Pass):
     # first the boundary of loops, then their bodies: those see iterators and stacked outputs
     after = ("induction_variables",)
     rule = (
-        "On CPUs, in loops, a float32 sum along the last axis of the products of rows with one vector becomes a product of a "
-        "matrix and this vector, and an einsum of two operands that sums over nothing becomes an element-wise product."
+        "In loops on CPUs, a float32 sum along the last axis of the products of rows with one vector becomes a product "
+        "of a matrix and this vector, and an einsum of two operands that sums over nothing becomes an element-wise one."
     )
     alternatives = (OFF,)
 

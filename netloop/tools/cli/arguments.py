@@ -74,8 +74,8 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
 def add_precision(parser: argparse.ArgumentParser) -> None:
     """Add the argument for the precision of products."""
     says = (
-        "compute float32 products and convolutions in float32 on every device, as trtexec does without TF32; by default "
-        "GPUs round their operands to TensorFloat-32, and TPUs to bfloat16"
+        "compute float32 products and convolutions in float32 on every device, as trtexec does then; by default GPUs "
+        "round their operands to TensorFloat-32, and TPUs to bfloat16"
     )
     parser.add_argument("--noTF32", dest="no_tf32", action="store_true", help=says)
 
