@@ -34,8 +34,8 @@ class Tolerance:
         atol: the absolute tolerance, added to the relative one; None for the same, times the root mean square of the
             numbers that are expected of the tensor if that is less than 1. It is at least the number that a device may
             round to zero.
-        products: the type of the operands of the float32 products that the numbers follow from, whose epsilon counts
-            if it is larger than that of the element type.
+        products: the type of the operands of the float32 products that the numbers follow from. If a device rounds to
+            it, its epsilon counts where that is larger, and the root mean square where that is more than 1.
     """
 
     rtol: float | None
@@ -51,12 +51,15 @@ class Tolerance:
             return Limits(0.0, 0.0, 0.0)
         numbers = np.concatenate([array.astype(np.float64).reshape(-1) for array in expected])
         sizes = np.abs(numbers[np.isfinite(numbers)])
-        rounded = self.products.epsilon if self.products.is_rounded else 0.0
-        usual, largest = max(float(jnp.finfo(dtype).eps), rounded) ** 0.5, float(sizes.max(initial=0))
+        is_rounded, epsilon = self.products.is_rounded, float(jnp.finfo(dtype).eps)
+        usual = (max(epsilon, self.products.epsilon) if is_rounded else epsilon) ** 0.5
+        largest = float(sizes.max(initial=0))
         # divided by the largest one, as squares of extreme numbers are infinite or zero
         mean = largest * float(np.mean((sizes / largest) ** 2)) ** 0.5 if largest else 0.0
         rtol = min(usual, MOST_RELATIVE) if self.rtol is None else self.rtol
-        atol = max(min(usual, MOST_ABSOLUTE) * min(1.0, mean), _least(dtype)) if self.atol is None else self.atol
+        # a sum that nearly cancels has errors as large as those of others, which rounded operands make large
+        size = mean if is_rounded else min(1.0, mean)
+        atol = max(min(usual, MOST_ABSOLUTE) * size, _least(dtype)) if self.atol is None else self.atol
         return Limits(rtol, atol, largest)
 
 
