@@ -12,6 +12,8 @@ from netloop.peers import agreements
 from tests.support.networks import F, combine, constant, counted, last, mark
 from tests.support.rounding_devices import BITS, pretend, rounded
 
+pytestmark = pytest.mark.usefixtures("default_precision")
+
 USUAL = Tolerance(None, None)
 FLOATS = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz,
           ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz, ml_dtypes.float4_e2m1fn]  # fmt: skip

@@ -18,6 +18,8 @@ from tests.model.layers.test_example_calls import added, is_plain
 from tests.support.layer_specs import CALLS
 from tests.support.networks import combine, constant, counted, last, mark
 
+pytestmark = pytest.mark.usefixtures("default_precision")
+
 F, NONE = np.float32, trt.MatrixOperation.NONE
 PRODUCT = re.compile(r"stablehlo\.(?:dot_general|dot|convolution)\b.*")
 WITH_PRODUCTS = {"add_attention", "add_attention_v2", "add_convolution_nd", "add_deconvolution_nd", "add_einsum",

@@ -28,7 +28,10 @@ def rounded(x: Any, bits: int) -> np.ndarray:
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Let every device be one that rounds to the type of a name, in matrix products that allow it."""
+    """Let every device be one that rounds to the type of a name, in matrix products that allow it.
+
+    A test needs the fixture ``default_precision`` too, as JAX may be set to products that are not rounded.
+    """
     lower, bits = trt.IMatrixMultiplyLayer.lower, BITS[name]
 
     def rounding(layer: trt.IMatrixMultiplyLayer, *operands: Any) -> Any:

@@ -90,6 +90,7 @@ def build():
 """
 
 
+@pytest.mark.usefixtures("default_precision")
 @pytest.mark.parametrize("command", ["run product.py --compare reference", "debug product.py"])
 def test_precision_of_the_device_is_told_and_can_be_that_of_float32(tmp_path, run, monkeypatch, command):
     pretend(monkeypatch, "tensorfloat32")
