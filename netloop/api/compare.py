@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from netloop.api.engine import ICudaEngine, compile
-from netloop.api.tolerance import Numbers, Tolerance, Tolerances
+from netloop.api.tolerance import Numbers, Tolerance, Tolerances, note_on_products
 from netloop.compiler.execution.probes import moment, positions, record_elements
 from netloop.compiler.product_precision import FLOAT32
 from netloop.model.check import require_valid
@@ -95,8 +95,7 @@ class Comparison:
         if self.hidden and self.difference is None:
             names = ", ".join(map(repr, self.hidden))
             lines.append(f"the absolute tolerance is larger than every number of {names}, so zeros would agree too")
-        if self.products != FLOAT32.name:
-            lines.append(f"float32 products are those of {self.products}, which the usual tolerances allow for")
+        lines += filter(None, [note_on_products(self.products)])
         if self.skipped:
             lines.append(f"not compared: {', '.join(map(repr, self.skipped))}")
         errors = {"reference": self.reference_error, "engine": self.engine_error}

@@ -131,6 +131,11 @@ class Tolerances:
         return Tolerance(self._rtol, self._atol, self.products if tensor in self._rounded else FLOAT32)
 
 
+def note_on_products(products: str) -> str:
+    """The line of a comparison about products of a type; empty for float32."""
+    return "" if products == FLOAT32.name else f"float32 products are those of {products}, which tolerances allow for"
+
+
 def follow_from_products(network: INetworkDefinition) -> set[ITensor]:
     """The tensors that are computed from float32 products and convolutions, or from plugins of JAX, which may have any.
 

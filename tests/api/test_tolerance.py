@@ -267,7 +267,7 @@ def test_comparison_knows_the_device_that_rounds(network, monkeypatch, name):
 
     assert found.agrees
     assert found.products == name
-    assert str(found).endswith(f"float32 products are those of {name}, which the usual tolerances allow for")
+    assert str(found).endswith(f"float32 products are those of {name}, which tolerances allow for")
     assert not trt.compare(network, INPUTS, engine, rtol=1e-6, atol=1e-6).agrees
 
 

@@ -115,7 +115,9 @@ class ShardedEngine(Unpicklable, Tunable):
         self._has_ranks = any(layer.num_ranks > 1 for layer in self.network.layers)
         self._name_ranks()
         is_by_device = dependent_rows or self._has_ranks
-        self._row_check = None if is_by_device else RowCheck(self.network, self._sharding)
+        self._row_check = (
+            None if is_by_device else RowCheck(self.network, self._sharding, self.recipe.product_type.is_rounded)
+        )
         self._programs: dict[frozenset[str], ProgramCache[_Program]] = {}
         self._latest: _Program | None = None
         self._refit = threading.RLock()

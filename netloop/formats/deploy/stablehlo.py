@@ -12,6 +12,7 @@ import numpy as np
 from jax import export
 
 from netloop.compiler.execution.to_jax import NamedWeights, PureFunction, to_jax
+from netloop.compiler.product_precision import HIGHEST
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
@@ -147,7 +148,9 @@ def _drawn(types: Mapping[str, jax.ShapeDtypeStruct], names: Sequence[str]) -> d
 
 
 def _require_same(function: PureFunction, rows: PureFunction, weights: Arrays, inputs: Arrays) -> None:
-    together, apart = function(weights, inputs), rows(weights, inputs)
+    # products whose operands are rounded would differ by more, and by another program in another way
+    with jax.default_matmul_precision(HIGHEST):
+        together, apart = function(weights, inputs), rows(weights, inputs)
     for name, array in together.items():
         one, other = np.asarray(array), np.asarray(apart[name])
         if one.shape != other.shape or not np.allclose(one, other, rtol=1e-2, atol=1e-3, equal_nan=True):

@@ -65,7 +65,8 @@ def _difference(args: argparse.Namespace, engine: trt.ICudaEngine, arrays: Any) 
     else:
         kind = trt.peers.kind_of(args.against)
         difference = trt.peers.difference_from(kind, network, arrays, model=args.model, **tolerances, engine=engine)
-        text = str(difference or f"no tensor differs from {args.against}")
+        said = str(difference or f"no tensor differs from {args.against}")
+        text = "\n".join(filter(None, [said, trt.peers.precision_note(engine)]))
     if difference is None:
         return None, text
     named = (tensor for layer in network.layers for tensor in layer.outputs if tensor.name == difference.tensor)

@@ -13,7 +13,7 @@ import numpy as np
 
 from netloop.api.compare import Difference, Iterations, first_difference
 from netloop.api.engine import ICudaEngine
-from netloop.api.tolerance import Tolerances
+from netloop.api.tolerance import Tolerances, note_on_products
 from netloop.compiler.execution.probes import probed, record_elements
 from netloop.compiler.recipe import Recipe
 from netloop.model.check import require_valid
@@ -65,6 +65,11 @@ def difference_from(
     recorded = record_elements(network, _counts(expected), inputs, most_trips, recipe.precision)
     difference = first_difference(network, expected, recorded, Tolerances(rtol, atol, network, recipe))
     return None if difference is None else replace(difference, peer=kind.name)
+
+
+def precision_note(engine: ICudaEngine) -> str:
+    """The line about the precision of an engine's products; empty if it has none that its device rounds."""
+    return note_on_products(Tolerances(None, None, engine.network, engine.recipe).products.name)
 
 
 def values_of(kind: type[Peer], network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[ITensor, Array]:

@@ -48,7 +48,8 @@ def _rows(engine: ICudaEngine, inputs: Mapping[str, Any], peer: Peer) -> tuple[l
         return _outputs(engine, inputs, peer), None
     rows = _outputs(engine, inputs, peers.peer(peer, engine.network))
     first = peers.difference_from(peers.kind_of(peer), engine.network, inputs, engine=engine)
-    return [*rows, _row("every tensor", first is None, str(first or "no tensor differs"))], first
+    said = "; ".join(filter(None, [str(first or "no tensor differs"), peers.precision_note(engine)]))
+    return [*rows, _row("every tensor", first is None, said)], first
 
 
 def _outputs(

@@ -91,8 +91,12 @@ def build():
 
 
 @pytest.mark.usefixtures("default_precision")
-@pytest.mark.parametrize("command", ["run product.py --compare reference", "debug product.py"])
+@pytest.mark.parametrize(
+    "command", ["run product.py --compare reference", "debug product.py", "debug product.py --against onnxruntime"]
+)
 def test_precision_of_the_device_is_told_and_can_be_that_of_float32(tmp_path, run, monkeypatch, command):
+    if "onnxruntime" in command:
+        pytest.importorskip("onnxruntime")
     pretend(monkeypatch, "tensorfloat32")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "product.py").write_text(PRODUCT)
