@@ -103,6 +103,18 @@ def _set_now() -> str | None:
     return jax.config.jax_default_matmul_precision  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def without_algorithm(is_wide: bool) -> AbstractContextManager[Any]:
+    """A context in which JAX traces products of types that an algorithm of ``jax.lax.DotAlgorithmPreset`` is not for.
+
+    JAX would convert integers and float64 to the type of the algorithm that it is set to.
+
+    Args:
+        is_wide: whether the products are of such a type.
+    """
+    algorithm = is_wide and (_set_now() or "").isupper()
+    return with_precision(HIGHEST) if algorithm else nullcontext()
+
+
 def with_precision(precision: str | None) -> AbstractContextManager[Any]:
     """A context in which JAX traces products that name no precision with this one."""
     if precision in (CALLERS, _set_now()):

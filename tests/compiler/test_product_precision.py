@@ -208,6 +208,17 @@ def test_pure_function_has_the_precision_that_jax_is_set_to_when_it_traces(netwo
     assert found == [{"DEFAULT"}, {"HIGHEST"}, {"DEFAULT"}, {"HIGH"}]
 
 
+@pytest.mark.parametrize(("dtype", "value"), [(trt.int32, 257), (trt.float64, 1 + 2.0**-40)])
+def test_algorithm_of_jax_is_for_float32_and_leaves_other_types(network, dtype, value):
+    x = network.add_input("x", dtype, (4, 4))
+    marked(network, network.add_matrix_multiply(x, NONE, x, NONE))
+    with jax.default_matmul_precision("BF16_BF16_F32"):
+        engine = trt.compile(network)
+    x = np.full((4, 4), value, trt.nptype(dtype))
+
+    np.testing.assert_array_equal(engine({"x": x})["y0"], 4 * x * x)
+
+
 def test_reference_of_a_plugin_is_of_float32():
     seen = []
     kernel = JaxKernel(trt.JaxPlugin(lambda x: (seen.append(jax.config.jax_default_matmul_precision), x @ x)[1]))
