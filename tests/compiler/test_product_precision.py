@@ -1,5 +1,6 @@
 """The precision of float32 products: what programs ask for, and what devices make of it."""
 
+import json
 import re
 
 import jax
@@ -290,6 +291,11 @@ def test_rounding_counts_for_timing_caches_where_it_happens(network, monkeypatch
     monkeypatch.setattr(DeviceTraits, "of", lambda device: H100)
     assert [*map(_what_counts, of)] == [("options", "tensorfloat32"), "options"]
     assert (engine.product_precision, exact.product_precision) == ("tensorfloat32", "float32")
+    reports = [
+        each.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
+        for each in (engine, exact)
+    ]
+    assert [json.loads(report)["Products"] for report in reports] == ["tensorfloat32", "float32"]
 
 
 def test_tensorfloat32_has_the_epsilon_that_rounding_shows():

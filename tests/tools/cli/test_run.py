@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from netloop.model.layers.pointwise import IActivationLayer
+from netloop.tools.cli import models as models_module
 from netloop.tools.peers import in_reference
 from tests.support.cli_models import expected
 from tests.support.rounding_devices import pretend
@@ -107,6 +108,25 @@ def test_precision_of_the_device_is_told_and_can_be_that_of_float32(tmp_path, ru
     assert "of tensorfloat32" in done.out
     assert "tensorfloat32" not in exact.out
     assert run(f"{command} --rtol 1e-6 --atol 1e-5").status == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["bench product.py --iterations 1 --duration 0 --warmUp 0", "inspect product.py --passes", "report product.py",
+     "serve product.py --write served --sizes 1"],
+)  # fmt: skip
+def test_every_command_that_runs_a_model_can_do_without_tf32(tmp_path, run, monkeypatch, command):
+    compiled, flags = models_module.compiled, []
+    monkeypatch.setattr(
+        models_module,
+        "compiled",
+        lambda *given, **options: (flags.append(options["tf32"]), compiled(*given, **options))[1],
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "product.py").write_text(PRODUCT.replace("(1, 64)", "(-1, 64)"))
+    done = run(f"{command} --noTF32")
+
+    assert (done.status, flags) == (0, [False]), done.err
 
 
 # ---------------------------------------------------------------------------- random inputs
