@@ -15,6 +15,7 @@ FOLDERS_OF_THEIR_OWN = {
     "mutants": "faults that are planted in copies of the tree, and what catches them",
     "soak": "everything at once, for a long time",
     "real_models": "models that exporters and other tools write",
+    "gpu": "checks for a machine with a GPU or TPU",
     "other_projects": "code of other projects, with netloop in TensorRT's place",
 }
 

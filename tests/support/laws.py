@@ -104,8 +104,8 @@ def _lowered(case: Case) -> Any:
 
 
 def _run(cases: list[Case]) -> list[Any]:
-    """The outputs of cases, compiled as one program, as users compile."""
-    with jax.enable_x64(True), quick_programs(False):
+    """The outputs of cases, compiled as one program, as users compile, with products of float32."""
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"), quick_programs(False):
         return jax.jit(lambda inputs: [_lower(*entry) for entry in zip(cases, inputs, strict=True)])(
             [{position: case.inputs[position] for position in _traced(case)} for case in cases]
         )

@@ -12,6 +12,7 @@ import numpy as np
 from jax import export
 
 from netloop.compiler.execution.to_jax import NamedWeights, PureFunction, to_jax
+from netloop.compiler.product_precision import HIGHEST
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
@@ -32,6 +33,7 @@ def exported(
     platforms: Sequence[str] | None = None,
     batch: str | None = None,
     weights_inside: bool = True,
+    tf32: bool = True,
 ) -> export.Exported:
     """A network as ``jax.export`` keeps functions: a program, with the types of its arguments and results.
 
@@ -46,12 +48,14 @@ def exported(
             first axis is open. Row i of each output must depend on row i of the inputs only; it is computed by itself.
         weights_inside: whether the weights are part of the program. If not, it takes them first, as the dict that
             ``to_jax`` returns.
+        tf32: whether products and convolutions of float32 have the precision that JAX is set to now, as of ``to_jax``:
+            by default the fast one of each platform. If not, they are those of float32 on all of them.
 
     Raises:
         NetworkError: the network is invalid, or nested too deep; or its rows depend on each other.
         ValueError: the shape of an input is open.
     """
-    function, weights, types = function_of(network, shapes, batch)
+    function, weights, types = function_of(network, shapes, batch, tf32)
     with jax.enable_x64(True):
         if weights_inside:
             return export.export(jax.jit(lambda inputs: function(weights, inputs)), platforms=platforms)(types)
@@ -59,10 +63,10 @@ def exported(
 
 
 def function_of(
-    network: INetworkDefinition, shapes: Shapes | None, batch: str | None
+    network: INetworkDefinition, shapes: Shapes | None, batch: str | None, tf32: bool = True
 ) -> tuple[PureFunction, NamedWeights, dict[str, jax.ShapeDtypeStruct]]:
     """The function that ``exported`` writes, its weights, and the types of its inputs; it raises the same errors."""
-    function, weights = to_jax(network)
+    function, weights = to_jax(network, tf32=tf32)
     types = {tensor.name: _type_of(tensor, shapes or {}, batch) for tensor in network.inputs}
     if batch is not None:
         function = _by_row(function, weights, network, types)
@@ -87,10 +91,12 @@ def write(
     path: Path,
     shapes: Shapes | None,
     batch: str | None,
+    tf32: bool,
     platforms: Sequence[str] | None = None,
 ) -> None:
     """Write the program of a network, as text if the suffix is ``.mlir``."""
-    save(exported(network, shapes, platforms=platforms, batch=batch), path, as_text=path.suffix.lower() == ".mlir")
+    program = exported(network, shapes, platforms=platforms, batch=batch, tf32=tf32)
+    save(program, path, as_text=path.suffix.lower() == ".mlir")
 
 
 def _type_of(tensor: ITensor, shapes: Shapes, batch: str | None) -> jax.ShapeDtypeStruct:
@@ -142,7 +148,9 @@ def _drawn(types: Mapping[str, jax.ShapeDtypeStruct], names: Sequence[str]) -> d
 
 
 def _require_same(function: PureFunction, rows: PureFunction, weights: Arrays, inputs: Arrays) -> None:
-    together, apart = function(weights, inputs), rows(weights, inputs)
+    # products whose operands are rounded would differ by more, and by another program in another way
+    with jax.default_matmul_precision(HIGHEST):
+        together, apart = function(weights, inputs), rows(weights, inputs)
     for name, array in together.items():
         one, other = np.asarray(array), np.asarray(apart[name])
         if one.shape != other.shape or not np.allclose(one, other, rtol=1e-2, atol=1e-3, equal_nan=True):
