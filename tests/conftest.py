@@ -7,12 +7,14 @@ from collections.abc import Generator
 from itertools import groupby
 from typing import Any
 
+import jax
 import pytest
 from hypothesis import HealthCheck, settings
 
 import netloop
 from netloop.compiler.xla_compilation import compile_lowered
 from tests.support import eight_devices
+from tests.support.exact_products import ask_for_exact_products
 from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 from tests.support.quick_programs import is_quick, quick_programs
@@ -33,6 +35,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def network() -> netloop.INetworkDefinition:
     """An empty network."""
     return netloop.INetworkDefinition()
+
+
+@pytest.fixture
+def default_precision() -> Generator[None]:
+    """JAX with the precision of products that users have by default, also where tests ask for that of float32."""
+    with jax.default_matmul_precision(None):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +84,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Compile the programs of a test, and of its fixtures, quickly or as users compile."""
+    """Compile the programs of a test, and of its fixtures, quickly or as users compile, with products of float32."""
+    ask_for_exact_products()
     with quick_programs(is_quick(item)):
         return (yield)
 

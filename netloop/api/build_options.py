@@ -29,6 +29,7 @@ class BuildOptions:
         forms: the forms of passes that tuning chose instead of their rules, by name.
         tuned_on: the machine on which it did.
         tactic_sources: TensorRT's sources of kernels, one bit each; recorded without effect.
+        tf32: whether products and convolutions of float32 may be rounded.
     """
 
     logger: ILogger | None = None
@@ -43,6 +44,7 @@ class BuildOptions:
     forms: tuple[tuple[str, str], ...] = ()
     tuned_on: str = ""
     tactic_sources: int = 0b11
+    tf32: bool = True
 
     @property
     def is_tuned_elsewhere(self) -> bool:
@@ -53,7 +55,7 @@ class BuildOptions:
     def recipe(self) -> Recipe:
         """The recipe of its programs on this machine."""
         forms = {name: form for name, form in self.forms if name in PASSES and form in PASSES[name].alternatives}
-        return Recipe.of(self.passes, {} if self.is_tuned_elsewhere else forms, self.max_trips)
+        return Recipe.of(self.passes, {} if self.is_tuned_elsewhere else forms, self.max_trips, self.tf32)
 
     def with_forms(self, forms: Forms) -> BuildOptions:
         """The options with the forms that tuning chose on this machine."""

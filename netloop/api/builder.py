@@ -145,6 +145,7 @@ class Builder(WithStatement, LoggedObject):
             max_trips=config.max_trips,
             interruptible=config.interruptible,
             passes=of_level(config.builder_optimization_level),
+            tf32=config.get_flag(BuilderFlag.TF32),
         )
 
     def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from netloop.api.engine import ICudaEngine, compile
-from netloop.api.tolerance import Numbers, Tolerance
+from netloop.api.tolerance import Numbers, Tolerance, Tolerances, note_on_products
 from netloop.compiler.execution.probes import moment, positions, record_elements
+from netloop.compiler.product_precision import FLOAT32
 from netloop.model.check import require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.tensor import ITensor
@@ -71,6 +72,8 @@ class Comparison:
             agree too.
         reference_error: the error of the reference, or None.
         engine_error: the error of the engine, or None.
+        products: the type to which the engine rounds the operands of the float32 products of the network; float32 if it
+            has none, or rounds nothing.
     """
 
     difference: Difference | None
@@ -79,6 +82,7 @@ class Comparison:
     reference_error: ExecutionError | None = None
     engine_error: ExecutionError | None = None
     hidden: tuple[str, ...] = ()
+    products: str = FLOAT32.name
 
     @property
     def agrees(self) -> bool:
@@ -91,6 +95,7 @@ class Comparison:
         if self.hidden and self.difference is None:
             names = ", ".join(map(repr, self.hidden))
             lines.append(f"the absolute tolerance is larger than every number of {names}, so zeros would agree too")
+        lines += filter(None, [note_on_products(self.products)])
         if self.skipped:
             lines.append(f"not compared: {', '.join(map(repr, self.skipped))}")
         errors = {"reference": self.reference_error, "engine": self.engine_error}
@@ -115,7 +120,8 @@ def compare(
         network: the network.
         inputs: an array for each input, by name, of exactly its element type and shape.
         engine: an engine of the network; None to compile one.
-        rtol: the relative tolerance of floating-point numbers; None for the square root of the epsilon of their type.
+        rtol: the relative tolerance of floating-point numbers; None for the square root of the epsilon of their type,
+            or of the type to which the engine's device rounds the operands of float32 products from which they follow.
         atol: the absolute tolerance, added to the relative one; None for the same, times the root mean square of the
             reference's numbers of the tensor if that is less than 1. Integers, bools and strings have to be equal.
         max_trips: the largest number of iterations of a loop in the reference, and in an engine compiled here; None
@@ -137,19 +143,20 @@ def compare(
     outputs, error = _outputs(engine, inputs)
     needed = _needed(network, engine.network, trace)
     counts = {tensor: [max(entry) + 1 for entry in zip(*elements, strict=True)] for tensor, elements in needed.items()}
-    recorded = record_elements(engine.network, counts, inputs, max(trace.most_trips, max_trips or 0))
-    tolerance = Tolerance(rtol, atol)
-    first = first_difference(engine.network, needed, recorded, tolerance) or _first_output(
-        engine, trace, outputs, tolerance
+    most = max(trace.most_trips, max_trips or 0)
+    recorded = record_elements(engine.network, counts, inputs, most, engine.recipe.precision)
+    tolerances = Tolerances(rtol, atol, engine.network, engine.recipe)
+    first = first_difference(engine.network, needed, recorded, tolerances) or _first_output(
+        engine, trace, outputs, tolerances
     )
     skipped = tuple(tensor.name for tensor, array in recorded.items() if array is None)
     compared = sum(len(elements) for tensor, elements in needed.items() if recorded[tensor] is not None)
     hidden = (
         ()
         if atol is None
-        else tuple(key.name for key, at in needed.items() if tolerance.limits(*at.values()).hides_all)
+        else tuple(key.name for key, at in needed.items() if tolerances.of(key).limits(*at.values()).hides_all)
     )
-    return Comparison(first, compared, skipped, trace.error, error, hidden)
+    return Comparison(first, compared, skipped, trace.error, error, hidden, tolerances.products.name)
 
 
 def _outputs(engine: ICudaEngine, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], ExecutionError | None]:
@@ -181,7 +188,7 @@ def first_difference(
     network: INetworkDefinition,
     needed: Mapping[ITensor, Mapping[Iterations, Array]],
     recorded: Mapping[ITensor, Array | None],
-    tolerance: Tolerance,
+    tolerances: Tolerances,
 ) -> Difference | None:
     """The first difference in running order.
 
@@ -189,7 +196,7 @@ def first_difference(
         network: the network.
         needed: the elements to compare, by tensor and the iterations of its loops: what is expected.
         recorded: what the engine computes, as ``record_elements`` returns it.
-        tolerance: the tolerances.
+        tolerances: the tolerances.
     """
     scopes, block = require_valid(network)
     values: list[tuple[tuple[float, ...], Difference]] = []
@@ -198,7 +205,7 @@ def first_difference(
         if array is None:
             continue
         # of all iterations together: a residual of a loop that converges ends as the noise of its rounding
-        limits = tolerance.limits(*needed[tensor].values())
+        limits = tolerances.of(tensor).limits(*needed[tensor].values())
         for at, expected in sorted(needed[tensor].items()):
             numbers = limits.worst(expected, array[(*at, ...)])
             if numbers is not None:
@@ -210,12 +217,13 @@ def first_difference(
 
 
 def _first_output(
-    engine: ICudaEngine, trace: Trace, outputs: Mapping[str, Any], tolerance: Tolerance
+    engine: ICudaEngine, trace: Trace, outputs: Mapping[str, Any], tolerances: Tolerances
 ) -> Difference | None:
     """The first difference in an output of the engine itself."""
     for tensor in engine.network.outputs:
         if tensor.name in outputs and tensor.name in trace.outputs:
-            numbers = _worst_part(_parts(trace.outputs[tensor.name]), _parts(outputs[tensor.name]), tolerance)
+            expected, got = _parts(trace.outputs[tensor.name]), _parts(outputs[tensor.name])
+            numbers = _worst_part(expected, got, tolerances.of(tensor))
             if numbers is not None:
                 return _difference(tensor, (), (), numbers)
     return None

@@ -45,7 +45,7 @@ DEFAULT_PREVIEW_FEATURES = (PreviewFeature.PROFILE_SHARING_0806,)
 
 MEANINGFUL_FLAGS = (BuilderFlag.REFIT, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN,
                     BuilderFlag.DISABLE_TIMING_CACHE, BuilderFlag.ERROR_ON_TIMING_CACHE_MISS,
-                    BuilderFlag.EDITABLE_TIMING_CACHE)  # fmt: skip
+                    BuilderFlag.EDITABLE_TIMING_CACHE, BuilderFlag.TF32)  # fmt: skip
 """The flags that netloop implements; REFIT and EDITABLE_TIMING_CACHE need nothing, because every engine can be
 refitted, and every timing cache be edited."""
 
@@ -63,7 +63,7 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
     builder_optimization_level: int = 3
     default_device_type: DeviceType = DeviceType.GPU
     engine_capability: EngineCapability = EngineCapability.STANDARD
-    flags: int = 0
+    flags: int = 1 << int(BuilderFlag.TF32)
     interruptible: bool = False
     """Whether a long loop can be interrupted. Not in TensorRT."""
     hardware_compatibility_level: HardwareCompatibilityLevel = HardwareCompatibilityLevel.NONE

@@ -53,6 +53,7 @@ def compile(
     interruptible: bool = False,
     passes: Iterable[str] | None = None,
     donate: Iterable[str] = (),
+    tf32: bool = True,
     progress: IProgressMonitor | None = None,
     tune: Tune = False,
     timing_cache: CacheFile = None,
@@ -71,6 +72,10 @@ def compile(
         passes: the names of the optimization passes to apply, of ``netloop.PASSES``; None for all.
         donate: the names of inputs, such as states, whose memory a call may reuse for outputs of the same type; a JAX
             array passed for one cannot be used again.
+        tf32: whether products and convolutions of float32 have the precision that JAX is set to now,
+            ``jax_default_matmul_precision``: by default the fast one of the device, for which GPUs round the operands
+            to TensorFloat-32, 10 bits after the point, and TPUs to bfloat16, 7 bits. If not, they are those of float32
+            on every device. It changes nothing on CPUs. TensorRT's ``BuilderFlag.TF32``.
         progress: receives the phases of the compilation made here, and may cancel it; None for no monitor.
         tune: whether the forms of passes whose gain depends on the processor are timed here, and the fastest chosen, in
             place of rules; or the inputs of a typical call to time them with, by name. True makes up the inputs.
@@ -90,7 +95,10 @@ def compile(
     check_instance("interruptible", interruptible, bool)
     donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
     watched = Progress(none_or(IProgressMonitor)("progress", progress))
-    options = BuildOptions(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
+    check_instance("tf32", tf32, bool)
+    options = BuildOptions(
+        max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated, tf32=tf32
+    )
     asked = tuning_of(tune, timing_cache, tuning_seconds, watched.trial)
     with watched.build(1), watched.phase("Compile"), asked as tuning:
         if tuning is None:

@@ -26,6 +26,7 @@ OPTIONAL: dict[str, Callable[[JsonValue], Any]] = {
     "forms": lambda node: tuple(_form(value) for value in node.items()),
     "tuned_on": JsonValue.text,
     "tactic_sources": lambda node: node.whole(0),
+    "tf32": JsonValue.flag,
 }
 """The build options that a plan has only if they differ from the default, with the functions that read them."""
 

@@ -4,7 +4,10 @@ from netloop.values.enums import TensorRTEnum
 
 
 class BuilderFlag(TensorRTEnum):
-    """Flags of a build. All are recorded; those that choose kernels for NVIDIA devices have no effect."""
+    """Flags of a build. All are recorded; those that choose kernels for NVIDIA devices have no effect.
+
+    TF32 is set by default. Cleared, products and convolutions of float32 are those of float32 on every device.
+    """
 
     # in TensorRT 10, removed in 11: recorded, so that older scripts run; first, as tools list the flags in this order
     FP16 = 40

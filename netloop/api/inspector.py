@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from netloop.api.context import IExecutionContext
-from netloop.api.engine_core import EngineCore
+from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.api.observers import IErrorRecorder
 from netloop.compiler.passes import PASSES, Note
@@ -28,6 +28,8 @@ class EngineInspector(Unpicklable, CheckedAttributes):
     of each loop, its reason, and the layers computed for many iterations at once; ``Passes`` has the changes made by
     optimization passes, with the rule of each pass. Both are empty until a program is compiled. ``Tactics`` has the
     forms of passes that tuning timed, with the times of a call, and is empty for an engine that was not tuned here.
+    ``TF32`` is the flag of the build, and ``Products`` the type to which the device rounds the operands of float32
+    products.
 
     Attributes:
         execution_context: a context of the engine; recorded without effect.
@@ -40,7 +42,7 @@ class EngineInspector(Unpicklable, CheckedAttributes):
     CHECKS = {"execution_context": none_or(IExecutionContext), "error_recorder": none_or(IErrorRecorder)}
 
     def __init__(
-        self, engine: EngineCore, verbosity: ProfilingVerbosity, tensors: Sequence[str], trials: Sequence[Trial] = ()
+        self, engine: EngineTensors, verbosity: ProfilingVerbosity, tensors: Sequence[str], trials: Sequence[Trial] = ()
     ) -> None:
         self._engine = engine
         self._verbosity = verbosity
@@ -59,6 +61,8 @@ class EngineInspector(Unpicklable, CheckedAttributes):
             "Loops": self._loops(),
             "Passes": [_pass(note) for note in self._engine.notes if note.by in PASSES],
             "Tactics": [_tactic(trial) for trial in self._trials],
+            "TF32": self._engine.build_options.tf32,
+            "Products": self._engine.product_precision,
             "Bindings": self._tensors,
         }
         return json.dumps(report, indent=2)

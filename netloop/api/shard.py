@@ -14,6 +14,7 @@ from netloop.compiler.execution.sharded_engine import ShardedEngine
 from netloop.compiler.execution.sharding import Specs
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import SECONDS, Candidates, NoSamples, Samples, fastest
+from netloop.model.graph.attributes import check_instance
 from netloop.model.network import INetworkDefinition
 
 
@@ -26,6 +27,7 @@ def shard(
     passes: Iterable[str] | None = None,
     max_trips: int | None = None,
     dependent_rows: bool = False,
+    tf32: bool = True,
     tune: Tune = False,
     timing_cache: CacheFile = None,
     tuning_seconds: float = SECONDS,
@@ -58,6 +60,7 @@ def shard(
             computes its block by itself. If not, the first call with blocks of some shape is repeated with other rows,
             and rows that depend on these are a NetworkError; with one row for each device this compiles a program more.
             Axes of fixed length, and networks with ranks, are those of one device anyway.
+        tf32: whether products and convolutions of float32 may be rounded, as for ``netloop.compile``.
         tune: the inputs of a typical call, by name, with which the forms of passes whose gain depends on the processor
             are timed here, and the fastest chosen; False for rules. They cannot be made up, because only the caller
             knows whether they have rows, and how many.
@@ -73,7 +76,8 @@ def shard(
         ExecutionError: a call with these inputs fails.
         FileFormatError: the timing cache is not one, or is damaged.
     """
-    make = partial(ShardedEngine, network, mesh, in_specs, out_specs, dependent_rows=dependent_rows)
+    check_instance("tf32", tf32, bool)
+    make = partial(ShardedEngine, network, mesh, in_specs, out_specs, dependent_rows=dependent_rows, tf32=tf32)
     with tuning_of(tune, timing_cache, tuning_seconds) as tuning:
         engine = make(passes, max_trips)
         if tuning is None:

@@ -22,12 +22,13 @@ from netloop.compiler.execution.slot_programs import FOR_ONE_ROW, SlotPrograms
 from netloop.compiler.execution.slots import Slots
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.passes import chosen
+from netloop.compiler.product_precision import precision_of
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import SECONDS, Candidates, fastest
 from netloop.model.call_inputs import check_values
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import FORK, require_jax
-from netloop.values.checked_attributes import whole
+from netloop.values.checked_attributes import none_or, whole
 from netloop.values.diagnostics import ExecutionError, InputError
 from netloop.values.types import Array
 from netloop.values.unpicklable import Unpicklable
@@ -49,12 +50,14 @@ class SlotEngine(Unpicklable, Compiled):
 
     Args:
         network: the network of one request, of which the engine keeps a copy; or an engine of it, whose passes, forms
-            of passes and ``max_trips`` hold unless others are given.
+            of passes, ``max_trips`` and precision of products hold unless others are given.
         slots: the largest number of requests that run together.
         loop: the name of the loop; None for the only loop outside of other loops and of conditionals, or for the only
             one of these that stacks an output of the network.
         max_trips: the largest number of iterations of a loop; None for any number.
         passes: the names of the optimization passes, of ``netloop.PASSES``; None for all but those for single rows.
+        tf32: whether products and convolutions of float32 may be rounded, as for ``netloop.compile``; None for what
+            holds for an engine, and True for a network.
         tune: whether the forms of passes whose gain depends on the processor are timed here, and the fastest chosen, in
             place of rules or of those of an engine; or the inputs of a typical request to time them with, by name. True
             makes up the inputs. What is timed is a run of as many requests as there are slots.
@@ -88,6 +91,7 @@ class SlotEngine(Unpicklable, Compiled):
         loop: str | None = None,
         max_trips: int | None = None,
         passes: Iterable[str] | None = None,
+        tf32: bool | None = None,
         tune: Tune = False,
         timing_cache: CacheFile = None,
         tuning_seconds: float = SECONDS,
@@ -95,7 +99,7 @@ class SlotEngine(Unpicklable, Compiled):
         self.slots, self.trips = whole(1)("slots", slots), whole(1)("trips", trips)
         served = network.network if isinstance(network, ICudaEngine) else network
         with tuning_of(tune, timing_cache, tuning_seconds) as tuning:
-            recipe = _recipe(network, max_trips, passes, tuning is not None)
+            recipe = _recipe(network, max_trips, passes, none_or(bool)("tf32", tf32), tuning is not None)
             make = partial(SlotPrograms, served, slots=self.slots, trips=self.trips, loop=loop)
             if tuning is None:
                 self._programs = make(recipe)
@@ -309,16 +313,22 @@ class SlotEngine(Unpicklable, Compiled):
 
 
 def _recipe(
-    given: INetworkDefinition | ICudaEngine, max_trips: int | None, passes: Iterable[str] | None, by_rules: bool
+    given: INetworkDefinition | ICudaEngine,
+    max_trips: int | None,
+    passes: Iterable[str] | None,
+    tf32: bool | None,
+    by_rules: bool,
 ) -> Recipe:
     """The recipe of a network; that of an engine, if no other options are given, without its forms for rules."""
     if not isinstance(given, ICudaEngine):
-        return Recipe(chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset()), max_trips=max_trips)
+        names = chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset())
+        return Recipe(names, max_trips=max_trips, precision=precision_of(tf32 is not False))
     most = given.max_trips if max_trips is None else max_trips
+    precision = given.recipe.precision if tf32 is None else precision_of(tf32)
     if passes is not None:
-        return Recipe(chosen(passes), max_trips=most)
+        return Recipe(chosen(passes), max_trips=most, precision=precision)
     recipe = Recipe(given.build_options.passes) if by_rules else given.recipe
-    return replace(recipe, passes=recipe.passes - FOR_ONE_ROW, max_trips=most)
+    return replace(recipe, passes=recipe.passes - FOR_ONE_ROW, max_trips=most, precision=precision)
 
 
 @contextmanager

@@ -8,7 +8,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.values.types import Array
+from netloop.compiler.product_precision import FLOAT32, ProductType
+from netloop.compiler.recipe import Recipe
+from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.plugin import IPluginV3Layer
+from netloop.model.network import INetworkDefinition
+from netloop.values.types import Array, TensorType
 
 Numbers = tuple[tuple[int, ...], Any, Any, int | None]
 """The largest difference of two arrays: the index, the two numbers, and their distance in ulps."""
@@ -24,14 +30,17 @@ class Tolerance:
     """The tolerances of a comparison of floating-point numbers; integers, bools and strings have to be equal.
 
     Attributes:
-        rtol: the relative tolerance; None for the square root of the epsilon of the element type.
+        rtol: the relative tolerance; None for the square root of the epsilon.
         atol: the absolute tolerance, added to the relative one; None for the same, times the root mean square of the
             numbers that are expected of the tensor if that is less than 1. It is at least the number that a device may
             round to zero.
+        products: the type of the operands of the float32 products that the numbers follow from. If a device rounds to
+            it, its epsilon counts where that is larger, and the root mean square where that is more than 1.
     """
 
     rtol: float | None
     atol: float | None
+    products: ProductType = FLOAT32
 
     def limits(self, *expected: Array) -> Limits:
         """The limits for the differences of a tensor, by the numbers expected of it, of which there may be several
@@ -42,11 +51,15 @@ class Tolerance:
             return Limits(0.0, 0.0, 0.0)
         numbers = np.concatenate([array.astype(np.float64).reshape(-1) for array in expected])
         sizes = np.abs(numbers[np.isfinite(numbers)])
-        usual, largest = float(jnp.finfo(dtype).eps) ** 0.5, float(sizes.max(initial=0))
+        is_rounded, epsilon = self.products.is_rounded, float(jnp.finfo(dtype).eps)
+        usual = (max(epsilon, self.products.epsilon) if is_rounded else epsilon) ** 0.5
+        largest = float(sizes.max(initial=0))
         # divided by the largest one, as squares of extreme numbers are infinite or zero
         mean = largest * float(np.mean((sizes / largest) ** 2)) ** 0.5 if largest else 0.0
         rtol = min(usual, MOST_RELATIVE) if self.rtol is None else self.rtol
-        atol = max(min(usual, MOST_ABSOLUTE) * min(1.0, mean), _least(dtype)) if self.atol is None else self.atol
+        # a sum that nearly cancels has errors as large as those of others, which rounded operands make large
+        size = mean if is_rounded else min(1.0, mean)
+        atol = max(min(usual, MOST_ABSOLUTE) * size, _least(dtype)) if self.atol is None else self.atol
         return Limits(rtol, atol, largest)
 
 
@@ -91,6 +104,57 @@ class Limits:
         excess = np.abs(a - b) - (self.atol + self.rtol * np.abs(a))
         # infinities and NaN differ infinitely, unless both numbers are the same
         return np.where(same, 0.0, np.where(np.isfinite(a) & np.isfinite(b), excess, np.inf))
+
+
+class Tolerances:
+    """The tolerances for the tensors of a network.
+
+    Where a device rounds the operands of float32 products, tensors that follow from products have the usual tolerances
+    of the type to which it rounds, as those of a network of half precision have: TensorFloat-32 has its epsilon.
+
+    Args:
+        rtol, atol: as of ``Tolerance``.
+        network: the network.
+        recipe: the recipe of the programs that compute it.
+
+    Attributes:
+        products: the type of the operands of its float32 products; float32 if it has none.
+    """
+
+    def __init__(self, rtol: float | None, atol: float | None, network: INetworkDefinition, recipe: Recipe) -> None:
+        self._rtol, self._atol, products = rtol, atol, recipe.product_type
+        self._rounded = follow_from_products(network) if products.is_rounded else set[ITensor]()
+        self.products = products if self._rounded else FLOAT32
+
+    def of(self, tensor: ITensor) -> Tolerance:
+        """The tolerances for a tensor."""
+        return Tolerance(self._rtol, self._atol, self.products if tensor in self._rounded else FLOAT32)
+
+
+def note_on_products(products: str) -> str:
+    """The line of a comparison about products of a type; empty for float32."""
+    return "" if products == FLOAT32.name else f"float32 products are those of {products}, which tolerances allow for"
+
+
+def follow_from_products(network: INetworkDefinition) -> set[ITensor]:
+    """The tensors that are computed from float32 products and convolutions, or from plugins of JAX, which may have any.
+
+    What a product decides only by a trip limit is not among them.
+    """
+    stack = [tensor for layer in network.layers if _multiplies(layer) for tensor in layer.outputs]
+    result = set(stack)
+    while stack:
+        following = {tensor for user, _ in stack.pop().uses for tensor in user.outputs} - result
+        result |= following
+        stack += following
+    return result
+
+
+def _multiplies(layer: ILayer) -> bool:
+    if isinstance(layer, IPluginV3Layer):
+        return not layer.on_host
+    types = (tensor.type for tensor in layer.inputs if tensor is not None)
+    return layer.HAS_PRODUCTS and any(isinstance(type, TensorType) and type.dtype == np.float32 for type in types)
 
 
 def _least(dtype: Any) -> float:

@@ -10,6 +10,7 @@ import jax
 from netloop.compiler.lower import Program
 from netloop.compiler.lower.nesting import DEEPEST_NEST, require_shallow
 from netloop.compiler.passes import NO_FORMS, Forms, Improved, applied, chosen, improve, of_host, of_platform
+from netloop.compiler.product_precision import CALLERS, DeviceTraits, ProductType, precision_of, product_type
 from netloop.model.check import ValidatedNetwork, require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
@@ -28,6 +29,7 @@ class Recipe:
         is_pure: whether the program is for JAX's transformations, which report no errors.
         bounds: the largest numbers of iterations of loops by name, for derivatives in reverse mode.
         platform: the JAX platform that the programs are for; empty for the default one.
+        precision: that of float32 products: a value of ``jax_default_matmul_precision``, or ``CALLERS``.
     """
 
     passes: frozenset[str] = frozenset()
@@ -36,15 +38,20 @@ class Recipe:
     is_pure: bool = False
     bounds: Mapping[str, int] = field(default_factory=dict[str, int])
     platform: str = ""
+    precision: str | None = CALLERS
 
     @staticmethod
-    def of(passes: Iterable[str] | None, forms: Forms = NO_FORMS, max_trips: int | None = None) -> Recipe:
+    def of(
+        passes: Iterable[str] | None, forms: Forms = NO_FORMS, max_trips: int | None = None, tf32: bool = True
+    ) -> Recipe:
         """A recipe with checked passes, all for None, without those that some forms turn off.
+
+        Its products have the precision that JAX is set to now, or that of float32 if they may not be rounded.
 
         Raises:
             TypeError, ValueError: there is no pass of a name.
         """
-        return Recipe(chosen(passes), max_trips=max_trips).with_forms(forms)
+        return Recipe(chosen(passes), max_trips=max_trips, precision=precision_of(tf32)).with_forms(forms)
 
     def with_forms(self, forms: Forms) -> Recipe:
         """The recipe with some forms of its passes, without those that these turn off."""
@@ -77,8 +84,14 @@ class Recipe:
         """
         facts = source.network, source.types, source.validated
         program = Program.of(*facts, self.max_trips, self._passes, self.forms)
-        program.is_pure, program.bounds, program.platform = self.is_pure, self.bounds, self.target
+        program.is_pure, program.bounds, program.precision = self.is_pure, self.bounds, self.precision
+        program.platform = self.target
         return program
+
+    @property
+    def product_type(self) -> ProductType:
+        """The type of the operands of float32 products on the device of the programs."""
+        return product_type(self.precision, DeviceTraits.of(jax.devices(self.platform or None)[0]))
 
     @property
     def _passes(self) -> frozenset[str]:

@@ -1,5 +1,9 @@
 """A builder config accepts TensorRT's settings and refuses others."""
 
+import json
+import pickle
+
+import jax
 import numpy as np
 import pytest
 
@@ -54,6 +58,35 @@ def test_defaults_are_those_that_tools_print():
     assert config.get_memory_pool_limit(trt.MemoryPoolType.TACTIC_SHARED_MEMORY) == 1 << 30
     assert config.get_memory_pool_limit(trt.MemoryPoolType.DLA_LOCAL_DRAM) == 0
     assert [flag.name for flag in trt.BuilderFlag][:2] == ["FP16", "INT8"]
+
+
+def test_tf32_is_allowed_by_default_as_in_tensorrt():
+    settings = config()
+
+    assert [flag.name for flag in trt.BuilderFlag if settings.get_flag(flag)] == ["TF32"]
+    assert settings.flags == 1 << 6
+    settings.clear_flag(trt.BuilderFlag.TF32)
+    assert settings.flags == 0
+    assert settings.ignored() == []
+    settings.reset()
+    assert settings.get_flag(trt.BuilderFlag.TF32)
+
+
+@pytest.mark.parametrize(("is_set", "precision"), [(True, None), (False, "highest")])
+def test_tf32_decides_the_precision_of_products_and_is_kept_in_the_plan(is_set, precision):
+    builder = trt.Builder(log := Log())
+    settings = builder.create_builder_config()
+    (settings.set_flag if is_set else settings.clear_flag)(trt.BuilderFlag.TF32)
+    with jax.default_matmul_precision(None):
+        built = builder.build_engine_with_config(networks.swap(), settings)
+        loaded = trt.Runtime(log).deserialize_cuda_engine(builder.build_serialized_network(networks.swap(), settings))
+
+    for engine in (built, loaded, pickle.loads(pickle.dumps(built))):
+        assert engine.build_options.tf32 == is_set
+        reported = engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
+        assert json.loads(reported)["TF32"] == is_set
+    assert [built.recipe.precision, loaded.recipe.precision] == [precision] * 2
+    assert log.infos() == []
 
 
 def test_reset_restores_defaults():

@@ -6,9 +6,13 @@ import pytest
 
 import netloop as trt
 from netloop.api.compare import Comparison
-from netloop.api.tolerance import Tolerance
+from netloop.api.tolerance import Tolerance, Tolerances, follow_from_products
+from netloop.compiler.product_precision import BFLOAT16, FLOAT32, TENSORFLOAT32
 from netloop.peers import agreements
-from tests.support.networks import F, combine, constant, counted, mark
+from tests.support.networks import F, combine, constant, counted, last, mark
+from tests.support.rounding_devices import BITS, pretend, rounded
+
+pytestmark = pytest.mark.usefixtures("default_precision")
 
 USUAL = Tolerance(None, None)
 FLOATS = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz,
@@ -175,3 +179,134 @@ def test_reference_ends_where_the_engine_does(network):
     found = trt.compare(network, {"x": F(1)}, trt.compile(network, max_trips=7))
 
     assert "executes more than 7 iterations" in str(found.reference_error)
+
+
+# ---------------------------------------------------------------------------- devices that round
+
+
+def product(a, b):
+    return (np.asarray(a, np.float64) @ b).astype(F)
+
+
+def convolution(x, kernel):
+    """The sums over windows of 3 x 3 of an image of 16 channels."""
+    windows = np.lib.stride_tricks.sliding_window_view(np.asarray(x, np.float64).reshape(16, 16, 256), (3, 3), (0, 1))
+    weights = np.asarray(kernel, np.float64).reshape(-1)[: 9 * 256 * 4].reshape(3, 3, 256, 4)
+    return np.einsum("abcij,ijck->abk", windows, weights).astype(F)
+
+
+@pytest.mark.parametrize("products", [TENSORFLOAT32, BFLOAT16])
+@pytest.mark.parametrize("compute", [product, convolution])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_rounded_operands_agree_and_wrong_products_differ(products, compute, scale):
+    random = np.random.default_rng(0)
+    a, b = (F(scale) * random.normal(size=(256, 256)).astype(F) for _ in range(2))
+    right, honest = compute(a, b), compute(*(rounded(x, BITS[products.name]) for x in (a, b)))
+    tolerance = Tolerance(None, None, products)
+
+    assert worst(honest, right, tolerance) is None
+    assert worst(honest, right) is not None  # the tolerance of float32 would call it an error
+    longer = b.copy()
+    longer[7] = 0  # one number less in each sum
+    for wrong in (compute(a, b.T), compute(a, longer), compute(a[::-1], b), F(1.2) * right, -right, 0 * right):
+        assert worst(wrong, right, tolerance) is not None
+
+
+def test_numbers_of_wider_epsilon_keep_their_tolerance():
+    assert Tolerance(None, None, TENSORFLOAT32).limits(np.float16([1])) == USUAL.limits(np.float16([1]))
+    assert Tolerance(None, None, TENSORFLOAT32).limits(np.int32([1])) == USUAL.limits(np.int32([1]))
+    assert Tolerance(None, None, FLOAT32).limits(np.float64([1])) == USUAL.limits(np.float64([1]))
+    assert Tolerance(1e-6, 0.0, TENSORFLOAT32).limits(F([1])) == Tolerance(1e-6, 0.0).limits(F([1]))
+
+
+def recurrent(network):
+    """y: the last state of a loop with a product; x and its root, which follow from none."""
+    x = network.add_input("x", trt.float32, (1, 64))
+    root = network.add_unary(x, trt.UnaryOperation.SQRT).get_output(0)
+    weights = constant(network, np.random.default_rng(0).normal(size=(64, 64)).astype(F) / 8)
+    loop = counted(network, 3)
+    state = loop.add_recurrence(root)
+    new = network.add_matrix_multiply(
+        state.get_output(0), trt.MatrixOperation.NONE, weights, trt.MatrixOperation.NONE
+    ).get_output(0)
+    state.set_input(1, new)
+    return mark(network, root=root, y=last(loop, state.get_output(0)))
+
+
+INPUTS = {"x": np.linspace(0.1, 1, 64, dtype=F)[None]}
+
+
+def test_what_follows_from_products_is_found_through_loops(network):
+    recurrent(network)
+    found = follow_from_products(network)
+
+    assert [tensor in found for tensor in network.outputs] == [False, True]
+    assert {tensor.producer.LABEL for tensor in found} == {"Matrix Multiply", "Recurrence", "LoopOutput"}
+
+
+def test_products_of_other_types_are_not_rounded(network):
+    for number, dtype in enumerate((trt.float16, trt.float64, trt.int32)):
+        x = network.add_input(f"x{number}", dtype, (2, 2))
+        network.add_matrix_multiply(x, trt.MatrixOperation.NONE, x, trt.MatrixOperation.NONE)
+
+    assert follow_from_products(network) == set()
+
+
+def test_plugin_of_jax_may_have_products(network):
+    x = network.add_input("x", trt.float32, (2, 2))
+    (output,) = network.add_plugin_v3([x], [], trt.JaxPlugin(lambda x: x @ x)).outputs
+
+    assert follow_from_products(network) == {output}
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_comparison_knows_the_device_that_rounds(network, monkeypatch, name):
+    pretend(monkeypatch, name)
+    engine = trt.compile(recurrent(network))
+    found = trt.compare(network, INPUTS, engine)
+
+    assert found.agrees
+    assert found.products == name
+    assert str(found).endswith(f"float32 products are those of {name}, which tolerances allow for")
+    assert not trt.compare(network, INPUTS, engine, rtol=1e-6, atol=1e-6).agrees
+
+
+def test_comparison_of_an_engine_without_tf32_is_one_of_float32(network, monkeypatch):
+    pretend(monkeypatch, "bfloat16")
+    found = trt.compare(recurrent(network), INPUTS, trt.compile(network, tf32=False))
+
+    assert found.agrees
+    assert (found.products, str(found)) == ("float32", f"{found.elements} elements agree")
+    assert trt.compare(network, INPUTS, trt.compile(network, tf32=False), rtol=1e-6, atol=1e-6).agrees
+
+
+def test_device_that_rounds_without_being_known_for_it_differs(network, monkeypatch):
+    with monkeypatch.context() as patch:
+        pretend(patch, "tensorfloat32")
+        engine = trt.compile(recurrent(network))
+        differs = trt.compare(network, INPUTS, engine, rtol=2**-11.5, atol=0)
+    assert not differs.agrees
+
+
+def test_only_tensors_that_follow_from_products_have_the_wider_tolerance(network, monkeypatch):
+    pretend(monkeypatch, "tensorfloat32")
+    engine = trt.compile(recurrent(network))
+    tolerances = Tolerances(None, None, engine.network, engine.recipe)
+
+    assert [tolerances.of(tensor).products.name for tensor in engine.network.outputs] == ["float32", "tensorfloat32"]
+    root, y = agreements(engine(INPUTS), trt.evaluate(network, INPUTS), engine=engine)
+    assert (root.products, y.products) == ("float32", "tensorfloat32")
+    assert "with float32 products of tensorfloat32" in str(y)
+    assert y.as_json()["products"] == "tensorfloat32"
+    assert "products" not in str(root)
+    assert root.agrees
+    assert y.agrees
+    assert y.relative > 1e-4
+
+
+def test_network_without_products_is_compared_in_float32_everywhere(network, monkeypatch):
+    pretend(monkeypatch, "bfloat16")
+    x = network.add_input("x", trt.float32, (3,))
+    found = trt.compare(mark(network, y=combine(network, x, x)), {"x": np.ones(3, F)})
+
+    assert found.products == "float32"

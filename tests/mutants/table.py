@@ -4,11 +4,13 @@ import re
 from threading import Lock
 from typing import NamedTuple
 
-from tests.mutants import convolutions, layers, lowering, meaning, meshes, passes, rules
+from tests.mutants import convolutions, layers, lowering, meaning, meshes, passes, precision, rules
 from tests.mutants.mutant import ROOT, Mutant
 
 MUTANTS = [
-    fault for group in (meaning, lowering, layers, passes, convolutions, meshes, rules) for fault in group.FAULTS
+    fault
+    for group in (meaning, lowering, layers, passes, convolutions, meshes, precision, rules)
+    for fault in group.FAULTS
 ]
 PAGE = ROOT / "tests" / "mutants" / "README.md"
 HEAD = """\

@@ -60,7 +60,7 @@ WINGS = [
         "compiler",
         "the way from a network to programs of XLA, and their calls",
         (
-            "jax_settings recursion_limit xla_faults phases gpu_notice",
+            "jax_settings product_precision recursion_limit xla_faults phases gpu_notice",
             "xla_compilation passes",
             "lower",
             "recipe trial",

@@ -82,8 +82,8 @@ class Steps(Kind):
 
 
 class OfSequences(Kind):
-    def __init__(self, network=None, tune=False, timing_cache=None, passes=None, max_trips=None, **options):
-        engine = trt.compile(network or step(), passes=passes, max_trips=max_trips)
+    def __init__(self, network=None, tune=False, timing_cache=None, passes=None, max_trips=None, tf32=True, **options):
+        engine = trt.compile(network or step(), passes=passes, max_trips=max_trips, tf32=tf32)
         tuning = {"tune": tune, "timing_cache": timing_cache}
         self.own = self.engine = Sequences(engine, {"s": "sn"}, slots=1, sizes=[1], **tuning, **options)
         self.inputs = {"x": X}
@@ -138,6 +138,21 @@ def takes_passes(kind):
     engine = kind(passes=["loop_fission"])
     np.testing.assert_allclose(engine(), Kind()(), rtol=1e-6)
     assert getattr(engine.own, "passes", {"loop_fission"}) == {"loop_fission"}
+
+
+def decides_precision(kind, monkeypatch):
+    lower, precisions = trt.IMatrixMultiplyLayer.lower, set()
+
+    def watched(layer, *operands):
+        precisions.add(jax.config.jax_default_matmul_precision)
+        return lower(layer, *operands)
+
+    monkeypatch.setattr(trt.IMatrixMultiplyLayer, "lower", watched)
+    np.testing.assert_allclose(kind(tf32=False)(), Kind()(), rtol=1e-6)
+    assert precisions == {"highest", jax.config.jax_default_matmul_precision}
+    precisions.clear()
+    kind(step(4))()
+    assert precisions == {jax.config.jax_default_matmul_precision}
 
 
 def limits_trips(kind):
@@ -335,6 +350,7 @@ ROWS = {
         NO_SUCH_ARGUMENT,
     ),
     "`passes=`": (takes_passes, [YES, YES, YES, ENGINES, ENGINES, YES], None),
+    "`tf32=`": (decides_precision, [YES, YES, YES, ENGINES, ENGINES, YES], None),
     "`max_trips=`": (limits_trips, [YES, YES, YES, ENGINES, ENGINES, NO], NO_SUCH_ARGUMENT),
     "new weights without a compilation": (
         is_refitted,

@@ -236,6 +236,7 @@ def top_of(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.concatenated([x, x], axis) if grow.between(0, 3) else x  # of equal elements the first is the top one
     number, indices = grow.between(min(2, x.shape[axis]), x.shape[axis]), grow.choose(trt.int32, trt.int64)
     layer = grow.network.add_topk(x, grow.next_of(*trt.TopKOperation), number, 1 << axis, indices)
+    layer.total_order = grow.next_of(False, False, True)
     return layer.get_output(grow.next_of(0, 1, 1))
 
 

@@ -106,8 +106,8 @@ def _lowered(case: Case) -> Any:
 
 
 def _run(cases: list[Case]) -> list[Any]:
-    """The outputs of cases, compiled as one program, as users compile."""
-    with jax.enable_x64(True), quick_programs(False):
+    """The outputs of cases, compiled as one program, as users compile, with products of float32."""
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"), quick_programs(False):
         function, arrays = lowered_together(cases)
         return jax.jit(function)(arrays)
 

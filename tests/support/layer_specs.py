@@ -6,6 +6,7 @@ of the random networks (``tests/support/strategies.py``).
 """
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -418,7 +419,8 @@ class Kinds(Drawing):
         """The size of an image that is none: bytes by chance are no file."""
         whole = self.fold(self.among(tensor, [trt.int32, trt.int64]), 0, 99)
         data = self.network.add_cast(self.reshape(whole, self.size(whole)), trt.uint8).get_output(0)
-        return self.network.add_shape(self.network.add_image_decoder(data).get_output(0)).get_output(0)
+        image = self.network.add_image_decoder(data, self.next_of(*trt.PixelFormat)).get_output(0)
+        return self.network.add_shape(image).get_output(0)
 
     @adds(
         add_sequence=lambda t: {"inputs": [t(F, 2), t(F, 3)], "dtype": F},
@@ -504,7 +506,10 @@ class Kinds(Drawing):
         found = self.network.add_string_lookup(text, ["1", "-1", "0", "11-"]).get_output(0)
         is_match = self.network.add_string_match(text, r"[^-]\d*(-|1)?").get_output(0)
         parts = self.network.add_string_split(text, "-").get_output(1)
-        row = self.network.add_string_normalization(self.reshape(text, self.size(text))).get_output(0)
+        case, stopwords, is_case_sensitive = self.next_of(*product(trt.StringCase, (None, ["-1"]), (True, False)))
+        row = self.network.add_string_normalization(
+            self.reshape(text, self.size(text)), case, stopwords, is_case_sensitive
+        ).get_output(0)
         grams = self.network.add_string_ngrams(row, ["0", "1", "-1", "0", "1"], [0, 3]).get_output(0)
         return self.choose(self.combine(found, self.cast(is_match, trt.int64), Op.SUM), parts, grams)
 
@@ -515,7 +520,9 @@ class Kinds(Drawing):
         """How many tokens some texts have."""
         text = self.cast(self.among(tensor, LISTED), trt.DataType.STRING)
         row = self.reshape(text, self.size(text))
-        tokens = self.network.add_string_tokenization(row, token="[1-9]").get_output(0)
+        layer = self.network.add_string_tokenization(row, token="[1-9]")
+        layer.marks = self.next_of(False, True)
+        tokens = layer.get_output(0)
         blank = self.fixed(np.array([[""]]))
         padding = self.cast(self.combine(tokens, blank, Op.EQUAL), trt.int32)
         return self.network.add_reduce(padding, trt.ReduceOperation.SUM, 2, False).get_output(0)

@@ -6,14 +6,17 @@ code too, so what is about XLA is compiled as users compile it: the laws of laye
 ``AS_USERS_COMPILE``, all slow tests, and in the nightly profile every test.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
+from unittest.mock import patch
 
 import jax
 import pytest
 from jax._src import compiler
+from jax._src.interpreters import mlir
 
 from tests.support.examples import IS_NIGHTLY
 
@@ -37,7 +40,26 @@ AS_USERS_COMPILE = (
 )
 """The tests of numbers that XLA's optimizations have changed, or may."""
 
+PROGRAMS_OF_A_CONTEXT = 100
+"""A context keeps the constants of its programs."""
+
 _options_of_jax = compiler.get_compile_options
+_context_of_jax = mlir.make_ir_context
+
+
+class _Contexts(threading.local):
+    """MLIR's contexts, each for many programs: JAX makes one for each, in most of the time of its lowering."""
+
+    used = 0
+
+    def __call__(self) -> Any:
+        if self.used % PROGRAMS_OF_A_CONTEXT == 0:
+            self.present = _context_of_jax()
+        self.used += 1
+        return self.present
+
+
+_CONTEXTS = _Contexts()
 
 
 def is_quick(item: pytest.Item) -> bool:
@@ -48,13 +70,11 @@ def is_quick(item: pytest.Item) -> bool:
 
 @contextmanager
 def quick_programs(quick: bool = True) -> Iterator[None]:
-    """Have XLA compile quickly, or as users compile; JAX has no public setting for all of its programs."""
-    before = compiler.get_compile_options
-    compiler.get_compile_options = partial(_with_options, known_options()) if quick else _options_of_jax
-    try:
+    """Have JAX and XLA compile quickly, or as users compile; JAX has no public setting for all of its programs."""
+    options = partial(_with_options, known_options()) if quick else _options_of_jax
+    context = _CONTEXTS if quick else _context_of_jax
+    with patch.object(compiler, "get_compile_options", options), patch.object(mlir, "make_ir_context", context):
         yield
-    finally:
-        compiler.get_compile_options = before
 
 
 def _with_options(more: dict[str, Any], *arguments: Any, **named: Any) -> Any:

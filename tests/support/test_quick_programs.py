@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 from jax._src import compiler
+from jax._src.interpreters import mlir
 
-from tests.support.quick_programs import AS_USERS_COMPILE, QUICK, quick_programs
+from tests.support.quick_programs import AS_USERS_COMPILE, PROGRAMS_OF_A_CONTEXT, QUICK, quick_programs
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,3 +27,13 @@ def test_programs_are_compiled_quickly_or_as_for_users():
     assert quick == QUICK
     assert other == QUICK | {"xla_backend_optimization_level": 1}
     assert of_users == {}
+
+
+def test_contexts_are_for_many_programs_each():
+    with quick_programs():
+        contexts = [mlir.make_ir_context() for _ in range(PROGRAMS_OF_A_CONTEXT + 1)]
+        with quick_programs(False):
+            of_users = [mlir.make_ir_context() for _ in range(2)]
+
+    assert 2 <= len(set(map(id, contexts))) <= 3
+    assert len(set(map(id, of_users))) == 2

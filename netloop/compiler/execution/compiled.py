@@ -83,6 +83,15 @@ class Compiled:
         """The forms of the passes that do not follow their rule, by name."""
         return self.recipe.forms
 
+    @property
+    def product_precision(self) -> str:
+        """The type to which its device rounds the operands of float32 products and convolutions.
+
+        ``tensorfloat32`` on NVIDIA's GPUs from Ampere on and ``bfloat16`` on TPUs, unless the engine was compiled with
+        ``tf32=False`` or JAX was set to a higher precision; ``float32`` there and elsewhere, where nothing is rounded.
+        """
+        return self.recipe.product_type.name
+
     # ------------------------------------------------------------------ the latest program
 
     @property

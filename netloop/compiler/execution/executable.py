@@ -241,7 +241,7 @@ class Executable(Unpicklable, Tunable):
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
             limits = self.recipe.max_trips, self.interruptible
-            return HostProgram(self.network, validated, types, *limits, watched)
+            return HostProgram(self.network, validated, types, *limits, watched, precision=self.recipe.precision)
 
         programs = ProgramCache(self.network, make)
         self._watching = watched, programs
@@ -264,8 +264,8 @@ class Executable(Unpicklable, Tunable):
             source = self.recipe.improved(self.network, types, validated, on_host=True)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         own = source.network, source.validated, source.types
-        limits = self.recipe.max_trips, self.interruptible
-        program = HostProgram(*own, *limits, without=load.steps, phase=timer.phase)
+        limits, precision = (self.recipe.max_trips, self.interruptible), self.recipe.precision
+        program = HostProgram(*own, *limits, without=load.steps, phase=timer.phase, precision=precision)
 
         with timer.phase("load"):
             load(self.weights)

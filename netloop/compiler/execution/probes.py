@@ -14,6 +14,7 @@ from netloop.compiler.host import HostProgram, Poisoned
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of, has_program
 from netloop.compiler.lower.loop.facts import known_count
+from netloop.compiler.product_precision import CALLERS
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import ValidatedNetwork
@@ -35,7 +36,11 @@ TripCounts = Mapping[ITensor, Sequence[int]]
 
 
 def record_elements(
-    network: INetworkDefinition, counts: TripCounts, inputs: Mapping[str, Any], max_trips: int | None
+    network: INetworkDefinition,
+    counts: TripCounts,
+    inputs: Mapping[str, Any],
+    max_trips: int | None,
+    precision: str | None = CALLERS,
 ) -> dict[ITensor, Array | None]:
     """Run a network and return the elements of some tensors, stacked along one axis for each enclosing loop.
 
@@ -46,12 +51,14 @@ def record_elements(
         counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
         inputs: an array for each input, by name.
         max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+        precision: that of float32 products.
 
     Returns:
         An array for each tensor; None if the run failed before it, or its elements have different shapes.
     """
     copy, stacked = probed(network, counts)
-    values = dict(zip(copy.outputs, _run(copy, inputs, max_trips), strict=True))
+    recipe = Recipe(max_trips=max_trips, precision=precision)
+    values = dict(zip(copy.outputs, _run(copy, inputs, recipe), strict=True))
     return {tensor: values[output] for tensor, output in stacked.items()}
 
 
@@ -98,7 +105,7 @@ def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, count
     return tensor
 
 
-def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None) -> list[Array | None]:
+def _run(network: INetworkDefinition, inputs: Mapping[str, Any], recipe: Recipe) -> list[Array | None]:
     """The outputs of a network, in the order in which they were marked."""
     result = check_values(network.inputs, inputs)
     with pinned_settings():
@@ -106,8 +113,8 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int 
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
-                return HostProgram(network, validated, types, max_trips).values
-            lowered = Lowered.of(network, types, validated, Recipe(max_trips=max_trips))
+                return HostProgram(network, validated, types, recipe.max_trips, precision=recipe.precision).values
+            lowered = Lowered.of(network, types, validated, recipe)
 
             def trace(weights: list[Any], arrays: list[Any]) -> list[Any]:
                 return lowered.run(dict(zip(constants, weights, strict=True)), arrays).values

@@ -100,6 +100,7 @@ class ShardedEngine(Unpicklable, Tunable):
         max_trips: int | None = None,
         dependent_rows: bool = False,
         forms: Forms = NO_FORMS,
+        tf32: bool = True,
     ) -> None:
         Recipe(max_trips=max_trips).validated(network)
         require_arrays(network)
@@ -110,11 +111,13 @@ class ShardedEngine(Unpicklable, Tunable):
             names = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
             self._weights = ShardedWeights(self.constants, self._sharding)
         # the devices of the mesh need not be of JAX's default platform
-        self.recipe = replace(Recipe.of(names, forms, max_trips), platform=mesh.devices.flat[0].platform)
+        self.recipe = replace(Recipe.of(names, forms, max_trips, tf32), platform=mesh.devices.flat[0].platform)
         self._has_ranks = any(layer.num_ranks > 1 for layer in self.network.layers)
         self._name_ranks()
         is_by_device = dependent_rows or self._has_ranks
-        self._row_check = None if is_by_device else RowCheck(self.network, self._sharding)
+        self._row_check = (
+            None if is_by_device else RowCheck(self.network, self._sharding, self.recipe.product_type.is_rounded)
+        )
         self._programs: dict[frozenset[str], ProgramCache[_Program]] = {}
         self._latest: _Program | None = None
         self._refit = threading.RLock()

@@ -14,6 +14,7 @@ from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.nesting import DEEPEST_PURE_NEST
 from netloop.compiler.passes import LoweringForm, chosen
+from netloop.compiler.product_precision import CALLERS, HIGHEST
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_inputs
 from netloop.model.check import ValidatedNetwork
@@ -39,6 +40,7 @@ def to_jax(
     passes: Iterable[str] | None = None,
     load: bool = False,
     bound: Mapping[str, int] | None = None,
+    tf32: bool = True,
 ) -> tuple[PureFunction, NamedWeights]:
     """Return a network as a pure function, and its weights.
 
@@ -64,6 +66,9 @@ def to_jax(
         bound: for loops with a WHILE limit, or a COUNT that is known only in the call, the largest number of iterations
             by the name of the loop. They then have derivatives in reverse mode too; their time and memory grow with the
             bound. Where a loop needs more iterations, its floating-point values are NaN.
+        tf32: whether products and convolutions of float32 have the precision that JAX is set to when it traces the
+            function, ``jax_default_matmul_precision``: by default TensorFloat-32 on GPUs and bfloat16 on TPUs. If not,
+            they are those of float32 on every device, and so are their derivatives.
 
     Raises:
         NetworkError: the network is invalid, or nested too deep; or, while JAX differentiates the function, reverse
@@ -72,8 +77,9 @@ def to_jax(
     """
     bounds = _bounds({} if bound is None else bound, check_instance("network", network, INetworkDefinition))
     check_instance("load", load, bool)
-    recipe = Recipe(PURE if passes is None and not load else chosen(passes), is_pure=True, bounds=bounds)
-    return pure_function(network, recipe, load)
+    names = PURE if passes is None and not load else chosen(passes)
+    precision = CALLERS if check_instance("tf32", tf32, bool) else HIGHEST
+    return pure_function(network, Recipe(names, is_pure=True, bounds=bounds, precision=precision), load)
 
 
 def pure_function(network: INetworkDefinition, recipe: Recipe, load: bool = False) -> tuple[PureFunction, NamedWeights]:

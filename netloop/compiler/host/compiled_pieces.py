@@ -48,12 +48,19 @@ class Pieces:
         loop_strategies: how each loop in a piece ran and why, so far.
         batched_layers: the layers of each such loop that run for many iterations at once, so far.
         phase: the context of each phase of a compilation.
+        precision: that of float32 products.
     """
 
     def __init__(
-        self, scopes: Scopes, max_trips: int | None, interruptible: bool, observed: frozenset[ITensor], phase: Phase
+        self,
+        scopes: Scopes,
+        max_trips: int | None,
+        interruptible: bool,
+        observed: frozenset[ITensor],
+        phase: Phase,
+        precision: str | None,
     ) -> None:
-        self.phase = phase
+        self.phase, self.precision = phase, precision
         self.loop_strategies: dict[ILoop, LoopStrategy] = {}
         self.batched_layers: dict[ILoop, list[ILayer]] = {}
         self._scopes = scopes
@@ -110,6 +117,7 @@ class Pieces:
 
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
+        program.precision = self.precision
         compiled: Callable[..., Outcome] = XlaFunction(
             lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program, self.phase
         )

@@ -83,7 +83,9 @@ class PaddedPieces:
         if key not in self._compiled:
             _make_room(self._compiled)
             outputs, phase = self._pieces.needed_later(steps), self._pieces.phase
-            self._compiled[key] = PaddedProgram(steps, outputs, tensor_types, self._scopes, padding.masks, phase)
+            program = PaddedProgram(steps, outputs, tensor_types, self._scopes, padding.masks, phase)
+            program.precision = self._pieces.precision
+            self._compiled[key] = program
         return self._compiled[key]
 
     def _type(self, tensor: ITensor, types: TypeTable, padding: Padding) -> TensorType:

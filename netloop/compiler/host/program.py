@@ -24,6 +24,7 @@ from netloop.compiler.host.routes import Route, Run
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.compiler.lower.shape_values import valued_in_run
 from netloop.compiler.phases import Phase, unwatched
+from netloop.compiler.product_precision import CALLERS
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer
@@ -43,7 +44,8 @@ class HostProgram:
     """A network that runs step by step, and can report the values of ``observed`` tensors as it computes them.
 
     The ``types`` are those of its tensors, as far as the inputs of a call determine them. The steps ``without`` do not
-    run: their results are given. ``phase`` returns the context of each phase in which a piece of it is compiled.
+    run: their results are given. ``phase`` returns the context of each phase in which a piece of it is compiled, and
+    ``precision`` is that of its float32 products.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.
@@ -60,6 +62,7 @@ class HostProgram:
         observed: Iterable[ITensor] = (),
         without: Collection[Step] = (),
         phase: Phase = unwatched,
+        precision: str | None = CALLERS,
     ) -> None:
         self._network = network
         self._validated = validated
@@ -72,7 +75,7 @@ class HostProgram:
         self._valued = valued_in_run(network)
         self._routes: dict[tuple[Step, ...], Route] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), types)
-        self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed, phase)
+        self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed, phase, precision)
         self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers

@@ -12,6 +12,7 @@ from netloop.compiler.lower.frame import ErrorTable, Frame
 from netloop.compiler.lower.loop.facts import LoopFacts
 from netloop.compiler.lower.loop.strategy import LoopStrategy
 from netloop.compiler.passes import NO_FORMS, Forms, Note
+from netloop.compiler.product_precision import CALLERS
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
@@ -35,11 +36,13 @@ class Lowering(ABC):
         is_pure: whether it is part of a pure function, which may be differentiated.
         bounds: the largest numbers of iterations of loops, by their names, that are to have derivatives in reverse.
         platform: the JAX platform that it is for: cpu, gpu or tpu.
+        precision: that of float32 products.
     """
 
     is_pure: bool = False
     bounds: Mapping[str, int] = {}
     platform: str = "cpu"
+    precision: str | None = CALLERS
 
     def __init__(
         self,

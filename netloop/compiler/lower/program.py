@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from netloop.compiler.lower.compilability import require_program
 from netloop.compiler.lower.conditional import lower_conditional
@@ -18,6 +19,7 @@ from netloop.compiler.lower.lowering import Lowering
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
 from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm
+from netloop.compiler.product_precision import HIGHEST, with_precision, without_algorithm
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer, Operation
@@ -28,6 +30,7 @@ from netloop.model.layers.loop import IIteratorLayer
 from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, depths_of, walk
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError, NetworkError
+from netloop.values.types import INTEGERS
 
 
 class Outcome(NamedTuple):
@@ -132,14 +135,23 @@ class Program(Lowering):
         return [tensor for tensor in tensors if tensor in late]
 
     def load(self, values: Mapping[ITensor, Any]) -> list[Any]:
-        """The tensors of ``weight_folding``, from the constants of ``constants_of`` and what is known of them."""
+        """The tensors of ``weight_folding``, from the constants of ``constants_of`` and what is known of them.
+
+        They are constants, and computed once, so that their products are always those of float32.
+        """
         frame = Frame(dict(values))
         # steps whose results are given do not run again
-        self.run(self.weight_folding.steps, frame)
+        with with_precision(HIGHEST):
+            self._run_steps(self.weight_folding.steps, frame)
         return [self.array(tensor, frame) for tensor in self.weight_folding.tensors]
 
     def run(self, steps: Iterable[Step], frame: Frame) -> None:
         """Run steps in order, and add their results to the frame."""
+        # here and not around a whole trace, which JAX may continue later: in the body of a loop, or in a derivative
+        with with_precision(self.precision):
+            self._run_steps(steps, frame)
+
+    def _run_steps(self, steps: Iterable[Step], frame: Frame) -> None:
         for step in steps:
             if isinstance(step, LayerStep):
                 self._run_layer(step.layer, frame)
@@ -173,7 +185,7 @@ class Program(Lowering):
         if layer.draws:
             named["trips"] = tuple(frame.trips[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
         try:
-            with jax.named_scope(_scope_name(layer)):
+            with jax.named_scope(_scope_name(layer)), without_algorithm(_multiplies_wide(layer, arrays)):
                 result = layer.lower(*arrays, **named)
         except LayerError as error:
             raise NetworkError(layer.finding_of(error)) from error.__cause__
@@ -198,6 +210,11 @@ class Program(Lowering):
 def _scope_name(layer: ILayer) -> str:
     """The name of a layer in a form that XLA's profiles can show."""
     return "".join(name if name.isalnum() or name in "_-." else "_" for name in layer.name) or layer.LABEL
+
+
+def _multiplies_wide(layer: ILayer, arrays: Sequence[Any]) -> bool:
+    """Whether a layer multiplies integers or float64."""
+    return layer.HAS_PRODUCTS and (arrays[0].dtype in INTEGERS or arrays[0].dtype == np.float64)
 
 
 def _tensor(layer: ILayer, position: int) -> ITensor:

@@ -16,16 +16,18 @@ NONE, TRANSPOSE = MatrixOperation.NONE, MatrixOperation.TRANSPOSE
 class MatmulRecognition(Pass):
     """Compute the sum over k of a[.., i, k] b[.., 0, k] as a matrix-vector product.
 
-    XLA would fuse what computes ``a`` into the loop that sums, where it is computed again and without vectors.
+    XLA would fuse what computes ``a`` into the loop that sums, where it is computed again and without vectors. Other
+    devices than CPUs may round the operands of products, and those of sums never.
     """
 
     name = "matmul_recognition"
     level = 2
+    platforms = frozenset({"cpu"})
     # first the boundary of loops, then their bodies: those see iterators and stacked outputs
     after = ("induction_variables",)
     rule = (
-        "In loops, a float32 sum along the last axis of the products of rows with one vector becomes a product of a "
-        "matrix and this vector, and an einsum of two operands that sums over nothing becomes an element-wise product."
+        "In loops on CPUs, a float32 sum along the last axis of the products of rows with one vector becomes a product "
+        "of a matrix and this vector, and an einsum of two operands that sums over nothing becomes an element-wise one."
     )
     alternatives = (OFF,)
 

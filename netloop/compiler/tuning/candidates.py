@@ -95,7 +95,8 @@ def fastest(candidates: Candidates[E], tuning: Tuning) -> E:
 
 def _fastest(engines: _Engines[E], tuning: Tuning) -> E:
     of, inputs = engines.candidates, engines.inputs
-    decisions = Decisions(tuning.cache.measured_here(), this_machine(), digest_of(of.network, inputs, of.options))
+    digest = digest_of(of.network, inputs, _what_counts(of))
+    decisions = Decisions(tuning.cache.measured_here(), this_machine(), digest)
     names = with_alternatives(of.recipe.passes)
     decided = decisions.known(names)
     if len(decided) < len(names):
@@ -110,6 +111,12 @@ def _fastest(engines: _Engines[E], tuning: Tuning) -> E:
     result = search.run()
     result.engine.trials = tuple(result.trials)
     return result.engine
+
+
+def _what_counts(candidates: Candidates[Any]) -> object:
+    """The options that times depend on, with the type to which a device rounds the operands of products, if it does."""
+    operands = candidates.recipe.product_type
+    return (candidates.options, operands.name) if operands.is_rounded else candidates.options
 
 
 class _Engines(Generic[E]):

@@ -19,7 +19,7 @@ class Target(NamedTuple):
     """A file format that networks are written in.
 
     Attributes:
-        module: the module whose ``write(network, path, shapes, batch, **options)`` writes it.
+        module: the module whose ``write(network, path, shapes, batch, tf32, **options)`` writes it.
         package: the package that it imports; empty if JAX is enough.
         install: what pip installs to get this package.
     """
@@ -45,6 +45,7 @@ def export(
     *,
     shapes: Shapes | None = None,
     batch: str | None = None,
+    tf32: bool = True,
     **options: Any,
 ) -> None:
     """Write a network as a file, or folder, that another runtime loads.
@@ -58,6 +59,8 @@ def export(
             ``.vmfb`` a module of IREE's runtime.
         shapes: the shapes of inputs, by name, which inputs with open lengths need.
         batch: a name for any number of rows, as for ``stablehlo.exported``; not for ``.tflite`` and ``.vmfb``.
+        tf32: whether products and convolutions of float32 have the fast precision of a device, as of
+            ``stablehlo.exported``; runtimes other than XLA may take no notice.
         options: ``platforms`` for StableHLO; for IREE ``backends``, the names of its compiler's target backends, by
             default ``["llvm-cpu"]``, and ``flags`` of the compiler, by default those for any processor.
 
@@ -75,7 +78,7 @@ def export(
             f"{Path(path).suffix} is written by a package that is not installed: pip install {target.install}",
             name=target.package,
         )
-    import_module(target.module).write(network, Path(path), shapes, batch, **options)
+    import_module(target.module).write(network, Path(path), shapes, batch, tf32, **options)
 
 
 def _is_installed(name: str) -> bool:

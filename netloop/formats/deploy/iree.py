@@ -23,6 +23,7 @@ def write(
     path: Path,
     shapes: stablehlo.Shapes | None,
     batch: str | None,
+    tf32: bool,
     backends: Sequence[str] = ("llvm-cpu",),
     flags: Sequence[str] = GENERIC,
 ) -> None:
@@ -35,7 +36,7 @@ def write(
     if batch is not None:
         raise ValueError("a module of IREE has fixed shapes: leave out batch, and give shapes")
     # a program for several platforms takes an argument more, the number of the present one
-    program = stablehlo.exported(network, shapes, platforms=["cpu"])
+    program = stablehlo.exported(network, shapes, platforms=["cpu"], tf32=tf32)
     try:
         module = COMPILER.compile_str(
             program.mlir_module(), target_backends=list(backends), input_type="stablehlo", extra_args=[DOUBLES, *flags]

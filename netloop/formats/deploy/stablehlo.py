@@ -12,7 +12,9 @@ import numpy as np
 from jax import export
 
 from netloop.compiler.execution.to_jax import PURE, NamedWeights, PureFunction, pure_function
+from netloop.compiler.product_precision import CALLERS, HIGHEST
 from netloop.compiler.recipe import Recipe
+from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
@@ -38,6 +40,7 @@ def exported(
     platforms: Sequence[str] | None = None,
     batch: str | None = None,
     weights_inside: bool = True,
+    tf32: bool = True,
 ) -> export.Exported:
     """A network as ``jax.export`` keeps functions: a program, with the types of its arguments and results.
 
@@ -52,12 +55,14 @@ def exported(
             first axis is open. Row i of each output must depend on row i of the inputs only; it is computed by itself.
         weights_inside: whether the weights are part of the program. If not, it takes them first, as the dict that
             ``to_jax`` returns.
+        tf32: whether products and convolutions of float32 have the precision that JAX is set to now, as of ``to_jax``:
+            by default the fast one of each platform. If not, they are those of float32 on all of them.
 
     Raises:
         NetworkError: the network is invalid, or nested too deep; or its rows depend on each other.
         ValueError: the shape of an input is open.
     """
-    function, weights, types = function_of(network, shapes, batch, platforms or ())
+    function, weights, types = function_of(network, shapes, batch, tf32, platforms or ())
     with jax.enable_x64(True):
         if weights_inside:
             return export.export(jax.jit(lambda inputs: function(weights, inputs)), platforms=platforms)(types)
@@ -65,12 +70,17 @@ def exported(
 
 
 def function_of(
-    network: INetworkDefinition, shapes: Shapes | None, batch: str | None, platforms: Sequence[str] = ()
+    network: INetworkDefinition,
+    shapes: Shapes | None,
+    batch: str | None,
+    tf32: bool = True,
+    platforms: Sequence[str] = (),
 ) -> tuple[PureFunction, NamedWeights, dict[str, jax.ShapeDtypeStruct]]:
     """The function that ``exported`` writes, its weights, and the types of its inputs; it raises the same errors."""
     backends = {BACKENDS.get(platform, platform) for platform in platforms}
     platform = SEVERAL if len(backends) > 1 else next(iter(backends), "")
-    function, weights = pure_function(network, Recipe(PURE, is_pure=True, platform=platform))
+    precision = CALLERS if check_instance("tf32", tf32, bool) else HIGHEST
+    function, weights = pure_function(network, Recipe(PURE, is_pure=True, platform=platform, precision=precision))
     types = {tensor.name: _type_of(tensor, shapes or {}, batch) for tensor in network.inputs}
     if batch is not None:
         function = _by_row(function, weights, network, types)
@@ -95,10 +105,12 @@ def write(
     path: Path,
     shapes: Shapes | None,
     batch: str | None,
+    tf32: bool,
     platforms: Sequence[str] | None = None,
 ) -> None:
     """Write the program of a network, as text if the suffix is ``.mlir``."""
-    save(exported(network, shapes, platforms=platforms, batch=batch), path, as_text=path.suffix.lower() == ".mlir")
+    program = exported(network, shapes, platforms=platforms, batch=batch, tf32=tf32)
+    save(program, path, as_text=path.suffix.lower() == ".mlir")
 
 
 def _type_of(tensor: ITensor, shapes: Shapes, batch: str | None) -> jax.ShapeDtypeStruct:
@@ -150,7 +162,9 @@ def _drawn(types: Mapping[str, jax.ShapeDtypeStruct], names: Sequence[str]) -> d
 
 
 def _require_same(function: PureFunction, rows: PureFunction, weights: Arrays, inputs: Arrays) -> None:
-    together, apart = function(weights, inputs), rows(weights, inputs)
+    # products whose operands are rounded would differ by more, and by another program in another way
+    with jax.default_matmul_precision(HIGHEST):
+        together, apart = function(weights, inputs), rows(weights, inputs)
     for name, array in together.items():
         one, other = np.asarray(array), np.asarray(apart[name])
         if one.shape != other.shape or not np.allclose(one, other, rtol=1e-2, atol=1e-3, equal_nan=True):

@@ -14,14 +14,16 @@ TF: Any = import_module("tensorflow")
 CONVERT: Any = import_module("jax.experimental.jax2tf").convert  # it needs packages that come with TensorFlow
 
 
-def module_of(network: INetworkDefinition, shapes: stablehlo.Shapes | None, batch: str | None) -> tuple[Any, Any]:
+def module_of(
+    network: INetworkDefinition, shapes: stablehlo.Shapes | None, batch: str | None, tf32: bool
+) -> tuple[Any, Any]:
     """A module of TensorFlow that holds the weights of a network as variables, and its function of fixed types.
 
     Raises:
         NetworkError: as for ``stablehlo.exported``.
         ValueError: as there; or two inputs have names that are one as an argument.
     """
-    function, weights, types = stablehlo.function_of(network, shapes, batch)
+    function, weights, types = stablehlo.function_of(network, shapes, batch, tf32)
     arguments = _arguments(types)
     polymorphic = {name: None if batch is None else str(of.shape) for name, of in types.items()}
     module = TF.Module()

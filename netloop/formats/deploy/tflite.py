@@ -9,7 +9,9 @@ from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
 
 
-def write(network: INetworkDefinition, path: Path, shapes: stablehlo.Shapes | None, batch: str | None) -> None:
+def write(
+    network: INetworkDefinition, path: Path, shapes: stablehlo.Shapes | None, batch: str | None, tf32: bool
+) -> None:
     """Write the model, of LiteRT's own operators only; its signature takes the inputs and returns the outputs by name.
 
     Raises:
@@ -18,7 +20,7 @@ def write(network: INetworkDefinition, path: Path, shapes: stablehlo.Shapes | No
     """
     if batch is not None:
         raise ValueError("a model of LiteRT has fixed shapes: leave out batch, and give shapes")
-    module, function = module_of(network, shapes, batch)
+    module, function = module_of(network, shapes, batch, tf32)
     converter = TF.lite.TFLiteConverter.from_concrete_functions([function], module)
     try:
         model = converter.convert()

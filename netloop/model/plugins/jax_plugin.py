@@ -269,7 +269,8 @@ class JaxKernel(Kernel):
     # ------------------------------------------------------------------ runs
 
     def evaluate(self, inputs: Sequence[Array], shape_inputs: Sequence[Array]) -> tuple[Array, ...]:
-        with jax.enable_x64(True):
+        # a reference, which no device may round
+        with jax.enable_x64(True), jax.default_matmul_precision("highest"):
             return tuple(map(np.asarray, jax.block_until_ready(self._call(inputs, shape_inputs))))
 
     def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> tuple[Any, ...]:

@@ -71,11 +71,22 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shapes", type=shapes, default={}, metavar="SHAPES", help=says)
 
 
+def add_precision(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for the precision of products."""
+    says = (
+        "compute float32 products and convolutions in float32 on every device, as trtexec does then; by default GPUs "
+        "round their operands to TensorFloat-32, and TPUs to bfloat16"
+    )
+    parser.add_argument("--noTF32", dest="no_tf32", action="store_true", help=says)
+
+
 def add_tolerances(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for tolerances."""
     says = (
         "the largest absolute difference of floats that agree; by default the square root of the epsilon of their type "
-        "(3.5e-4 for float32), times the root mean square of the expected numbers if that is less than 1"
+        "(3.5e-4 for float32), times the root mean square of the expected numbers if that is less than 1; for what "
+        "follows from products that the device rounds, that of the type to which it does, 0.03 on GPUs and 0.09 on "
+        "TPUs, times the root mean square"
     )
     parser.add_argument("--atol", type=tolerance, metavar="X", help=says)
     says = "what is added to it, for each float X times its size; by default the square root of the epsilon"

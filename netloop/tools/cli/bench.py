@@ -32,6 +32,7 @@ def add_to(commands: Any) -> None:
     says = "the model, as trtexec takes it"
     model.add_argument("--onnx", "--loadEngine", dest="file", type=arguments.model_path, metavar="FILE", help=says)
     arguments.add_inputs(parser)
+    arguments.add_precision(parser)
     parser.add_argument(
         "--iterations", type=arguments.natural, default=10, metavar="N", help="the fewest calls (%(default)s)"
     )
@@ -68,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
     network = models.load(args.model)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)
-    engine = models.engine(args.model, network, tune=args.tune and arrays, timing_cache=args.timingCacheFile)
+    tuning = {"tune": args.tune and arrays, "timing_cache": args.timingCacheFile}
+    engine = models.engine(args.model, network, args.no_tf32, **tuning)
     for trial in engine.trials:
         print(f"timed {trial}")
     calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}

@@ -35,11 +35,12 @@ def of_network(network: trt.INetworkDefinition) -> dict[str, Any]:
 
 
 def of_engine(engine: trt.ICudaEngine) -> dict[str, Any]:
-    """The lowering strategy of each loop and the changes of the passes, in the latest program of an engine."""
+    """The strategy of each loop, the changes of the passes and the precision of products in the latest program."""
     strategies = engine.loop_strategies.items()
     return {
         "strategies": [{"name": name, "strategy": strategy.name, "why": strategy.why} for name, strategy in strategies],
         "passes": [{"name": note.by, "done": note.what} for note in engine.notes],
+        "products": engine.product_precision,
     }
 
 

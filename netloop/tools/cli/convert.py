@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import netloop as trt
+from netloop.process.atomic_write import write_whole
 from netloop.tools.cli import arguments, models, on_demand
+from netloop.tools.cli.failures import Misuse
 from netloop.tools.cli.progress import status
 
 EXAMPLES = (
@@ -33,6 +36,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("source", type=arguments.model_path, metavar="SOURCE", help=arguments.MODEL)
     parser.add_argument("target", type=_target, metavar="TARGET", help="the file to write")
     arguments.add_shapes(parser)
+    arguments.add_precision(parser)
     of_scripts = "the module that a script imports; for tensorrt it uses nothing that TensorRT lacks (netloop)"
     parser.add_argument("--import", dest="module", choices=["netloop", "tensorrt"], default="netloop", help=of_scripts)
     parser.set_defaults(run=run)
@@ -47,12 +51,26 @@ def _target(text: str) -> Path:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    network, suffix = models.load(args.source, args.shapes), args.target.suffix.lower()
+    suffix = args.target.suffix.lower()
+    if args.no_tf32 and suffix not in (".plan", *DEPLOYED):
+        raise Misuse(
+            f"--noTF32 is for plans and programs: a {suffix} file says nothing about the precision of products"
+        )
+    network = models.load(args.source, args.shapes)
     with status(f"writing {args.target}"):
         if suffix in DEPLOYED:
-            trt.export(network, args.target, shapes=on_demand.inputs.shapes_for(network, args.shapes))
+            shapes = on_demand.inputs.shapes_for(network, args.shapes)
+            trt.export(network, args.target, shapes=shapes, tf32=not args.no_tf32)
+        elif suffix == ".plan" and args.no_tf32:
+            write_whole(args.target, [_plan_without_tf32(network)])
         else:
             options = {"module": args.module} if suffix == ".py" else {}
             models.module_of(args.target).save(network, args.target, **options)
     print(f"{args.target}: {models.counted(network.num_layers, 'layer')}")
     return 0
+
+
+def _plan_without_tf32(network: trt.INetworkDefinition) -> Any:
+    """The plan of an engine, which is not compiled here."""
+    options = import_module("netloop.api.build_options").BuildOptions(tf32=False)
+    return memoryview(import_module("netloop.api.engine_plan").write_plan(network, options))

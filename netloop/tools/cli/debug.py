@@ -30,6 +30,7 @@ def add_to(commands: Any) -> None:
     says = "the other runtime: onnxruntime, openvino or the reference, which is the default"
     parser.add_argument("--against", choices=PEERS, default="reference", help=says)
     arguments.add_tolerances(parser)
+    arguments.add_precision(parser)
     says = "write the smallest part that shows the difference: a model, of any format, and FILE.npz with its inputs"
     parser.add_argument("--output", type=arguments.model_path, metavar="FILE", help=says)
     parser.set_defaults(run=run)
@@ -41,39 +42,42 @@ def run(args: argparse.Namespace) -> int:
     network = models.load(args.model)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)
+    engine = models.engine(args.model, network, args.no_tf32)
     with status(f"comparing with {args.against}"):
-        tensor, text = _difference(args, network, arrays)
+        tensor, text = _difference(args, engine, arrays)
     print(text, *on_demand.iterations.lines_of(loops), sep="\n")
     if tensor is None:
-        return 0 if _outputs_agree(args, network, arrays) else 1
+        return 0 if _outputs_agree(args, engine, arrays) else 1
     with status("looking for the smallest part"):
-        part = trt.peers.smallest_failure(kind, network, arrays, tensor, rtol=args.rtol, atol=args.atol)
+        tolerances = {"rtol": args.rtol, "atol": args.atol}
+        part = trt.peers.smallest_failure(kind, engine.network, arrays, tensor, **tolerances, engine=engine)
     _report(args, part)
     return 1
 
 
-def _difference(args: argparse.Namespace, network: Any, arrays: Any) -> tuple[Any, str]:
+def _difference(args: argparse.Namespace, engine: trt.ICudaEngine, arrays: Any) -> tuple[Any, str]:
     """The tensor that differs first, or None, and what to say about it."""
+    network = engine.network
     tolerances = {"rtol": args.rtol, "atol": args.atol}
     if args.against == "reference":
-        engine = models.engine(args.model, network)
         comparison = trt.compare(network, arrays, engine, **tolerances)
         difference, text = comparison.difference, str(comparison)
     else:
         kind = trt.peers.kind_of(args.against)
-        difference = trt.peers.difference_from(kind, network, arrays, model=args.model, **tolerances)
-        text = str(difference or f"no tensor differs from {args.against}")
+        difference = trt.peers.difference_from(kind, network, arrays, model=args.model, **tolerances, engine=engine)
+        said = str(difference or f"no tensor differs from {args.against}")
+        text = "\n".join(filter(None, [said, trt.peers.precision_note(engine)]))
     if difference is None:
         return None, text
     named = (tensor for layer in network.layers for tensor in layer.outputs if tensor.name == difference.tensor)
     return next(named), text
 
 
-def _outputs_agree(args: argparse.Namespace, network: Any, arrays: Any) -> bool:
+def _outputs_agree(args: argparse.Namespace, engine: trt.ICudaEngine, arrays: Any) -> bool:
     """Whether the outputs agree of a run in which no other tensors are outputs."""
-    engine = models.engine(args.model, network)
-    expected = trt.peers.peer(args.against, network, args.model)(arrays)
-    agreements = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, args.rtol, args.atol)
+    expected = trt.peers.peer(args.against, engine.network, args.model)(arrays)
+    ours = on_demand.outputs.as_numpy(engine(arrays))
+    agreements = trt.peers.agreements(ours, expected, args.rtol, args.atol, engine=engine)
     for agreement in agreements:
         if agreement.caution:
             print(agreement)

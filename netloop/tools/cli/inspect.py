@@ -28,6 +28,7 @@ def add_to(commands: Any) -> None:
     says = "compile the model too, and print the strategy of each loop and what the passes changed"
     parser.add_argument("--passes", action="store_true", help=says)
     arguments.add_inputs(parser)
+    arguments.add_precision(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, with all layers and weights")
     parser.set_defaults(run=run)
 
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     if args.passes:
         arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
         on_demand.iterations.counted(network, arrays, args.max_trips)
-        engine = models.engine(args.model, network)
+        engine = models.engine(args.model, network, args.no_tf32)
         engine(arrays)
         values |= contents.of_engine(engine)
     print(json.dumps(values, indent=2) if args.json else "\n".join(_lines(str(args.model), values)))

@@ -31,16 +31,22 @@ def load(path: Path, shapes: Mapping[str, Sequence[int]] | None = None) -> trt.I
         return network_of(path) if path.suffix.lower() == ".py" else module_of(path).load(path)
 
 
-def engine(path: Path, network: trt.INetworkDefinition, **options: Any) -> trt.ICudaEngine:
+def engine(path: Path, network: trt.INetworkDefinition, no_tf32: bool = False, **options: Any) -> trt.ICudaEngine:
     """The engine of a model: that of a plan as it was built, and otherwise a new one by options of ``netloop.compile``.
+
+    Args:
+        path: the model.
+        network: its network.
+        no_tf32: whether its products are those of float32 on every device.
+        options: the other options.
 
     Raises:
         NetloopError: the network is invalid, or the plan damaged.
     """
-    if path.suffix.lower() == ".plan" and not any(options.values()):
+    if path.suffix.lower() == ".plan" and not (no_tf32 or any(options.values())):
         with status(f"loading {path}"):
             return trt.load(path)
-    return compiled(network, str(path), **options)
+    return compiled(network, str(path), tf32=not no_tf32, **options)
 
 
 def module_of(path: Path) -> Any:

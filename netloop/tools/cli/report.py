@@ -26,6 +26,7 @@ def add_to(commands: Any) -> None:
     says = "run the model too, on random inputs if there are no others, and show all values and times"
     parser.add_argument("--values", action="store_true", help=says)
     arguments.add_inputs(parser)
+    arguments.add_precision(parser)
     says = "compare every tensor of the run with others: onnxruntime, openvino, reference"
     parser.add_argument("--compare", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
     parser.set_defaults(run=run)
@@ -40,8 +41,10 @@ def run(args: argparse.Namespace) -> int:
     if args.values or args.inputs or args.compare:
         inputs = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
         loops = on_demand.iterations.counted(network, inputs, args.max_trips)
+    # the page of a network may be that of one with errors, of which there is no engine
+    shown = models.engine(args.model, network, no_tf32=True) if args.no_tf32 else network
     with status(f"writing {args.output}"):
-        trt.report(network, args.output, inputs, args.compare)
+        trt.report(shown, args.output, inputs, args.compare)
     said = f"{args.output}: {models.counted(network.num_layers, 'layer')}"
     print(said, *on_demand.iterations.lines_of(loops), sep="\n")
     return 0

@@ -28,6 +28,7 @@ def add_to(commands: Any) -> None:
     says = "run the model there too, and compare the outputs: onnxruntime, openvino, reference"
     parser.add_argument("--compare", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
     arguments.add_tolerances(parser)
+    arguments.add_precision(parser)
     says = "print the outputs, the iterations of loops and the comparisons as JSON"
     parser.add_argument("--json", action="store_true", help=says)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the outputs to this .npz file")
@@ -41,14 +42,14 @@ def run(args: argparse.Namespace) -> int:
     network = models.load(args.model)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)
-    engine = models.engine(args.model, network)
+    engine = models.engine(args.model, network, args.no_tf32)
     with status(f"running {args.model}"):
         values = on_demand.outputs.as_numpy(engine(arrays))
     if not args.json:
         print(*on_demand.outputs.lines_of(values), *on_demand.iterations.lines_of(loops), sep="\n")
     if args.output is not None:
         on_demand.outputs.save(values, args.output)
-    comparisons = {value: _compared(value, args, network, arrays, values) for value in args.compare}
+    comparisons = {value: _compared(value, args, engine, arrays, values) for value in args.compare}
     if args.json:
         records = {
             name: None if comparison is None else [one.as_json() for one in comparison]
@@ -63,15 +64,16 @@ def run(args: argparse.Namespace) -> int:
     )
 
 
-def _compared(name: str, args: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any, outputs: Any) -> Any:
+def _compared(name: str, args: argparse.Namespace, engine: trt.ICudaEngine, arrays: Any, outputs: Any) -> Any:
     """How well each output agrees with another runtime's; None, with the reason on stderr, if that fails."""
     try:
         with status(f"running {args.model} in {name}"):
-            expected = trt.peers.peer(name, network, args.model)(arrays)
+            expected = trt.peers.peer(name, engine.network, args.model)(arrays)
     except (trt.ExecutionError, trt.NetworkError) as error:
         print(error, file=sys.stderr)
         return None
-    agreements = trt.peers.agreements(outputs, on_demand.outputs.as_numpy(expected), args.rtol, args.atol)
+    theirs = on_demand.outputs.as_numpy(expected)
+    agreements = trt.peers.agreements(outputs, theirs, args.rtol, args.atol, engine=engine)
     if not args.json:
         print(f"\nnetloop and {name}:", *(f"  {agreement}" for agreement in agreements), sep="\n")
     return agreements

@@ -34,6 +34,7 @@ def add_to(commands: Any) -> None:
     parser = arguments.add_command(commands, "serve", EXAMPLES, more)
     arguments.add_model(parser)
     parser.add_argument("--name", type=str, metavar="NAME", help="the model's name; by default that of its file")
+    arguments.add_precision(parser)
     says = "the inputs that are states, each with the output that is its next value: h0=h0n,c0=c0n"
     parser.add_argument("--states", type=states, default={}, metavar="PAIRS", help=says)
     says = "the numbers of rows, or of steps of sequences, for which programs are compiled (1,4,16,64)"
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         raise Misuse("--stream is for a whole loop, without --states, and not for Triton's python backend")
     if not (args.write or args.triton) and find_spec("mlserver") is None:
         raise ModuleNotFoundError("MLServer is not installed: pip install 'netloop[serve]'", name="mlserver")
-    engine = models.engine(args.model, models.load(args.model))
+    engine = models.engine(args.model, models.load(args.model), args.no_tf32)
     try:
         return served(engine, args.name or args.model.stem, args)
     except ValueError as error:  # a name that the network has not

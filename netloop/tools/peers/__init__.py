@@ -13,6 +13,7 @@ from netloop.tools.peers.agreement import Agreement as Agreement
 from netloop.tools.peers.agreement import agreements as agreements
 from netloop.tools.peers.base import Peer as Peer
 from netloop.tools.peers.differences import difference_from as difference_from
+from netloop.tools.peers.differences import precision_note as precision_note
 from netloop.tools.peers.subnetwork import Failure as Failure
 from netloop.tools.peers.subnetwork import smallest_failure as smallest_failure
 from netloop.values.diagnostics import did_you_mean, listed

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from netloop.api.tolerance import Limits, Numbers, Tolerance
+from netloop.api.engine import ICudaEngine
+from netloop.api.tolerance import Limits, Numbers, Tolerance, Tolerances
+from netloop.compiler.product_precision import FLOAT32
 from netloop.values.string_arrays import string_array, type_name
 from netloop.values.types import Array
 
@@ -27,6 +29,8 @@ class Agreement:
             None if there is none.
         atol: the absolute tolerance; 0 for types that are compared exactly.
         caution: a reason why agreement says little; empty if there is none.
+        products: the type to which the engine rounds the operands of the float32 products that the output follows from;
+            float32 if there are none, or nothing is rounded.
     """
 
     name: str
@@ -37,6 +41,7 @@ class Agreement:
     worst: tuple[tuple[int, ...], Any, Any] | None
     atol: float = 0.0
     caution: str = ""
+    products: str = FLOAT32.name
 
     @property
     def agrees(self) -> bool:
@@ -52,10 +57,12 @@ class Agreement:
         numbers = {name: getattr(self, name) for name in ("absolute", "relative", "atol")}
         shown = {name: number if np.isfinite(number) else str(number) for name, number in numbers.items()}
         return {"name": self.name, "agrees": self.agrees, "elements": self.elements, "differing": self.differing,
-                **shown, "worst": worst, "caution": self.caution}  # fmt: skip
+                **shown, "worst": worst, "caution": self.caution, "products": self.products}  # fmt: skip
 
     def __str__(self) -> str:
         errors = f"largest difference {self.absolute:.3g}, relative {self.relative:.3g}"
+        if self.products != FLOAT32.name:
+            errors += f", with float32 products of {self.products}"
         if self.worst is None:
             return f"{self.name}: agrees, {errors}" + (self.caution and f"; {self.caution}")
         index, expected, got = self.worst
@@ -65,7 +72,12 @@ class Agreement:
 
 
 def agreements(
-    got: Mapping[str, Any], expected: Mapping[str, Any], rtol: float | None = None, atol: float | None = None
+    got: Mapping[str, Any],
+    expected: Mapping[str, Any],
+    rtol: float | None = None,
+    atol: float | None = None,
+    *,
+    engine: ICudaEngine | None = None,
 ) -> list[Agreement]:
     """Compare the outputs of two runtimes, by name; an output that only one of them has is a difference.
 
@@ -75,8 +87,10 @@ def agreements(
         rtol: the relative tolerance of floating-point numbers; None for the square root of the epsilon of their type.
         atol: the absolute tolerance, added to the relative one; None for the same, times the root mean square of the
             expected numbers of an array if that is less than 1. Integers, bools and strings have to be equal.
+        engine: the engine that ``got`` is of. The usual tolerances then allow for float32 products whose operands its
+            device rounds.
     """
-    tolerance, result = Tolerance(rtol, atol), list[Agreement]()
+    known, result = _by_output(engine, rtol, atol), list[Agreement]()
     for name in dict.fromkeys([*expected, *got]):
         if name not in got or name not in expected:
             result.append(
@@ -89,8 +103,17 @@ def agreements(
         elif not mine:
             result.append(Agreement(name, 0, 0, 0.0, 0.0, None, caution="both have no value"))
         else:
+            tolerance = known.get(name, Tolerance(rtol, atol))
             result += [_agreement(part, mine[part], theirs[part], tolerance) for part in theirs]
     return result
+
+
+def _by_output(engine: ICudaEngine | None, rtol: float | None, atol: float | None) -> dict[str, Tolerance]:
+    """The tolerances for the outputs of an engine, by name."""
+    if engine is None:
+        return {}
+    tolerances = Tolerances(rtol, atol, engine.network, engine.recipe)
+    return {tensor.name: tolerances.of(tensor) for tensor in engine.network.outputs}
 
 
 def _parts(name: str, value: Any) -> Iterable[tuple[str, Array]]:
@@ -130,7 +153,8 @@ def _agreement(name: str, got: Array, expected: Array, tolerance: Tolerance) -> 
         differing = int(np.count_nonzero(limits.excess(expected, got) > 0)) if expected.size else 0
     shown = None if worst is None else worst[:3]
     caution = _caution(expected, limits)
-    return Agreement(name, expected.size, differing, *_errors(got, expected), shown, limits.atol, caution)
+    errors, products = _errors(got, expected), tolerance.products.name
+    return Agreement(name, expected.size, differing, *errors, shown, limits.atol, caution, products)
 
 
 def _caution(expected: Array, limits: Limits) -> str:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from netloop.api.compare import Difference, Iterations, first_difference
-from netloop.api.tolerance import Tolerance
+from netloop.api.engine import ICudaEngine
+from netloop.api.tolerance import Tolerances, note_on_products
 from netloop.compiler.execution.probes import probed, record_elements
+from netloop.compiler.recipe import Recipe
 from netloop.model.check import require_valid
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
@@ -34,6 +36,7 @@ def difference_from(
     model: Path | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    engine: ICudaEngine | None = None,
 ) -> Difference | None:
     """The first difference between an engine and a peer, in running order; None if there is none.
 
@@ -48,6 +51,7 @@ def difference_from(
             an importer got wrong is found too. None for a model that netloop exports.
         rtol: the relative tolerance of floating-point numbers, as of ``compare``.
         atol: the absolute tolerance, added to the relative one.
+        engine: an engine of the network, whose precision of products holds; None for that of ``netloop.compile``.
 
     Raises:
         NetworkError: the network is invalid, or cannot be exported.
@@ -57,9 +61,15 @@ def difference_from(
     expected, most_trips = _of_file(kind, network, inputs, model) if model is not None else ({}, None)
     if not expected:
         expected, most_trips = _of_export(kind, network, inputs)
-    recorded = record_elements(network, _counts(expected), inputs, most_trips)
-    difference = first_difference(network, expected, recorded, Tolerance(rtol, atol))
+    recipe = Recipe.of(()) if engine is None else engine.recipe
+    recorded = record_elements(network, _counts(expected), inputs, most_trips, recipe.precision)
+    difference = first_difference(network, expected, recorded, Tolerances(rtol, atol, network, recipe))
     return None if difference is None else replace(difference, peer=kind.name)
+
+
+def precision_note(engine: ICudaEngine) -> str:
+    """The line about the precision of an engine's products; empty if it has none that its device rounds."""
+    return note_on_products(Tolerances(None, None, engine.network, engine.recipe).products.name)
 
 
 def values_of(kind: type[Peer], network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[ITensor, Array]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.api.engine import compile
+from netloop.api.engine import ICudaEngine, compile
 from netloop.formats.shared.pruning import keep
 from netloop.model.check import require_valid
 from netloop.model.graph.layer import ILayer
@@ -45,6 +45,7 @@ def smallest_failure(
     *,
     rtol: float | None = None,
     atol: float | None = None,
+    engine: ICudaEngine | None = None,
 ) -> Failure | None:
     """The smallest part of a network that ends with a tensor, and in which engine and peer differ.
 
@@ -58,11 +59,13 @@ def smallest_failure(
         tensor: the tensor, usually the first that differs.
         rtol: the relative tolerance of floating-point numbers, as of ``compare``.
         atol: the absolute tolerance, added to the relative one.
+        engine: an engine of the network, whose precision of products holds; None for that of ``netloop.compile``.
 
     Returns:
         The part; None if none differs, as when only the whole network with its own outputs does.
     """
-    endings = _Endings(kind, network, inputs, tensor, rtol, atol)
+    tf32 = engine is None or engine.build_options.tf32
+    endings = _Endings(kind, network, inputs, tensor, rtol, atol, tf32)
     last, size, smaller = endings.position + 1, 1, 0
     while (failure := endings.failure(size)) is None:
         if size == last:
@@ -90,8 +93,9 @@ class _Endings:
         tensor: ITensor,
         rtol: float | None,
         atol: float | None,
+        tf32: bool,
     ) -> None:
-        self._kind, self._network, self._rtol, self._atol = kind, network, rtol, atol
+        self._kind, self._network, self._rtol, self._atol, self._tf32 = kind, network, rtol, atol, tf32
         self._steps = require_valid(network).block.steps
         self.position = next(
             number for number, step in enumerate(self._steps) if tensor.producer in set(layers_of(step))
@@ -107,8 +111,9 @@ class _Endings:
         """The difference in the part of the last ``size`` steps; None if there is none."""
         steps = Block(self._steps[self.position + 1 - size : self.position + 1]).needed(self._ends)
         part, inputs = self._part([layer for step in steps for layer in layers_of(step)])
-        got = {name: _array(value) for name, value in compile(part)(inputs).items()}
-        result = agreements(got, self._kind(part)(inputs), self._rtol, self._atol)
+        engine = compile(part, tf32=self._tf32)
+        got = {name: _array(value) for name, value in engine(inputs).items()}
+        result = agreements(got, self._kind(part)(inputs), self._rtol, self._atol, engine=engine)
         return None if all(agreement.agrees for agreement in result) else Failure(part, inputs, result)
 
     def _part(self, layers: Sequence[ILayer]) -> tuple[INetworkDefinition, dict[str, Array]]:

@@ -45,17 +45,22 @@ def _rows(engine: ICudaEngine, inputs: Mapping[str, Any], peer: Peer) -> tuple[l
         comparison = compare(engine.network, inputs, engine)
         return [_row("every tensor", comparison.agrees, str(comparison))], comparison.difference
     if not isinstance(peer, str):
-        return _outputs(engine(inputs), peer(inputs)), None
-    rows = _outputs(engine(inputs), peers.peer(peer, engine.network)(inputs))
-    first = peers.difference_from(peers.kind_of(peer), engine.network, inputs)
-    return [*rows, _row("every tensor", first is None, str(first or "no tensor differs"))], first
+        return _outputs(engine, inputs, peer), None
+    rows = _outputs(engine, inputs, peers.peer(peer, engine.network))
+    first = peers.difference_from(peers.kind_of(peer), engine.network, inputs, engine=engine)
+    said = "; ".join(filter(None, [str(first or "no tensor differs"), peers.precision_note(engine)]))
+    return [*rows, _row("every tensor", first is None, said)], first
 
 
-def _outputs(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _outputs(
+    engine: ICudaEngine, inputs: Mapping[str, Any], peer: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    ours, theirs = engine(inputs), peer(inputs)
     missing = [_row(name, False, "missing") for name in ours if name not in theirs]
     got, expected = ({name: entry[name] for name in ours if name in theirs} for entry in (ours, theirs))
     return missing + [
-        _row(agreement.name, agreement.agrees, str(agreement)) for agreement in peers.agreements(got, expected)
+        _row(agreement.name, agreement.agrees, str(agreement))
+        for agreement in peers.agreements(got, expected, engine=engine)
     ]
 
 

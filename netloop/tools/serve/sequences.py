@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, takewhile
 from typing import Any, NamedTuple
@@ -163,7 +163,7 @@ class Sequences(BatchService[StepRequest], Compiled):
 
     def _tuned(self, program: StepProgram, tuning: Tuning) -> StepProgram:
         """The program with the fastest forms for calls of the largest size."""
-        rules = program.engine.build_options.with_forms({}).recipe
+        rules = replace(program.engine.build_options.with_forms({}).recipe, precision=program.engine.recipe.precision)
         make = partial(self._step_program, program.engine, program.states)
         what_counts = rules.max_trips, sorted(rules.passes), sorted(program.states), self._sizes[-1], self.slots
         best = fastest(Candidates(make, program.network, rules, what_counts, program.made_up), tuning)

@@ -12,25 +12,25 @@ from tests.support.random_networks import agree, random_network, random_networks
 from tests.support.strategies import assert_equal, is_pure, networks
 
 
-@same_examples(5, nightly=150)
+@same_examples(3, nightly=150)
 @given(random_networks(depth=1, most=20))
 def test_engine_gives_exactly_what_the_reference_means_in_flat_loops(grown):
     agree(grown)
 
 
-@same_examples(5, nightly=150)
+@same_examples(3, nightly=150)
 @given(random_networks(depth=2, most=20))
 def test_engine_gives_exactly_what_the_reference_means(grown):
     agree(grown)
 
 
-@same_examples(3, nightly=100)
+@same_examples(2, nightly=100)
 @given(random_networks(depth=4, most=40))
 def test_engine_gives_exactly_what_the_reference_means_in_deep_nests(grown):
     agree(grown)
 
 
-@same_examples(6, nightly=150)
+@same_examples(4, nightly=150)
 @given(random_networks(is_risky=True, depth=2, most=20))
 def test_engine_fails_exactly_where_the_reference_does(grown):
     agree(grown)

@@ -90,3 +90,26 @@ def test_stablehlo_is_no_source(models, run):
 
     assert done.status == 2
     assert "'model.mlir' ends in none of .onnx, .xml, .plan, .py\n" in done.err
+
+
+def test_plan_without_tf32_is_one_of_an_engine_without_it(models, run):
+    assert run("convert model.onnx exact.plan --noTF32").status == 0
+    assert not trt.load("exact.plan").build_options.tf32
+    assert trt.load("model.plan").build_options.tf32
+
+
+def test_program_without_tf32_asks_for_float32(models, run):
+    plan.save(networks.lstm(1, 3), "lstm.plan")
+    texts = []
+    for argument in ("", " --noTF32"):
+        assert run(f"convert lstm.plan lstm.mlir{argument}").status == 0
+        texts.append((models / "lstm.mlir").read_text())
+
+    assert ["HIGHEST" in text for text in texts] == [False, True]
+
+
+def test_format_without_a_precision_of_products_is_refused_without_tf32(models, run):
+    done = run("convert model.plan model.xml --noTF32")
+
+    assert done.status == 2
+    assert done.err.startswith("--noTF32 is for plans and programs: a .xml file says nothing")

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from netloop.model.layers.pointwise import IActivationLayer
+from netloop.tools.cli import models as models_module
 from netloop.tools.peers import in_reference
 from tests.support.cli_models import expected
+from tests.support.rounding_devices import pretend
 
 
 @pytest.fixture
@@ -72,6 +74,59 @@ def test_package_that_is_missing_is_told_before_the_model_runs(models, run, monk
 
     assert (done.status, done.out) == (2, "")
     assert done.err == "a comparison with openvino needs its package: pip install openvino\n"
+
+
+PRODUCT = """
+import numpy as np
+import netloop as trt
+
+def build():
+    network, none = trt.INetworkDefinition(), trt.MatrixOperation.NONE
+    x = network.add_input("x", trt.float32, (1, 64))
+    weights = network.add_constant((64, 64), np.linspace(-1, 1, 4096, dtype=np.float32)).get_output(0)
+    y = network.add_matrix_multiply(x, none, weights, none).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    return network
+"""
+
+
+@pytest.mark.usefixtures("default_precision")
+@pytest.mark.parametrize(
+    "command", ["run product.py --compare reference", "debug product.py", "debug product.py --against onnxruntime"]
+)
+def test_precision_of_the_device_is_told_and_can_be_that_of_float32(tmp_path, run, monkeypatch, command):
+    if "onnxruntime" in command:
+        pytest.importorskip("onnxruntime")
+    pretend(monkeypatch, "tensorfloat32")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "product.py").write_text(PRODUCT)
+    done, exact = run(command), run(f"{command} --noTF32 --rtol 1e-6 --atol 1e-5")
+
+    assert (done.status, exact.status) == (0, 0)
+    assert "float32 products" in done.out
+    assert "of tensorfloat32" in done.out
+    assert "tensorfloat32" not in exact.out
+    assert run(f"{command} --rtol 1e-6 --atol 1e-5").status == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["bench product.py --iterations 1 --duration 0 --warmUp 0", "inspect product.py --passes", "report product.py",
+     "serve product.py --write served --sizes 1"],
+)  # fmt: skip
+def test_every_command_that_runs_a_model_can_do_without_tf32(tmp_path, run, monkeypatch, command):
+    compiled, flags = models_module.compiled, []
+    monkeypatch.setattr(
+        models_module,
+        "compiled",
+        lambda *given, **options: (flags.append(options["tf32"]), compiled(*given, **options))[1],
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "product.py").write_text(PRODUCT.replace("(1, 64)", "(-1, 64)"))
+    done = run(f"{command} --noTF32")
+
+    assert (done.status, flags) == (0, [False]), done.err
 
 
 # ---------------------------------------------------------------------------- random inputs

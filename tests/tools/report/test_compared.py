@@ -1,11 +1,13 @@
 """Comparison of an engine with other runtimes, as a report shows it."""
 
+import numpy as np
 import pytest
 
 import netloop as trt
 from netloop.tools.report.compared import compared
 from netloop.tools.report.graph import Graph
 from tests.support.networks import X, running_sum
+from tests.support.rounding_devices import pretend
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def test_first_tensor_that_differs_is_a_node(engine, monkeypatch):
     pytest.importorskip("onnxruntime")
     graph, (output,) = Graph(engine.network), engine.network.outputs
     difference = trt.Difference(output.name, "line 1", {}, (0,), 1.0, 2.0, 3, "onnxruntime")
-    monkeypatch.setattr("netloop.tools.peers.difference_from", lambda *_: difference)
+    monkeypatch.setattr("netloop.tools.peers.difference_from", lambda *_, **__: difference)
 
     found = compared(engine, {"x": X}, "onnxruntime", graph)
 
@@ -47,3 +49,19 @@ def test_failure_of_a_call_is_told(engine):
     found = compared(engine, {}, lambda inputs: {}, Graph(engine.network))
 
     assert "NL602" in found["rows"][0]["what"]
+
+
+@pytest.mark.usefixtures("default_precision")
+@pytest.mark.parametrize("peer", ["reference", "onnxruntime"])
+def test_precision_of_products_is_told(network, monkeypatch, peer):
+    pytest.importorskip(peer) if peer != "reference" else None
+    pretend(monkeypatch, "tensorfloat32")
+    x = network.add_input("x", trt.float32, (8, 8))
+    y = network.add_matrix_multiply(x, trt.MatrixOperation.NONE, x, trt.MatrixOperation.NONE).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    values = {"x": np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)}
+    found = compared(trt.compile(network), values, peer, Graph(network))
+
+    assert all(row["agrees"] for row in found["rows"])
+    assert all("of tensorfloat32" in row["what"] for row in found["rows"])

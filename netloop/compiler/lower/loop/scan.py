@@ -46,7 +46,7 @@ class Scan:
         if LoweringForm.LOOP_FISSION not in self._lowering.passes or self._state.tracks_errors or self._trips < 2:
             return Parts(step.iteration, self._rows, self._trips)
         chunk_bytes = LoopFission.chunks.get(self._lowering.forms.get(LoweringForm.LOOP_FISSION, ""))
-        is_cached = self._lowering.platform == "cpu"
+        is_cached = self._lowering.platform not in ("gpu", "tpu")
         parts = split_body(step, self._lowering.types, self._trips, chunk_bytes, is_cached)
         layers = len(parts.prologue) + len(parts.epilogue)
         if layers:
