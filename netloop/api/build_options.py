@@ -10,6 +10,7 @@ from netloop.api.profile import IOptimizationProfile
 from netloop.compiler.passes import PASSES, Forms, chosen
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import this_machine
+from netloop.values.devices import JaxDevice
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class BuildOptions:
         forms: the forms of passes that tuning chose instead of their rules, by name.
         tuned_on: the machine on which it did.
         tactic_sources: TensorRT's sources of kernels, one bit each; recorded without effect.
+        device: the device that its caller chose; None for JAX's default one. Not in a plan.
     """
 
     logger: ILogger | None = None
@@ -43,18 +45,19 @@ class BuildOptions:
     forms: tuple[tuple[str, str], ...] = ()
     tuned_on: str = ""
     tactic_sources: int = 0b11
+    device: JaxDevice | None = None
 
     @property
     def is_tuned_elsewhere(self) -> bool:
         """Whether its forms are those of another machine, so that rules decide on this one."""
-        return bool(self.forms) and self.tuned_on != this_machine()
+        return bool(self.forms) and self.tuned_on != this_machine(self.device)
 
     @property
     def recipe(self) -> Recipe:
         """The recipe of its programs on this machine."""
         forms = {name: form for name, form in self.forms if name in PASSES and form in PASSES[name].alternatives}
-        return Recipe.of(self.passes, {} if self.is_tuned_elsewhere else forms, self.max_trips)
+        return Recipe.of(self.passes, {} if self.is_tuned_elsewhere else forms, self.max_trips, device=self.device)
 
     def with_forms(self, forms: Forms) -> BuildOptions:
         """The options with the forms that tuning chose on this machine."""
-        return replace(self, forms=tuple(sorted(forms.items())), tuned_on=this_machine() if forms else "")
+        return replace(self, forms=tuple(sorted(forms.items())), tuned_on=this_machine(self.device) if forms else "")

@@ -137,7 +137,8 @@ def compare(
     outputs, error = _outputs(engine, inputs)
     needed = _needed(network, engine.network, trace)
     counts = {tensor: [max(entry) + 1 for entry in zip(*elements, strict=True)] for tensor, elements in needed.items()}
-    recorded = record_elements(engine.network, counts, inputs, max(trace.most_trips, max_trips or 0))
+    most = max(trace.most_trips, max_trips or 0)
+    recorded = record_elements(engine.network, counts, inputs, most, placement=engine.recipe.placement)
     tolerance = Tolerance(rtol, atol)
     first = first_difference(engine.network, needed, recorded, tolerance) or _first_output(
         engine, trace, outputs, tolerance

@@ -32,6 +32,7 @@ from netloop.api.tuning import CacheFile, Tune, tuning_of
 from netloop.compiler.execution.executable import Executable, inputs_named
 from netloop.compiler.passes import Note, chosen
 from netloop.compiler.phases import Phase
+from netloop.compiler.placement import device_of
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.trial import BY
 from netloop.compiler.tuning import SECONDS, Candidates, Tuning, fastest
@@ -43,6 +44,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
 from netloop.process.forked import FORK, require_jax
 from netloop.values.checked_attributes import WithStatement, none_or, whole
+from netloop.values.devices import Device
 from netloop.values.diagnostics import FileFormatError, plain
 
 
@@ -57,6 +59,7 @@ def compile(
     tune: Tune = False,
     timing_cache: CacheFile = None,
     tuning_seconds: float = SECONDS,
+    device: Device | None = None,
 ) -> ICudaEngine:
     """Compile a network to an engine.
 
@@ -77,11 +80,14 @@ def compile(
         timing_cache: a timing cache, or the path of its file: forms that it has are not timed again, and those that are
             timed are added.
         tuning_seconds: the seconds after which no further form is timed; infinity for no limit.
+        device: the device that the engine computes on, with its weights and outputs: a ``jax.Device``, or a name such
+            as ``"cpu"``, ``"gpu"`` or ``"cuda:1"``. None for JAX's default device as it is now. Arrays on other devices
+            are moved there by each call. It is not in the plan.
 
     Raises:
         TypeError, ValueError: an argument is not of its range.
         NetworkError: the network is invalid, or its loops and conditionals are nested too deep.
-        InputError: inputs for tuning cannot be made up, or the given ones do not fit.
+        InputError: there is no such device; inputs for tuning cannot be made up, or the given ones do not fit.
         ExecutionError: a call with the given inputs fails.
         FileFormatError: the timing cache is not one, or is damaged.
         Cancelled: the monitor cancels the compilation.
@@ -91,6 +97,7 @@ def compile(
     donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
     watched = Progress(none_or(IProgressMonitor)("progress", progress))
     options = BuildOptions(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
+    options = replace(options, device=None if device is None else device_of(device))
     asked = tuning_of(tune, timing_cache, tuning_seconds, watched.trial)
     with watched.build(1), watched.phase("Compile"), asked as tuning:
         if tuning is None:
@@ -144,19 +151,25 @@ class LostEngine:
         raise AttributeError(f"an engine has no attribute {name!r}")
 
 
-def load(path: str | os.PathLike[str]) -> ICudaEngine:
+def load(path: str | os.PathLike[str], *, device: Device | None = None) -> ICudaEngine:
     """Return the engine of a plan in a file, written by :meth:`ICudaEngine.save`.
 
     The file may also hold the bytes of ``serialize`` or ``build_serialized_network``, or a plan of a network alone,
     which is compiled with the default options.
 
+    Args:
+        path: the file.
+        device: the device that the engine computes on, as for :func:`netloop.compile`; None for JAX's default one.
+
     Raises:
+        InputError: there is no such device.
         FileFormatError: the file is damaged, truncated, of a newer version, or not a plan; the error names it.
         NetworkError: the network is invalid.
         OSError: the file cannot be read, or is not a regular file.
     """
     try:
-        return ICudaEngine(*load_plan(path))
+        network, options = load_plan(path)
+        return ICudaEngine(network, replace(options, device=None if device is None else device_of(device)))
     except FileFormatError as error:
         reader = MODELS.get(Path(path).suffix.lower())
         if reader is None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-import jax
-
 from netloop.compiler.lower import Program
 from netloop.compiler.lower.nesting import DEEPEST_NEST, require_shallow
 from netloop.compiler.passes import NO_FORMS, Forms, Improved, applied, chosen, improve, of_host, of_platform
+from netloop.compiler.placement import Placement
 from netloop.model.check import ValidatedNetwork, require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
 from netloop.model.layers.loop import check_max_trips
 from netloop.model.network import INetworkDefinition
+from netloop.values.devices import Device
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Recipe:
         max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
         is_pure: whether the program is for JAX's transformations, which report no errors.
         bounds: the largest numbers of iterations of loops by name, for derivatives in reverse mode.
-        platform: the JAX platform that the programs are for; empty for the default one.
+        placement: the device that the programs run on, of a mesh the first one.
     """
 
     passes: frozenset[str] = frozenset()
@@ -35,16 +35,23 @@ class Recipe:
     max_trips: int | None = None
     is_pure: bool = False
     bounds: Mapping[str, int] = field(default_factory=dict[str, int])
-    platform: str = ""
+    placement: Placement = field(default_factory=Placement.default)
 
     @staticmethod
-    def of(passes: Iterable[str] | None, forms: Forms = NO_FORMS, max_trips: int | None = None) -> Recipe:
-        """A recipe with checked passes, all for None, without those that some forms turn off.
+    def of(
+        passes: Iterable[str] | None,
+        forms: Forms = NO_FORMS,
+        max_trips: int | None = None,
+        *,
+        device: Device | None = None,
+    ) -> Recipe:
+        """A recipe with checked passes, all for None, without those that some forms turn off, for a device.
 
         Raises:
             TypeError, ValueError: there is no pass of a name.
+            InputError: there is no such device.
         """
-        return Recipe(chosen(passes), max_trips=max_trips).with_forms(forms)
+        return Recipe(chosen(passes), max_trips=max_trips, placement=Placement.of(device)).with_forms(forms)
 
     def with_forms(self, forms: Forms) -> Recipe:
         """The recipe with some forms of its passes, without those that these turn off."""
@@ -83,4 +90,4 @@ class Recipe:
     @property
     def _passes(self) -> frozenset[str]:
         """The passes that are for the platform."""
-        return of_platform(self.passes, self.platform or jax.default_backend())
+        return of_platform(self.passes, self.placement.platform)

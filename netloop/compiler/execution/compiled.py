@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.compiler.passes import Forms, Note
 from netloop.compiler.recipe import Recipe
@@ -13,6 +14,7 @@ from netloop.compiler.trial import Trial, notes_of
 from netloop.model.graph.layer import ILayer
 from netloop.model.layers.loop import ILoop
 from netloop.model.network import INetworkDefinition
+from netloop.values.devices import JaxDevice
 
 
 class LoopReport(Protocol):
@@ -72,6 +74,15 @@ class Compiled:
     def max_trips(self) -> int | None:
         """The largest number of iterations of a loop, each time it is entered; None for any number."""
         return self.recipe.max_trips
+
+    @property
+    def device(self) -> JaxDevice:
+        """The device that it computes on; of a mesh, the first one."""
+        return self.recipe.placement.device
+
+    def settings(self) -> pinned_settings:
+        """The context in which it compiles, loads and calls: JAX's settings, with its device as the default one."""
+        return self.recipe.placement.settings()
 
     @property
     def passes(self) -> frozenset[str]:

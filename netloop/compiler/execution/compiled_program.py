@@ -24,6 +24,7 @@ from netloop.model.graph.infer import TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
+from netloop.values.devices import JaxDevice
 
 Bind = Callable[[list[Any]], BoundCall]
 """Returns the call of a program with some weights; what that computes of them is computed once."""
@@ -82,10 +83,11 @@ def compile_program(
 
     with timer.phase("load"):
         loaded = loader(origin.weights)
-    function = lowered.function(trace, donate_argnums=donated)
-    compiled = function.compile(loaded, *given.values())
+    function = lowered.function(trace, donate_argnums=donated, **origin.recipe.placement.options)
+    # of types and not of arrays, whose device may be chosen: the program is that of all arrays of these types
+    compiled = function.compile(loaded, *(jax.ShapeDtypeStruct(value.shape, value.dtype) for value in given.values()))
     return CompiledProgram(
-        _binding(compiled, loader, lowered),
+        _binding(compiled, loader, lowered, origin.recipe.placement.device),
         lowered.program,
         lowered.loops,
         compiled,
@@ -96,10 +98,10 @@ def compile_program(
     )
 
 
-def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lowered) -> Bind:
+def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lowered, device: JaxDevice) -> Bind:
     """The binding of a compiled program, whose calls return the outputs or raise the first error."""
     # a call of a small program takes microseconds, and to wait for each result would be a good part of them
-    waits = can_run_out(compiled)
+    waits = can_run_out(compiled, device)
 
     def bind(weights: list[Any]) -> BoundCall:
         loaded = loader(weights)

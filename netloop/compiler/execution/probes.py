@@ -11,9 +11,9 @@ import numpy as np
 from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.host import HostProgram, Poisoned
-from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of, has_program
 from netloop.compiler.lower.loop.facts import known_count
+from netloop.compiler.placement import Placement
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import ValidatedNetwork
@@ -35,7 +35,11 @@ TripCounts = Mapping[ITensor, Sequence[int]]
 
 
 def record_elements(
-    network: INetworkDefinition, counts: TripCounts, inputs: Mapping[str, Any], max_trips: int | None
+    network: INetworkDefinition,
+    counts: TripCounts,
+    inputs: Mapping[str, Any],
+    max_trips: int | None,
+    placement: Placement | None = None,
 ) -> dict[ITensor, Array | None]:
     """Run a network and return the elements of some tensors, stacked along one axis for each enclosing loop.
 
@@ -46,12 +50,13 @@ def record_elements(
         counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
         inputs: an array for each input, by name.
         max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+        placement: the device that it runs on; None for the default one.
 
     Returns:
         An array for each tensor; None if the run failed before it, or its elements have different shapes.
     """
     copy, stacked = probed(network, counts)
-    values = dict(zip(copy.outputs, _run(copy, inputs, max_trips), strict=True))
+    values = dict(zip(copy.outputs, _run(copy, inputs, max_trips, placement or Placement.default()), strict=True))
     return {tensor: values[output] for tensor, output in stacked.items()}
 
 
@@ -98,16 +103,18 @@ def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, count
     return tensor
 
 
-def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None) -> list[Array | None]:
+def _run(
+    network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None, placement: Placement
+) -> list[Array | None]:
     """The outputs of a network, in the order in which they were marked."""
-    result = check_values(network.inputs, inputs)
-    with pinned_settings():
+    result = placement.moved(check_values(network.inputs, inputs))
+    with placement.settings():
         constants = {constant.outputs[0]: constant.evaluate() for constant in constants_of(network)}
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
                 return HostProgram(network, validated, types, max_trips).values
-            lowered = Lowered.of(network, types, validated, Recipe(max_trips=max_trips))
+            lowered = Lowered.of(network, types, validated, Recipe(max_trips=max_trips, placement=placement))
 
             def trace(weights: list[Any], arrays: list[Any]) -> list[Any]:
                 return lowered.run(dict(zip(constants, weights, strict=True)), arrays).values
@@ -116,7 +123,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int 
             return lambda known: completed(function(*([known[key] for key in keys] for keys in (constants, given))))
 
         try:
-            values = ProgramCache(network, make).find(result)({**constants, **result})
+            values = ProgramCache(network, make, placement).find(result)({**constants, **result})
         except ExecutionError:
             return [None] * len(network.outputs)
     return [None if isinstance(value, Poisoned | Tensors | Absent | Map) else np.asarray(value) for value in values]
