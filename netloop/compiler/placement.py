@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -98,9 +99,18 @@ class Placement:
         place = self.sharding if self.is_chosen or self.is_elsewhere(array) else None
         return jax.device_put(array, place, may_alias=False)
 
-    def committed(self, array: jax.Array) -> jax.Array:
-        """An output of a function that was compiled without ``options``."""
-        return jax.device_put(array, self.sharding) if self.is_chosen else array
+    def committed(self, output: Any) -> Any:
+        """An output that no function with ``options`` has computed: an array, or a list of them; others stay as they are."""
+        if not self.is_chosen:
+            return output
+        if isinstance(output, list):
+            return [*map(self.committed, output)]
+        return jax.device_put(output, self.sharding) if isinstance(output, jax.Array) else output
+
+
+def default_on(device: Device) -> AbstractContextManager[Any]:
+    """The context in which a device is JAX's default one; the errors are those of ``device_of``."""
+    return jax.default_device(device_of(device))
 
 
 def device_of(device: Device) -> JaxDevice:

@@ -231,7 +231,7 @@ class Executable(Unpicklable, Tunable):
 
         with self.settings():
             program, weights, _ = self._with_weights(lambda: self._watching_programs(watched).find(given))
-            outputs = program({**self._values_of(weights), **given}, report)
+            outputs = self.recipe.placement.committed(program({**self._values_of(weights), **given}, report))
             return dict(zip(self._names, outputs, strict=True))
 
     def _watching_programs(self, watched: frozenset[ITensor]) -> ProgramCache[HostProgram]:
@@ -278,7 +278,7 @@ class Executable(Unpicklable, Tunable):
             source = self.recipe.improved(self.network, types, validated, on_host=True)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         own = source.network, source.validated, source.types
-        limits = self.recipe.max_trips, self.interruptible
+        limits, placement = (self.recipe.max_trips, self.interruptible), self.recipe.placement
         program = HostProgram(*own, *limits, without=load.steps, phase=timer.phase)
 
         with timer.phase("load"):
@@ -286,7 +286,7 @@ class Executable(Unpicklable, Tunable):
 
         def bind(weights: list[Any]) -> BoundCall:
             loaded = load(weights)
-            return lambda arrays: program({**loaded, **dict(zip(inputs, arrays, strict=True))})
+            return lambda arrays: placement.committed(program({**loaded, **dict(zip(inputs, arrays, strict=True))}))
 
         return CompiledProgram(bind, program, source.network.loops, notes=source.notes, seconds=timer.seconds)
 

@@ -65,6 +65,7 @@ def write_repository(
     idle: float = 60.0,
     delay: float = 0.0,
     version: int = 1,
+    device: str | None = None,
 ) -> Path:
     """Write an engine as a model of a Triton model repository; return the folder of the model.
 
@@ -85,6 +86,8 @@ def write_repository(
         idle: the seconds after which a sequence without requests loses its state.
         delay: the seconds that Triton waits for more requests.
         version: the number of the version folder.
+        device: the name of the device that the server computes on, such as ``"cuda:1"``; None for JAX's default one
+            there. In ``config.pbtxt``, an instance group of the kind ``KIND_GPU`` has an instance on each of its GPUs.
 
     Raises:
         TypeError, ValueError: an argument is not of its range, or names no input or output.
@@ -100,7 +103,8 @@ def write_repository(
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
     values = {"slots": whole(1)("slots", slots), "idle": seconds()("idle", idle), "delay": seconds()("delay", delay)}
     fixed = {key: list(shape) for key, shape in (shapes or {}).items()}
-    options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **values}
+    placed = {} if device is None else {"device": check_instance("device", device, str)}
+    options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **values, **placed}
     inputs, outputs = _steps(engine, states, shapes or {}) if states else _rows(engine, rows)
     text = config(name, inputs, outputs, options)
     folder = Path(path) / name
@@ -119,7 +123,8 @@ def config(
     """The text of ``config.pbtxt`` for inputs and outputs by name, whose types are without the axis of rows."""
     lines = [f"name: {_quoted(name)}", 'backend: "python"', f"max_batch_size: {options['sizes'][-1]}"]
     lines += [_tensors("input", inputs), _tensors("output", outputs)]
-    lines += ["# one process, which computes on JAX's device", "instance_group [ { count: 1 kind: KIND_CPU } ]"]
+    lines += ["# one process, on JAX's device; with kind: KIND_GPU gpus: [ 0, 1 ], one on each of these GPUs"]
+    lines += ["instance_group [ { count: 1 kind: KIND_CPU } ]"]
     delay = f"max_queue_delay_microseconds: {_microseconds(options['delay'])}"
     if options["states"]:
         lines += [

@@ -33,15 +33,20 @@ class TritonModel:
 
         Args:
             args: ``model_config``, the configuration as JSON, ``model_repository``, the folder of the model, and
-                ``model_version``, the name of the folder of the version.
+                ``model_version``, the name of the folder of the version. An instance of a GPU computes on that GPU:
+                ``model_instance_kind`` and ``model_instance_device_id``.
 
         Raises:
             FileFormatError: the plan is damaged, or of a newer version.
             NetworkError: the network does not fit the configuration.
+            InputError: JAX has no such device.
             OSError: the plan cannot be read.
         """
         options = json.loads(json.loads(args["model_config"])["parameters"][OPTIONS]["string_value"])
-        engine = load(Path(args["model_repository"]) / args["model_version"] / PLAN)
+        device = options.get("device")
+        if args.get("model_instance_kind") == "GPU":
+            device = f"gpu:{args['model_instance_device_id']}"
+        engine = load(Path(args["model_repository"]) / args["model_version"] / PLAN, device=device)
         self._model = _SequenceModel(engine, options) if options["states"] else _RowModel(engine, options)
 
     def execute(self, requests: list[Any]) -> list[Any]:
