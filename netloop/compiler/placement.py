@@ -71,7 +71,12 @@ class Placement:
 
     def settings(self) -> pinned_settings:
         """The context of what an engine compiles, loads and calls: with its device as JAX's default one."""
-        return pinned_settings(self.device)
+        is_default = default_device(jax.config) is None and self._is_first
+        return pinned_settings(None if is_default else self.device)
+
+    @cached_property
+    def _is_first(self) -> bool:
+        return self.device == jax.local_devices()[0]
 
     def is_elsewhere(self, array: Any) -> bool:
         """Whether something is an array of JAX on other devices, or in other memory of this one."""
@@ -100,7 +105,7 @@ class Placement:
         return jax.device_put(array, place, may_alias=False)
 
     def committed(self, output: Any) -> Any:
-        """An output that no function with ``options`` has computed: an array, or a list of them; others stay as they are."""
+        """An output that no function with ``options`` has computed: an array, or a list of them; others stay."""
         if not self.is_chosen:
             return output
         if isinstance(output, list):

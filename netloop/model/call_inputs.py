@@ -176,7 +176,9 @@ def array_named(name: str, value: Any) -> Any:
 
 
 def _unreadable(name: str, error: UnreadableArrayError, at: Any = None) -> Finding:
-    return Finding("NL657", f"the value of {name!r} is {error.what}", why=error.why, fix=error.fix, at=at)
+    return Finding(
+        "NL657", f"the value of {name!r} cannot be read here: it is {error.what}", why=error.why, fix=error.fix, at=at
+    )
 
 
 def _unknown(name: str, names: set[str]) -> Finding:

@@ -20,6 +20,9 @@ OF_THE_HOST = frozenset({HOST, 3, 11})
 """Those with memory that the host reads: its own, and what it has pinned for CUDA or ROCm."""
 PLATFORMS = {CUDA: "cuda", 13: "cuda", 10: "rocm"}
 """JAX's platforms for the others; 13 is memory that CUDA moves between the host and the device."""
+UNKNOWN = 0
+PLACES = {UNKNOWN: "a device that it does not name", **dict.fromkeys(OF_THE_HOST, "the host")}
+OTHERWISE = "pass a numpy array of its numbers"
 
 
 class UnreadableArrayError(ValueError):
@@ -66,19 +69,21 @@ def is_borrowed(array: Any, value: Any) -> bool:
 
 
 def _device(value: Any) -> tuple[int, int]:
-    """The type and the number of the device of an array; CUDA's first one, or the host, if it does not say."""
+    """The type and the number of the device of an array; no type if it does not say."""
+    if not hasattr(type(value), DLPACK):
+        return CUDA, 0  # its number is that of its address, which JAX looks up
     try:
         kind, number = getattr(value, DLPACK)()
         return int(kind), int(number)
-    except Exception:  # of any library, or not there
-        return (CUDA if hasattr(type(value), CUDA_ARRAY) else HOST), 0
+    except Exception:  # of any library
+        return UNKNOWN, 0
 
 
 def _ways(value: Any, kind: int) -> Iterator[Callable[[Any], Any]]:
     """The ways to read an array, the best one first."""
     if kind in OF_THE_HOST:
         # numpy does not know all element types: JAX does
-        yield from (_by_numpy, np.from_dlpack, lambda value: np.asarray(_by_dlpack(value)))
+        yield from (_by_numpy, np.from_dlpack, _by_jax, lambda value: _by_jax(_compact(value)))
         return
     if _has_platform(PLATFORMS.get(kind, "")):
         if hasattr(type(value), DLPACK):
@@ -93,11 +98,15 @@ def _by_numpy(value: Any) -> Any:
         array = np.asarray(value)
     except ValueError:
         raise
-    except Exception as error:  # of the library of an element
+    except Exception as error:  # of the library of the value, or of an element
         raise ValueError(str(error)) from error
     if array.dtype == object and hasattr(type(value), DLPACK):
-        raise TypeError(f"numpy takes a {type(value).__name__} for an object")
+        raise ValueError(f"numpy takes a {type(value).__name__} for an object")
     return array
+
+
+def _by_jax(value: Any) -> Any:
+    return np.asarray(_by_dlpack(value))
 
 
 def _by_dlpack(value: Any) -> jax.Array:
@@ -123,17 +132,20 @@ def _has_platform(name: str) -> bool:
 
 
 def _unreadable(value: Any, kind: int, number: int, error: Exception) -> UnreadableArrayError:
-    platform = PLATFORMS.get(kind, "the host" if kind in OF_THE_HOST else f"a device of DLPack's type {kind}")
-    what = f"a {type(value).__name__} on {platform}" + (f":{number}" if kind in PLATFORMS else "")
-    why = str(error) or type(error).__name__
+    """The error of a value that no way has read: the first way's, unless JAX lacks its device."""
+    platform = PLATFORMS.get(kind, "")
+    place = f"{platform}:{number}" if platform else PLACES.get(kind, f"a device of the type {kind} of DLPack")
+    what, why, fix = f"a {type(value).__name__} on {place}", str(error) or type(error).__name__, OTHERWISE
+    if kind not in OF_THE_HOST:
+        copies = (f"value.{name}()" for name in ("cpu", "get") if callable(_attribute(value, name)))
+        copied = next(copies, "")
+        fix = f"pass {copied}" if copied else OTHERWISE
     if _attribute(value, "requires_grad"):
-        return UnreadableArrayError(what, why, "pass value.detach(): an engine has no derivatives")
-    copied = next((f"value.{name}()" for name in ("cpu", "get") if callable(_attribute(value, name))), "")
-    fix = f"pass {copied}" if copied else "pass a numpy array of its numbers"
-    if kind in OF_THE_HOST or _has_platform(PLATFORMS.get(kind, "")):
-        return UnreadableArrayError(what, why, fix if kind not in OF_THE_HOST else "pass a numpy array of its numbers")
-    install = f", or install JAX for its device: pip install 'netloop[{platform}13]'" if platform == "cuda" else ""
-    return UnreadableArrayError(what, f"JAX has no such device here, only {jax.default_backend()}", fix + install)
+        fix = "pass value.detach(): an engine computes no gradients"
+    elif platform and not _has_platform(platform):
+        why = f"JAX has no such device here, only {jax.default_backend()}"
+        fix += ", or install JAX for its device: pip install 'netloop[cuda13]'" if platform == "cuda" else ""
+    return UnreadableArrayError(what, why, fix)
 
 
 def _attribute(value: Any, name: str) -> Any:
