@@ -358,12 +358,12 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     @property
     def num_aux_streams(self) -> int:
-        """0: there are no streams."""
+        """0: XLA has streams of its own, and needs none of the caller's."""
         return 0
 
     @property
     def device_memory_size_v2(self) -> int:
-        """The bytes that the latest program needs in addition to inputs, outputs and weights; 0 if unknown."""
+        """The memory of the device in bytes that a run needs; see :attr:`Compiled.scratch_size`."""
         return self.scratch_size
 
     def get_device_memory_size_for_profile_v2(self, profile_index: int) -> int:
@@ -379,8 +379,8 @@ class ICudaEngine(WithStatement, EngineTensors):
     device_memory_size = device_memory_size_v2
 
     def get_device_memory_size_for_profile(self, profile_index: int) -> int:
-        """0: XLA manages memory. From TensorRT 10."""
-        return 0
+        """``get_device_memory_size_for_profile_v2``. From TensorRT 10."""
+        return self.get_device_memory_size_for_profile_v2(profile_index)
 
     @property
     def has_implicit_batch_dimension(self) -> bool:

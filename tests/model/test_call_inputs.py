@@ -105,15 +105,19 @@ def test_memory_of_a_tensor_is_not_donated(monkeypatch):
     monkeypatch.setattr(foreign_arrays, "_has_platform", lambda name: name == "cuda")
     engine, donated = trt.compile(adding(), donate=["s"]), []
     find = engine.executable.find
-    monkeypatch.setattr(engine.executable, "find", lambda given: donated.extend(given.values()) or find(given))
+
+    def noted(given):
+        donated.extend(value.unsafe_buffer_pointer() for value in given.values() if isinstance(value, jax.Array))
+        return find(given)
+
+    monkeypatch.setattr(engine.executable, "find", noted)
     memory = np.zeros(192, np.uint8)
     start = -memory.ctypes.data % 64
     array = memory[start : start + 8].view(F).reshape(1, 2)
     engine(s=CudaTensor(array), x=X)
 
-    assert donated[0].is_deleted()
-    assert array.tolist() == [[0, 0]]
-    engine(s=CudaTensor(array), x=X)
+    assert len(donated) == 1
+    assert donated != [array.ctypes.data]
 
 
 def test_tensor_of_a_waiting_request_may_be_written_to(monkeypatch):

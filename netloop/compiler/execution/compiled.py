@@ -112,7 +112,9 @@ class Compiled:
     def scratch_size(self) -> int:
         """The memory in bytes that the latest program needs in addition to inputs, outputs and weights.
 
-        0 if XLA does not report it, and for a program that runs on the host.
+        It is XLA's, of the device that the program is for: 0 for a program that keeps everything in registers and
+        outputs, and before the first one, which an engine with open lengths compiles in its first call. Where steps run
+        on the host, it is that of the largest compiled piece so far.
         """
         latest = self.latest
         return latest.scratch_size if latest else 0

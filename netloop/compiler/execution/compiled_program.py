@@ -18,6 +18,7 @@ from netloop.compiler.lower import Program
 from netloop.compiler.passes import Note
 from netloop.compiler.phases import PhaseTimer
 from netloop.compiler.recipe import Recipe
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import can_run_out, completed
 from netloop.model.graph.infer import TypeTable
@@ -54,7 +55,7 @@ class CompiledProgram:
         notes: what the passes did.
         seconds: the duration of each phase of the compilation.
         network: the network after the passes; None if the program runs on the host.
-        scratch_size: the memory in bytes that it needs besides inputs, outputs and weights; 0 on the host.
+        function: the function of which ``compiled`` is the program; None if the program runs on the host.
     """
 
     bind: Bind
@@ -64,7 +65,15 @@ class CompiledProgram:
     notes: list[Note] = field(default_factory=list[Note])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     network: INetworkDefinition | None = None
-    scratch_size: int = 0
+    function: XlaFunction | None = None
+
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that it needs besides inputs, outputs and weights; on the host, its largest piece."""
+        if self.function is not None:
+            return self.function.scratch_size
+        assert isinstance(self.program, HostProgram)
+        return self.program.scratch_size
 
 
 def compile_program(
@@ -94,7 +103,7 @@ def compile_program(
         lowered.notes,
         timer.seconds,
         lowered.network,
-        function.scratch_size,
+        function,
     )
 
 
