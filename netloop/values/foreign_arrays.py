@@ -22,6 +22,8 @@ PLATFORMS = {CUDA: "cuda", 13: "cuda", 10: "rocm"}
 """JAX's platforms for the others; 13 is memory that CUDA moves between the host and the device."""
 UNKNOWN = 0
 PLACES = {UNKNOWN: "a device that it does not name", **dict.fromkeys(OF_THE_HOST, "the host")}
+ALIGNMENT = 16
+"""The alignment in bytes of the arguments of XLA's programs on GPUs, which refuse others."""
 OTHERWISE = "pass a numpy array of its numbers"
 
 
@@ -111,17 +113,23 @@ def _by_jax(value: Any) -> Any:
 
 def _by_dlpack(value: Any) -> jax.Array:
     with jax.enable_x64(True), jax.ensure_compile_time_eval():
-        return jax.dlpack.from_dlpack(value)
+        return _aligned(jax.dlpack.from_dlpack(value))
 
 
 def _by_cuda_array(value: Any) -> jax.Array:
     with jax.enable_x64(True), jax.ensure_compile_time_eval():
-        return jnp.asarray(value)
+        return _aligned(jnp.asarray(value))
+
+
+def _aligned(array: jax.Array) -> jax.Array:
+    if array.unsafe_buffer_pointer() % ALIGNMENT:
+        raise ValueError(f"its address is no multiple of {ALIGNMENT}, as XLA demands")
+    return array
 
 
 def _compact(value: Any) -> Any:
-    """A copy without gaps between its elements, which JAX demands: PyTorch's contiguous(), or CuPy's copy()."""
-    return value.contiguous() if hasattr(value, "contiguous") else value.copy()
+    """A copy, which is aligned and has no gaps between its elements, as JAX demands: by PyTorch, or by CuPy."""
+    return value.clone().contiguous() if hasattr(value, "clone") else value.copy()
 
 
 def _has_platform(name: str) -> bool:

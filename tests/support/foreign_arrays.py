@@ -3,7 +3,6 @@
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
 HOST, CUDA, METAL = (1, 0), (2, 0), (8, 0)
 """Types and numbers of devices, as DLPack has them."""
@@ -46,14 +45,22 @@ class CudaTensor(HostTensor):
         self.asked.append("array")
         raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first.")
 
-    def contiguous(self) -> Any:
-        """A copy without gaps."""
-        self.asked.append("contiguous")
-        return HostTensor(np.ascontiguousarray(self.array))
+    def clone(self) -> Any:
+        """A copy."""
+        self.asked.append("clone")
+        return CopiedTensor(self.array.copy())
 
     def cpu(self) -> Any:
         """A copy on the host."""
         return self.array
+
+
+class CopiedTensor(HostTensor):
+    """A copy of a tensor."""
+
+    def contiguous(self) -> Any:
+        """Itself if it has no gaps."""
+        return self
 
 
 class CudaArray:

@@ -98,7 +98,18 @@ def test_tensor_with_gaps_is_copied_without_them(gpu):
 
     for value in (tensor, array):
         np.testing.assert_array_equal(array_of(value), np.arange(0, 16, 2))
-    assert "contiguous" in tensor.asked
+    assert "clone" in tensor.asked
+
+
+def test_tensor_at_an_address_that_xla_refuses_is_copied(gpu, monkeypatch):
+    addresses = iter([8, 16, 8, 16])
+    monkeypatch.setattr(type(jnp.ones(1)), "unsafe_buffer_pointer", lambda array: next(addresses))
+    tensor, array = CudaTensor(aligned()), CudaArray(aligned())
+
+    for value in (tensor, array):
+        np.testing.assert_array_equal(array_of(value), np.arange(16))
+    assert "clone" in tensor.asked
+    assert next(addresses, None) is None
 
 
 def test_array_with_the_interface_of_cuda_is_one_of_jax(gpu):
@@ -120,7 +131,7 @@ class Both(CudaArray, CudaTensor):
             raise BufferError("no such capsule")
         return super().__dlpack__(**options)
 
-    contiguous = None
+    clone = None
 
 
 def test_dlpack_comes_first_of_both_protocols(gpu):
