@@ -2,8 +2,8 @@
 
     python -m tests.gpu.check_arrays
 
-It needs jax with its CUDA plugin, torch, numpy and pytest, and takes CuPy if it is there. Without a GPU it tries itself on the
-CPU, where facts about GPUs are skipped. The exit status is the number of facts that do not hold.
+It needs jax with its CUDA plugin, torch, numpy and pytest, and takes CuPy if it is there. Without a GPU it tries itself
+on the CPU, where facts about GPUs are skipped. The exit status is the number of facts that do not hold.
 """
 
 import faulthandler

@@ -16,6 +16,7 @@ FOLDERS_OF_THEIR_OWN = {
     "soak": "everything at once, for a long time",
     "real_models": "models that exporters and other tools write",
     "other_projects": "code of other projects, with netloop in TensorRT's place",
+    "gpu": "what only a GPU can show, and programs that are compiled for one",
 }
 
 SUBJECTS = {
