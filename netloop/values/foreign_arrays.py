@@ -36,9 +36,12 @@ class UnreadableArrayError(ValueError):
         fix: what to pass instead.
     """
 
-    def __init__(self, what: str, why: str, fix: str) -> None:
-        super().__init__(f"{what} cannot be read here, because {why}; {fix}")
+    def __init__(self, what: str, why: str = "", fix: str = "") -> None:
+        super().__init__(what, why, fix)
         self.what, self.why, self.fix = what, why, fix
+
+    def __str__(self) -> str:
+        return f"{self.what} cannot be read here, because {self.why}; {self.fix}"
 
 
 def array_of(value: Any) -> Any:
