@@ -9,6 +9,7 @@ from typing import TypeVar
 from netloop.api.allocators import IGpuAllocator
 from netloop.api.build_options import BuildOptions
 from netloop.api.config import IBuilderConfig
+from netloop.api.current_gpu import current_gpu
 from netloop.api.engine import ICudaEngine, tuned_engine
 from netloop.api.enums import BuilderFlag, ErrorCodeTRT, SerializationFlag
 from netloop.api.logger import ILogger
@@ -161,6 +162,7 @@ class Builder(WithStatement, LoggedObject):
             max_trips=config.max_trips,
             interruptible=config.interruptible,
             passes=of_level(config.builder_optimization_level),
+            device=current_gpu(),
         )
 
     def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:

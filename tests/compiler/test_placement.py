@@ -1,7 +1,9 @@
 """Engines on a chosen one of eight devices: their weights, what they compute, and what moves there."""
 
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -187,6 +189,24 @@ def test_plan_has_no_device(here, tmp_path):
     assert pickle.loads(pickle.dumps(engine)).device == jax.devices()[0]
     with jax.default_device(here):
         assert trt.Runtime(Log()).deserialize_cuda_engine(engine.serialize()).device == here
+
+
+@pytest.mark.parametrize("module", ["cuda.bindings.runtime", "cuda.cudart", "torch"])
+def test_plan_is_loaded_and_built_on_the_current_gpu_of_cuda(here, monkeypatch, module):
+    by_torch = SimpleNamespace(is_initialized=lambda: True, current_device=lambda: HERE)
+    current = {"cudaGetDevice": lambda: (0, HERE), "cuda": by_torch}
+    for name in ("cuda.bindings.runtime", "cuda.cudart", "torch"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**current))
+    runtime, plan = trt.Runtime(Log()), trt.compile(affine()).serialize()
+    assert runtime.deserialize_cuda_engine(plan).device == jax.devices()[0]  # JAX has no GPU
+
+    monkeypatch.setattr("netloop.api.current_gpu.PLATFORM", "cpu")
+    builder = trt.Builder(Log())
+    assert runtime.deserialize_cuda_engine(plan).device == here
+    assert builder.build_engine_with_config(affine(), builder.create_builder_config()).device == here
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace())
+    assert runtime.deserialize_cuda_engine(plan).device == jax.devices()[0]
 
 
 class Watch:

@@ -393,6 +393,21 @@ def second_gpu_computes_and_inputs_move_there() -> str:
 
 
 @fact
+def plan_is_loaded_on_the_current_gpu() -> str:
+    second, module = gpus(2)[1], torch()
+    plan = trt.compile(products()).serialize()
+    module.cuda.set_device(1)
+    module.zeros(1, device="cuda")
+    try:
+        engine = trt.Runtime(Log()).deserialize_cuda_engine(plan)
+        assert engine is not None
+        assert engine.device == second
+    finally:
+        module.cuda.set_device(0)
+    return ""
+
+
+@fact
 def commands_compute_on_a_device() -> str:
     for name in dict.fromkeys([NAME, "cpu"]):
         assert command(["demo", "--length", "5", "--device", name]) == 0
