@@ -1,5 +1,6 @@
 """Engines on a chosen one of eight devices: their weights, what they compute, and what moves there."""
 
+import json
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from netloop.compiler.tuning import TimedPair, this_machine
 from netloop.serve import Sequences, Server
 from netloop.tools.cli import main
 from netloop.tools.serve.hosting import Hosting
+from netloop.tools.serve.triton import OPTIONS
+from netloop.tools.serve.triton_model import TritonModel
 from tests.support.log import Log
 from tests.support.networks import F, combine, constant, counted, lstm, mark, stacked
 
@@ -286,6 +289,26 @@ def test_models_of_a_server_are_on_the_device_of_their_options(here, tmp_path):
 
     assert service._batches.engine.device == here
     service.close()
+
+
+def test_written_models_are_served_on_the_device(here, tmp_path):
+    plan, name = tmp_path / "model.plan", f"cpu:{HERE}"
+    trt.compile(affine(-1)).save(plan)
+    words = ["--device", name, "--sizes", "1", "--write", str(tmp_path / "ml"), "--triton", str(tmp_path / "triton")]
+    assert main(["serve", str(plan), *words]) == 0
+    settings = json.loads((tmp_path / "ml" / "model-settings.json").read_text(encoding="utf-8"))
+    assert settings["parameters"]["extra"]["device"] == name
+
+    options = {"states": {}, "shapes": {}, "sizes": [1], "device": name}
+    assert f'\\"device\\": \\"{name}\\"' in (tmp_path / "triton" / "model" / "config.pbtxt").read_text(encoding="utf-8")
+    config = json.dumps({"parameters": {OPTIONS: {"string_value": json.dumps(options)}}})
+    model = TritonModel()
+    place = {"model_config": config, "model_repository": str(tmp_path / "triton" / "model"), "model_version": "1"}
+    model.initialize({**place, "model_instance_kind": "CPU", "model_instance_device_id": "0"})
+    assert model._model.service._batches.engine.device == here
+    model.finalize()
+    with pytest.raises(trt.InputError, match="there is no device 'gpu:3'"):
+        model.initialize({**place, "model_instance_kind": "GPU", "model_instance_device_id": "3"})
 
 
 def test_commands_compute_on_the_device(here, tmp_path, monkeypatch, capsys):
