@@ -87,7 +87,7 @@ def write_repository(
         delay: the seconds that Triton waits for more requests.
         version: the number of the version folder.
         device: the name of the device that the server computes on, such as ``"cuda:1"``; None for JAX's default one
-            there. In ``config.pbtxt``, an instance group of the kind ``KIND_GPU`` has an instance on each of its GPUs.
+            there.
 
     Raises:
         TypeError, ValueError: an argument is not of its range, or names no input or output.
@@ -123,8 +123,7 @@ def config(
     """The text of ``config.pbtxt`` for inputs and outputs by name, whose types are without the axis of rows."""
     lines = [f"name: {_quoted(name)}", 'backend: "python"', f"max_batch_size: {options['sizes'][-1]}"]
     lines += [_tensors("input", inputs), _tensors("output", outputs)]
-    lines += ["# one process, on JAX's device; with kind: KIND_GPU gpus: [ 0, 1 ], one on each of these GPUs"]
-    lines += ["instance_group [ { count: 1 kind: KIND_CPU } ]"]
+    lines += ["# one process, which computes on JAX's device", "instance_group [ { count: 1 kind: KIND_CPU } ]"]
     delay = f"max_queue_delay_microseconds: {_microseconds(options['delay'])}"
     if options["states"]:
         lines += [

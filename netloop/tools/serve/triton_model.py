@@ -33,8 +33,7 @@ class TritonModel:
 
         Args:
             args: ``model_config``, the configuration as JSON, ``model_repository``, the folder of the model, and
-                ``model_version``, the name of the folder of the version. An instance of a GPU computes on that GPU:
-                ``model_instance_kind`` and ``model_instance_device_id``.
+                ``model_version``, the name of the folder of the version.
 
         Raises:
             FileFormatError: the plan is damaged, or of a newer version.
@@ -43,10 +42,8 @@ class TritonModel:
             OSError: the plan cannot be read.
         """
         options = json.loads(json.loads(args["model_config"])["parameters"][OPTIONS]["string_value"])
-        device = options.get("device")
-        if args.get("model_instance_kind") == "GPU":
-            device = f"gpu:{args['model_instance_device_id']}"
-        engine = load(Path(args["model_repository"]) / args["model_version"] / PLAN, device=device)
+        plan = Path(args["model_repository"]) / args["model_version"] / PLAN
+        engine = load(plan, device=options.get("device"))
         self._model = _SequenceModel(engine, options) if options["states"] else _RowModel(engine, options)
 
     def execute(self, requests: list[Any]) -> list[Any]:
