@@ -10,6 +10,7 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.compiler.execution.row_independence import CHANGED, dependent_rows
+from netloop.model.call_inputs import array_named
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.tensor import ITensor
 from netloop.process.forked import require_jax
@@ -81,7 +82,8 @@ class Batches:
         """The number of rows, the arrays that have them, and the other inputs."""
         require_jax()
         shared = {name: tensor for name, tensor in inputs.items() if name in self.shared}
-        rows = {name: np.asarray(tensor) for name, tensor in inputs.items() if name not in self.shared}
+        others = {name: tensor for name, tensor in inputs.items() if name not in self.shared}
+        rows = {name: np.asarray(array_named(name, tensor)) for name, tensor in others.items()}
         counts = {name: row.shape[0] if row.ndim else 0 for name, row in rows.items()}
         if len({*counts.values()}) > 1:
             listed = ", ".join(f"{name!r} has {count}" for name, count in counts.items())

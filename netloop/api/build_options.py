@@ -10,6 +10,7 @@ from netloop.api.profile import IOptimizationProfile
 from netloop.compiler.passes import PASSES, Forms, chosen
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import this_machine
+from netloop.values.devices import JaxDevice
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class BuildOptions:
         tuned_on: the machine on which it did.
         tactic_sources: TensorRT's sources of kernels, one bit each; recorded without effect.
         tf32: whether products and convolutions of float32 may be rounded.
+        device: the device that its caller chose; None for JAX's default one. Not in a plan.
     """
 
     logger: ILogger | None = None
@@ -45,18 +47,20 @@ class BuildOptions:
     tuned_on: str = ""
     tactic_sources: int = 0b11
     tf32: bool = True
+    device: JaxDevice | None = None
 
     @property
     def is_tuned_elsewhere(self) -> bool:
         """Whether its forms are those of another machine, so that rules decide on this one."""
-        return bool(self.forms) and self.tuned_on != this_machine()
+        return bool(self.forms) and self.tuned_on != this_machine(self.device)
 
     @property
     def recipe(self) -> Recipe:
         """The recipe of its programs on this machine."""
         forms = {name: form for name, form in self.forms if name in PASSES and form in PASSES[name].alternatives}
-        return Recipe.of(self.passes, {} if self.is_tuned_elsewhere else forms, self.max_trips, self.tf32)
+        forms = {} if self.is_tuned_elsewhere else forms
+        return Recipe.of(self.passes, forms, self.max_trips, self.tf32, device=self.device)
 
     def with_forms(self, forms: Forms) -> BuildOptions:
         """The options with the forms that tuning chose on this machine."""
-        return replace(self, forms=tuple(sorted(forms.items())), tuned_on=this_machine() if forms else "")
+        return replace(self, forms=tuple(sorted(forms.items())), tuned_on=this_machine(self.device) if forms else "")

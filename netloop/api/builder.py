@@ -9,6 +9,7 @@ from typing import TypeVar
 from netloop.api.allocators import IGpuAllocator
 from netloop.api.build_options import BuildOptions
 from netloop.api.config import IBuilderConfig
+from netloop.api.current_gpu import current_gpu
 from netloop.api.engine import ICudaEngine, tuned_engine
 from netloop.api.enums import BuilderFlag, ErrorCodeTRT, SerializationFlag
 from netloop.api.logger import ILogger
@@ -19,12 +20,14 @@ from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
 from netloop.api.timing_cache import ITimingCache
 from netloop.compiler.passes import of_level
+from netloop.compiler.placement import Placement
 from netloop.compiler.tuning import Samples, Tuning
 from netloop.model.check import check, require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.network import INetworkDefinition
 from netloop.model.plugins.registry import IPluginRegistry, get_plugin_registry
 from netloop.values.checked_attributes import WithStatement, none_or
+from netloop.values.devices import compute_capability
 from netloop.values.diagnostics import Finding, InputError, NetloopError, NetworkError, Severity, did_you_mean, reason
 
 T = TypeVar("T")
@@ -63,10 +66,24 @@ class Builder(WithStatement, LoggedObject):
 
     @property
     def platform_has_fast_fp16(self) -> bool:
-        """True, so that scripts for TensorRT 10 set the precisions they want; ``has_fast_int8`` and ``tf32`` too."""
-        return True
+        """Whether JAX's default device computes faster in float16: a GPU, by its compute capability.
 
-    platform_has_fast_int8 = platform_has_tf32 = platform_has_fast_fp16
+        True on other devices, so that scripts for TensorRT 10 set the precisions that they want.
+        """
+        capability = compute_capability(Placement.default().device)
+        return capability is None or capability in (5.3, 6.0, 6.2) or capability >= 7.0
+
+    @property
+    def platform_has_fast_int8(self) -> bool:
+        """Whether JAX's default device computes faster in int8: a GPU, by its compute capability; True on others."""
+        capability = compute_capability(Placement.default().device)
+        return capability is None or capability == 6.1 or capability >= 7.0
+
+    @property
+    def platform_has_tf32(self) -> bool:
+        """Whether JAX's default device has TensorFloat-32: a GPU from Ampere on; True on other devices."""
+        capability = compute_capability(Placement.default().device)
+        return capability is None or capability >= 8.0
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """Create a network without layers. It is strongly typed, whatever the flags say."""
@@ -146,6 +163,7 @@ class Builder(WithStatement, LoggedObject):
             interruptible=config.interruptible,
             passes=of_level(config.builder_optimization_level),
             tf32=config.get_flag(BuilderFlag.TF32),
+            device=current_gpu(),
         )
 
     def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:

@@ -144,7 +144,7 @@ def compare(
     needed = _needed(network, engine.network, trace)
     counts = {tensor: [max(entry) + 1 for entry in zip(*elements, strict=True)] for tensor, elements in needed.items()}
     most = max(trace.most_trips, max_trips or 0)
-    recorded = record_elements(engine.network, counts, inputs, most, engine.recipe.precision)
+    recorded = record_elements(engine.network, counts, inputs, most, engine.recipe)
     tolerances = Tolerances(rtol, atol, engine.network, engine.recipe)
     first = first_difference(engine.network, needed, recorded, tolerances) or _first_output(
         engine, trace, outputs, tolerances

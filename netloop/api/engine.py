@@ -32,6 +32,7 @@ from netloop.api.tuning import CacheFile, Tune, tuning_of
 from netloop.compiler.execution.executable import Executable, inputs_named
 from netloop.compiler.passes import Note, chosen
 from netloop.compiler.phases import Phase
+from netloop.compiler.placement import device_of
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.trial import BY
 from netloop.compiler.tuning import SECONDS, Candidates, Tuning, fastest
@@ -43,6 +44,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
 from netloop.process.forked import FORK, require_jax
 from netloop.values.checked_attributes import WithStatement, none_or, whole
+from netloop.values.devices import Device
 from netloop.values.diagnostics import FileFormatError, plain
 
 
@@ -58,6 +60,7 @@ def compile(
     tune: Tune = False,
     timing_cache: CacheFile = None,
     tuning_seconds: float = SECONDS,
+    device: Device | None = None,
 ) -> ICudaEngine:
     """Compile a network to an engine.
 
@@ -82,11 +85,14 @@ def compile(
         timing_cache: a timing cache, or the path of its file: forms that it has are not timed again, and those that are
             timed are added.
         tuning_seconds: the seconds after which no further form is timed; infinity for no limit.
+        device: the device that the engine computes on, with its weights and outputs: a ``jax.Device``, or a name such
+            as ``"cpu"``, ``"gpu"`` or ``"cuda:1"``. None for JAX's default device as it is now. Arrays on other devices
+            are moved there by each call. It is not in the plan.
 
     Raises:
         TypeError, ValueError: an argument is not of its range.
         NetworkError: the network is invalid, or its loops and conditionals are nested too deep.
-        InputError: inputs for tuning cannot be made up, or the given ones do not fit.
+        InputError: there is no such device; inputs for tuning cannot be made up, or the given ones do not fit.
         ExecutionError: a call with the given inputs fails.
         FileFormatError: the timing cache is not one, or is damaged.
         Cancelled: the monitor cancels the compilation.
@@ -99,6 +105,7 @@ def compile(
     options = BuildOptions(
         max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated, tf32=tf32
     )
+    options = replace(options, device=None if device is None else device_of(device))
     asked = tuning_of(tune, timing_cache, tuning_seconds, watched.trial)
     with watched.build(1), watched.phase("Compile"), asked as tuning:
         if tuning is None:
@@ -152,19 +159,25 @@ class LostEngine:
         raise AttributeError(f"an engine has no attribute {name!r}")
 
 
-def load(path: str | os.PathLike[str]) -> ICudaEngine:
+def load(path: str | os.PathLike[str], *, device: Device | None = None) -> ICudaEngine:
     """Return the engine of a plan in a file, written by :meth:`ICudaEngine.save`.
 
     The file may also hold the bytes of ``serialize`` or ``build_serialized_network``, or a plan of a network alone,
     which is compiled with the default options.
 
+    Args:
+        path: the file.
+        device: the device that the engine computes on, as for :func:`netloop.compile`; None for JAX's default one.
+
     Raises:
+        InputError: there is no such device.
         FileFormatError: the file is damaged, truncated, of a newer version, or not a plan; the error names it.
         NetworkError: the network is invalid.
         OSError: the file cannot be read, or is not a regular file.
     """
     try:
-        return ICudaEngine(*load_plan(path))
+        network, options = load_plan(path)
+        return ICudaEngine(network, replace(options, device=None if device is None else device_of(device)))
     except FileFormatError as error:
         reader = MODELS.get(Path(path).suffix.lower())
         if reader is None:
@@ -353,12 +366,12 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     @property
     def num_aux_streams(self) -> int:
-        """0: there are no streams."""
+        """0: XLA has streams of its own, and needs none of the caller's."""
         return 0
 
     @property
     def device_memory_size_v2(self) -> int:
-        """The bytes that the latest program needs in addition to inputs, outputs and weights; 0 if unknown."""
+        """The memory of the device in bytes that a run needs; see :attr:`Compiled.scratch_size`."""
         return self.scratch_size
 
     def get_device_memory_size_for_profile_v2(self, profile_index: int) -> int:
@@ -374,8 +387,8 @@ class ICudaEngine(WithStatement, EngineTensors):
     device_memory_size = device_memory_size_v2
 
     def get_device_memory_size_for_profile(self, profile_index: int) -> int:
-        """0: XLA manages memory. From TensorRT 10."""
-        return 0
+        """``get_device_memory_size_for_profile_v2``. From TensorRT 10."""
+        return self.get_device_memory_size_for_profile_v2(profile_index)
 
     @property
     def has_implicit_batch_dimension(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from netloop.api.allocators import IGpuAllocator
+from netloop.api.current_gpu import current_gpu
 from netloop.api.engine import ICudaEngine
 from netloop.api.engine_plan import read_plan
 from netloop.api.enums import DLAWorkspaceAllocationStrategy, EngineCapability, ErrorCodeTRT, TempfileControlFlag
@@ -54,13 +55,15 @@ class Runtime(WithStatement, LoggedObject):
     ) -> ICudaEngine | None:
         """Deserialize a plan from its bytes or from a stream reader, which is read in order.
 
+        The engine computes on the GPU of ``cudaSetDevice``, as in TensorRT, if that is another than the first, and
+        otherwise on JAX's default device, which is that of ``jax.default_device`` around the call.
         None, with the reason in the log, if the plan is damaged, truncated, or not a plan.
         """
         source = next((reader for reader in (stream_reader, stream_reader_v2) if reader is not None), serialized_engine)
         self._log_ignored_settings()
         try:
             network, options = read_plan(read_from(source) if isinstance(source, READERS) else _bytes(source))
-            return ICudaEngine(network, replace(options, logger=self._logger))
+            return ICudaEngine(network, replace(options, logger=self._logger, device=current_gpu()))
         except NetloopError as error:
             self._log_error(ErrorCodeTRT.INVALID_ARGUMENT, str(error))
             return None

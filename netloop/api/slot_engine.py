@@ -22,14 +22,16 @@ from netloop.compiler.execution.slot_programs import FOR_ONE_ROW, SlotPrograms
 from netloop.compiler.execution.slots import Slots
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.passes import chosen
+from netloop.compiler.placement import Placement
 from netloop.compiler.product_precision import precision_of
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import SECONDS, Candidates, fastest
-from netloop.model.call_inputs import check_values
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import FORK, require_jax
 from netloop.values.checked_attributes import none_or, whole
+from netloop.values.devices import Device
 from netloop.values.diagnostics import ExecutionError, InputError
+from netloop.values.foreign_arrays import is_borrowed
 from netloop.values.types import Array
 from netloop.values.unpicklable import Unpicklable
 
@@ -58,6 +60,8 @@ class SlotEngine(Unpicklable, Compiled):
         passes: the names of the optimization passes, of ``netloop.PASSES``; None for all but those for single rows.
         tf32: whether products and convolutions of float32 may be rounded, as for ``netloop.compile``; None for what
             holds for an engine, and True for a network.
+        device: the device that the slots are on, as for ``netloop.compile``; None for that of an engine, and for JAX's
+            default one.
         tune: whether the forms of passes whose gain depends on the processor are timed here, and the fastest chosen, in
             place of rules or of those of an engine; or the inputs of a typical request to time them with, by name. True
             makes up the inputs. What is timed is a run of as many requests as there are slots.
@@ -75,7 +79,7 @@ class SlotEngine(Unpicklable, Compiled):
     Raises:
         NetworkError: the network is invalid; no loop of it can run in slots (NL623); it needs the host (NL501, NL503).
         ValueError: it has no loop of the name, or a number is not positive.
-        InputError: inputs for tuning cannot be made up, or the given ones do not fit.
+        InputError: there is no such device; or inputs for tuning cannot be made up, or the given ones do not fit.
         ExecutionError: a request with the inputs for tuning fails.
         FileFormatError: the timing cache is not one, or is damaged.
     """
@@ -92,6 +96,7 @@ class SlotEngine(Unpicklable, Compiled):
         max_trips: int | None = None,
         passes: Iterable[str] | None = None,
         tf32: bool | None = None,
+        device: Device | None = None,
         tune: Tune = False,
         timing_cache: CacheFile = None,
         tuning_seconds: float = SECONDS,
@@ -100,6 +105,7 @@ class SlotEngine(Unpicklable, Compiled):
         served = network.network if isinstance(network, ICudaEngine) else network
         with tuning_of(tune, timing_cache, tuning_seconds) as tuning:
             recipe = _recipe(network, max_trips, passes, none_or(bool)("tf32", tf32), tuning is not None)
+            recipe = replace(recipe, placement=_placement(network, device))
             make = partial(SlotPrograms, served, slots=self.slots, trips=self.trips, loop=loop)
             if tuning is None:
                 self._programs = make(recipe)
@@ -160,13 +166,23 @@ class SlotEngine(Unpicklable, Compiled):
             InputError: an input is missing, unknown, or of another element type or shape.
         """
         require_jax()
-        values = check_values(self.network.inputs, inputs)
-        named = ((tensor.name, value) for tensor, value in values.items())
-        copies = {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in named}
-        request = SlotRequest(self, copies, on_row)
+        request = SlotRequest(self, self._copies(inputs), on_row)
         with self._lock:
             self._waiting.append(request)
         return request
+
+    def _copies(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs of a request, which its caller may change before it begins."""
+        copies = dict[str, Any]()
+        for name, array in self._programs.taken(inputs).items():
+            if isinstance(array, np.ndarray):
+                copies[name] = np.array(array)
+            elif is_borrowed(array, inputs[name]):
+                with self.settings():
+                    copies[name] = self.recipe.placement.copied(array)
+            else:
+                copies[name] = array
+        return copies
 
     def run(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[SlotRequest]:
         """Run requests, and yield each as it ends; one that failed, or whose inputs are refused, has its ``error``.
@@ -212,7 +228,7 @@ class SlotEngine(Unpicklable, Compiled):
         require_jax()  # in a fork, a thread of the parent may hold the lock forever
         with self._lock:
             self._leave_ended()
-            with pinned_settings():
+            with self.settings():
                 over = self._fill()
                 for group in dict.fromkeys(
                     request.group for request in self._running.values() if request.group is not None
@@ -329,6 +345,13 @@ def _recipe(
         return Recipe(chosen(passes), max_trips=most, precision=precision)
     recipe = Recipe(given.build_options.passes) if by_rules else given.recipe
     return replace(recipe, passes=recipe.passes - FOR_ONE_ROW, max_trips=most, precision=precision)
+
+
+def _placement(given: INetworkDefinition | ICudaEngine, device: Device | None) -> Placement:
+    """The device of the slots: that of an engine, if no other is given."""
+    if device is None and isinstance(given, ICudaEngine):
+        return given.recipe.placement
+    return Placement.of(device)
 
 
 @contextmanager

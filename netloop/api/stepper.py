@@ -13,11 +13,11 @@ import numpy as np
 from netloop.api.engine import ICudaEngine
 from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_type, require_weights
 from netloop.compiler.execution.ready_call import ReadyCall
-from netloop.compiler.jax_settings import pinned_settings
 from netloop.model.call_inputs import check_values
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
 from netloop.process.forked import require_jax
+from netloop.values.devices import JaxDevice
 from netloop.values.diagnostics import Finding, InputError, reason
 from netloop.values.unpicklable import Unpicklable
 
@@ -84,12 +84,17 @@ class Stepper(Unpicklable):
         self.reset(initial)
         self._compile()
 
+    @property
+    def device(self) -> JaxDevice:
+        """The device of the engine, on which the states are too."""
+        return self._executable.device
+
     def _compile(self) -> None:
         """Compile the program, unless the values of inputs decide its shapes."""
         if not self.engine.shape_inputs:
             others = [jax.ShapeDtypeStruct(self._types[name].shape, self._types[name].dtype) for name in self.inputs]
             values = self._in_order((*self._held, *others))
-            with pinned_settings():
+            with self._executable.settings():
                 self._executable.find(dict(zip(self.engine.network.inputs, values, strict=True)))
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, jax.Array]:
@@ -128,11 +133,11 @@ class Stepper(Unpicklable):
     def _checked_step(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The outputs of a step whose inputs may be of any types; the next step knows what was found."""
         _require_states(self._held)
-        others = [*check_values(self._others, inputs).values()]
+        others = [*self._executable.taken(self._others, inputs).values()]
         for name, array in zip(self.inputs, others, strict=True):
             require_type(name, array, self._types[name])
         arrays = self._in_order((*self._held, *others))
-        with pinned_settings():
+        with self._executable.settings():
             result = self._executable.find(dict(zip(self.engine.network.inputs, arrays, strict=True)))
             types = self._executable.known_inputs(self.inputs, others)
             is_ready = result.is_general and not types.needs_settings
@@ -164,9 +169,10 @@ class Stepper(Unpicklable):
         arrays = check_values(self._states, values)
         for key, array in arrays.items():
             require_type(key.name, array, self._types[key.name])
-        with pinned_settings(), self._lock:
+        place = self._executable.recipe.placement
+        with self._executable.settings(), self._lock:
             # a step may delete what it is given, so it gets copies
-            self._held = tuple(jax.device_put(array, may_alias=False) for array in arrays.values())
+            self._held = tuple(map(place.copied, arrays.values()))
 
 
 def _require_states(arrays: Iterable[jax.Array]) -> None:

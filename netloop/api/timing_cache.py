@@ -58,9 +58,9 @@ class ITimingCache:
         """Whether it has entries of this machine, or none that builds added."""
         return not self.machines or this_machine() in self.machines
 
-    def measured_here(self) -> Entries:
-        """The entries, for a build on this machine to read and to add to."""
-        self.machines |= {this_machine()}
+    def measured_on(self, machine: str) -> Entries:
+        """The entries, for a build on a machine to read and to add to."""
+        self.machines |= {machine}
         return self._entries
 
     def reset(self) -> bool:

@@ -9,6 +9,7 @@ import jax
 
 from netloop.model.device_errors import DEVICE_ERRORS, device_finding
 from netloop.process.forked import FORK, require_jax
+from netloop.values.devices import JaxDevice
 from netloop.values.diagnostics import ExecutionError
 
 PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
@@ -30,13 +31,21 @@ def settings_are_wanted() -> bool:
 class pinned_settings:
     """A context with 64-bit types and JAX's default behaviour, whatever the user has set.
 
+    Args:
+        device: the default device in it; None for the one that is the default.
+
     Raises:
         ExecutionError: this process is a fork that cannot use JAX; at exit, the compiler, the device or memory failed.
     """
 
+    def __init__(self, device: JaxDevice | None = None) -> None:
+        self._device = device
+
     def __enter__(self) -> None:
         require_jax()
         self._entered: list[AbstractContextManager[Any]] = [jax.enable_x64(True)]
+        if self._device is not None:
+            self._entered.append(jax.default_device(self._device))
         if present(jax.config) != WANTED:
             self._entered += [setting(wanted) for wanted, setting in PINNED.values()]
         for manager in self._entered:

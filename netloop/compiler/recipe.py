@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-import jax
-
 from netloop.compiler.lower import Program
 from netloop.compiler.lower.nesting import DEEPEST_NEST, require_shallow
 from netloop.compiler.passes import NO_FORMS, Forms, Improved, applied, chosen, improve, of_host, of_platform
+from netloop.compiler.placement import Placement
 from netloop.compiler.product_precision import CALLERS, DeviceTraits, ProductType, precision_of, product_type
 from netloop.model.check import ValidatedNetwork, require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
 from netloop.model.layers.loop import check_max_trips
 from netloop.model.network import INetworkDefinition
+from netloop.values.devices import Device
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Recipe:
         max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
         is_pure: whether the program is for JAX's transformations, which report no errors.
         bounds: the largest numbers of iterations of loops by name, for derivatives in reverse mode.
-        platform: the JAX platform that the programs are for; empty for the default one.
+        placement: the device that the programs run on, of a mesh the first one.
+        platform: the JAX platform that the programs are for, if it is not that of the device; empty if it is.
         precision: that of float32 products: a value of ``jax_default_matmul_precision``, or ``CALLERS``.
     """
 
@@ -37,21 +38,31 @@ class Recipe:
     max_trips: int | None = None
     is_pure: bool = False
     bounds: Mapping[str, int] = field(default_factory=dict[str, int])
+    placement: Placement = field(default_factory=Placement.default)
     platform: str = ""
     precision: str | None = CALLERS
 
     @staticmethod
     def of(
-        passes: Iterable[str] | None, forms: Forms = NO_FORMS, max_trips: int | None = None, tf32: bool = True
+        passes: Iterable[str] | None,
+        forms: Forms = NO_FORMS,
+        max_trips: int | None = None,
+        tf32: bool = True,
+        *,
+        device: Device | None = None,
     ) -> Recipe:
-        """A recipe with checked passes, all for None, without those that some forms turn off.
+        """A recipe with checked passes, all for None, without those that some forms turn off, for a device.
 
         Its products have the precision that JAX is set to now, or that of float32 if they may not be rounded.
 
         Raises:
             TypeError, ValueError: there is no pass of a name.
+            InputError: there is no such device.
         """
-        return Recipe(chosen(passes), max_trips=max_trips, precision=precision_of(tf32)).with_forms(forms)
+        recipe = Recipe(
+            chosen(passes), max_trips=max_trips, placement=Placement.of(device), precision=precision_of(tf32)
+        )
+        return recipe.with_forms(forms)
 
     def with_forms(self, forms: Forms) -> Recipe:
         """The recipe with some forms of its passes, without those that these turn off."""
@@ -91,7 +102,7 @@ class Recipe:
     @property
     def product_type(self) -> ProductType:
         """The type of the operands of float32 products on the device of the programs."""
-        return product_type(self.precision, DeviceTraits.of(jax.devices(self.platform or None)[0]))
+        return product_type(self.precision, DeviceTraits.of(self.placement.device))
 
     @property
     def _passes(self) -> frozenset[str]:
@@ -101,4 +112,4 @@ class Recipe:
     @property
     def target(self) -> str:
         """The JAX platform that the programs are for: cpu, gpu or tpu."""
-        return self.platform or jax.default_backend()
+        return self.platform or self.placement.platform

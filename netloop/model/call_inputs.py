@@ -11,6 +11,7 @@ from jax.core import Tracer
 
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import Finding, InputError, did_you_mean, listed, reason
+from netloop.values.foreign_arrays import UnreadableArrayError, array_of
 from netloop.values.map_types import Map, MapType
 from netloop.values.string_arrays import STRING, string_array, type_name
 from netloop.values.types import ABSENT, UNKNOWN, Absent, Array, OptionalType, SequenceType, Tensors, TensorType, agree
@@ -42,9 +43,7 @@ def check_inputs(tensors: Sequence[ITensor], inputs: Mapping[str, Any]) -> dict[
         try:
             arrays[tensor] = value = _value(inputs[tensor.name], tensor.declared)
         except ValueError as error:
-            wanted = "an array of strings" if tensor.declared.is_string else "an array"
-            what = f"input {tensor.name!r} is {tensor.declared}, and its value is not {wanted}"
-            findings.append(Finding("NL603", what, why=str(error), at=tensor))
+            findings.append(_no_array(tensor, tensor.declared, error))
         else:
             findings += filter(None, [_misfit(tensor, value)])
     if findings:
@@ -107,7 +106,7 @@ def _fits(tensor: ITensor, array: Any) -> bool:
 def _array(value: Any, declared: TensorType) -> Any:
     if declared.is_string:
         return string_array(value)
-    return value if isinstance(value, jax.Array) else np.asarray(value)
+    return array_of(value)
 
 
 def _value(value: Any, declared: TensorType) -> Any:
@@ -153,6 +152,33 @@ def _parts(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Tensors):
         return value
     return () if isinstance(value, Absent | Map) else (value,)
+
+
+def _no_array(tensor: ITensor, declared: TensorType, error: ValueError) -> Finding:
+    """The finding for a value that is no array, or one that cannot be read."""
+    if isinstance(error, UnreadableArrayError):
+        return _unreadable(tensor.name, error, tensor)
+    wanted = "an array of strings" if declared.is_string else "an array"
+    what = f"input {tensor.name!r} is {declared}, and its value is not {wanted}"
+    return Finding("NL603", what, why=str(error), at=tensor)
+
+
+def array_named(name: str, value: Any) -> Any:
+    """The value for an input as an array, before it is known whether it fits; see ``array_of``.
+
+    Raises:
+        InputError: it cannot be read here.
+    """
+    try:
+        return array_of(value)
+    except UnreadableArrayError as error:
+        raise InputError(_unreadable(name, error)) from error
+
+
+def _unreadable(name: str, error: UnreadableArrayError, at: Any = None) -> Finding:
+    return Finding(
+        "NL657", f"the value of {name!r} cannot be read here: it is {error.what}", why=error.why, fix=error.fix, at=at
+    )
 
 
 def _unknown(name: str, names: set[str]) -> Finding:

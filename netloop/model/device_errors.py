@@ -5,6 +5,7 @@ from typing import TypeVar
 import jax
 
 from netloop.model.graph.layer import ILayer
+from netloop.values.devices import JaxDevice
 from netloop.values.diagnostics import Finding, reason
 
 DEVICE_ERRORS: tuple[type[Exception], ...] = (jax.errors.JaxRuntimeError, MemoryError)
@@ -22,11 +23,11 @@ def device_finding(error: BaseException, layer: ILayer | None = None) -> Finding
     return Finding("NL608", what, why=why) if layer is None else layer.finding("NL608", what, why)
 
 
-def can_run_out(compiled: jax.stages.Compiled) -> bool:
-    """Whether a compiled program needs so much memory on a CPU that there may be too little; see ``completed``."""
+def can_run_out(compiled: jax.stages.Compiled, device: JaxDevice) -> bool:
+    """Whether a program for a CPU needs so much memory that there may be too little; see ``completed``."""
     memory = compiled.memory_analysis()
     size = memory.temp_size_in_bytes + memory.output_size_in_bytes if memory else LEAST_AWAITED
-    return jax.default_backend() == "cpu" and size >= LEAST_AWAITED
+    return device.platform == "cpu" and size >= LEAST_AWAITED
 
 
 def completed(results: T) -> T:

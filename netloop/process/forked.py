@@ -20,13 +20,18 @@ class Fork:
 
     def before(self) -> None:
         """Look at JAX in the parent: in the child, another thread's lock may be held forever."""
-        # JAX has no public function that says this without starting it
-        bridge: Any = sys.modules.get("jax._src.xla_bridge")
-        self._has_started = getattr(bridge, "backends_are_initialized", lambda: False)()
+        self._has_started = has_started_jax()
 
     def in_child(self) -> None:
         """Keep in the child what was seen in the parent."""
         self.lost_jax = self.lost_jax or self._has_started
+
+
+def has_started_jax() -> bool:
+    """Whether this process, or one that it was forked from, has started JAX's devices."""
+    # JAX has no public function that says this without starting it
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    return getattr(bridge, "backends_are_initialized", lambda: False)()
 
 
 FORK = Fork()

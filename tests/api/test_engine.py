@@ -15,6 +15,8 @@ from tests.support.builds import swap_engine
 from tests.support.log import Log
 from tests.support.networks import (
     combine,
+    counted,
+    last,
     lstm,
     mark,
 )
@@ -103,6 +105,29 @@ def test_memory_is_what_xla_reports_for_the_latest_program():
     assert made.device_memory_size_v2 >= between_the_products
     assert made.get_device_memory_size_for_profile_v2(0) == made.device_memory_size_v2
     assert made.create_execution_context().update_device_memory_size_for_shapes() == made.device_memory_size_v2
+
+
+@pytest.mark.parametrize("kind", ["on the host", "interruptible"])
+def test_memory_of_steps_on_the_host_is_that_of_their_largest_piece(network, kind):
+    x = network.add_input("x", trt.float32, (64, 64))
+    product = x
+    for _ in range(3):
+        product = network.add_matrix_multiply(
+            product, trt.MatrixOperation.NONE, x, trt.MatrixOperation.TRANSPOSE
+        ).get_output(0)
+    if kind == "on the host":
+        mark(network, y=product, rows=network.add_non_zero(x).get_output(0))
+    else:
+        loop = counted(network, network.add_input("n", trt.int32, ()))
+        state = loop.add_recurrence(product)
+        state.set_input(1, combine(network, state.get_output(0), x))
+        mark(network, y=last(loop, state.get_output(0)))
+    engine = trt.compile(network, interruptible=kind == "interruptible")
+    given = {tensor.name: np.ones(tensor.shape, trt.nptype(tensor.dtype)) for tensor in network.inputs}
+    engine(given)
+
+    assert engine.executable.latest.compiled is None
+    assert engine.device_memory_size_v2 >= 64 * 64 * 4  # between the products
 
 
 def test_engine_has_weights_of_its_own(network):

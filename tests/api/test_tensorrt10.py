@@ -1,10 +1,13 @@
 """Scripts for TensorRT 10 run unchanged and compute the right numbers."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import netloop as trt
 from netloop import plan
+from netloop.compiler.placement import Placement
 from tests.support.builds import swap_engine
 from tests.support.networks import Op, combine, constant, mark
 
@@ -411,6 +414,26 @@ def test_flag_of_quantization_is_cleared(builder):
     config.clear_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
 
     assert not config.get_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
+
+
+@pytest.mark.parametrize(
+    ("capability", "fp16", "int8", "tf32"),
+    [
+        ("5.2", False, False, False),
+        ("6.1", False, True, False),
+        ("6.2", True, False, False),
+        ("7.5", True, True, False),
+        ("8.0", True, True, True),
+        ("12.0", True, True, True),
+        ("gfx942", True, True, True),
+    ],
+)
+def test_platform_has_what_its_gpu_has(builder, monkeypatch, capability, fp16, int8, tf32):
+    gpu = SimpleNamespace(platform="gpu", compute_capability=capability)
+    monkeypatch.setattr(Placement, "default", lambda: Placement.on(gpu))
+
+    assert (builder.platform_has_fast_fp16, builder.platform_has_fast_int8) == (fp16, int8)
+    assert builder.platform_has_tf32 == tf32
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_plan_has_the_forms():
 
 def test_plan_of_another_machine_is_told_and_follows_the_rules(monkeypatch):
     plan = trt.compile(lstm(), tune=True).serialize()
-    monkeypatch.setattr("netloop.api.build_options.this_machine", lambda: "another")
+    monkeypatch.setattr("netloop.api.build_options.this_machine", lambda device: "another")
     engine = trt.Runtime(log := Log()).deserialize_cuda_engine(plan)
 
     assert engine.forms == {}

@@ -105,7 +105,7 @@ FAULTS = [
 
     # ------------------------------------------------------------------ calls
     Mutant("a program is reused for inputs of another element type", PROGRAMS,
-           "return value.shape, value.dtype, getattr(", "return value.shape, getattr(", CALLS, CALLED_TWICE),
+           "return value.shape, value.dtype, None if", "return value.shape, None if", CALLS, CALLED_TWICE),
     Mutant("a call donates the memory of the preceding input", READY,
            "enumerate(lowered.inputs, 1)", "enumerate(lowered.inputs)", CALLS, CALLED_TWICE),
 

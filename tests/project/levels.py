@@ -31,7 +31,7 @@ WINGS = [
         "what a network speaks of: element types, shapes, enumerations, values of tensors, findings",
         (
             "enum_base",
-            "enums diagnostics removed_names unpicklable string_arrays",
+            "devices enums diagnostics foreign_arrays removed_names unpicklable string_arrays",
             "types checked_attributes",
             "dims map_types",
             "tensor_values",
@@ -61,7 +61,7 @@ WINGS = [
         "the way from a network to programs of XLA, and their calls",
         (
             "jax_settings product_precision recursion_limit xla_faults phases gpu_notice",
-            "xla_compilation passes",
+            "placement xla_compilation passes",
             "lower",
             "recipe trial",
             "host",

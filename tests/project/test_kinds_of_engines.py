@@ -82,8 +82,18 @@ class Steps(Kind):
 
 
 class OfSequences(Kind):
-    def __init__(self, network=None, tune=False, timing_cache=None, passes=None, max_trips=None, tf32=True, **options):
-        engine = trt.compile(network or step(), passes=passes, max_trips=max_trips, tf32=tf32)
+    def __init__(
+        self,
+        network=None,
+        tune=False,
+        timing_cache=None,
+        passes=None,
+        max_trips=None,
+        tf32=True,
+        device=None,
+        **options,
+    ):
+        engine = trt.compile(network or step(), passes=passes, max_trips=max_trips, tf32=tf32, device=device)
         tuning = {"tune": tune, "timing_cache": timing_cache}
         self.own = self.engine = Sequences(engine, {"s": "sn"}, slots=1, sizes=[1], **tuning, **options)
         self.inputs = {"x": X}
@@ -169,6 +179,13 @@ def limits_trips(kind):
     assert kind(network, max_trips=5)() is not None
     with pytest.raises(trt.ExecutionError, match="more than 5 iterations"):
         kind(open_ended, max_trips=5)()
+
+
+def computes_on_a_device(kind):
+    engine = kind(device="cpu")
+
+    np.testing.assert_allclose(engine(), Kind()(), rtol=1e-6)
+    assert engine.own.device == engine.engine.device == jax.devices("cpu")[0]
 
 
 class Watch:
@@ -352,6 +369,7 @@ ROWS = {
     "`passes=`": (takes_passes, [YES, YES, YES, ENGINES, ENGINES, YES], None),
     "`tf32=`": (decides_precision, [YES, YES, YES, ENGINES, ENGINES, YES], None),
     "`max_trips=`": (limits_trips, [YES, YES, YES, ENGINES, ENGINES, NO], NO_SUCH_ARGUMENT),
+    "`device=`": (computes_on_a_device, [YES, NO, YES, ENGINES, ENGINES, NO], NO_SUCH_ARGUMENT),
     "new weights without a compilation": (
         is_refitted,
         ["`Refitter`", "`Refitter`", NO, ENGINES, "`reload`", "as arguments"],

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.compiler.passes import Forms, Note
 from netloop.compiler.recipe import Recipe
@@ -13,6 +14,7 @@ from netloop.compiler.trial import Trial, notes_of
 from netloop.model.graph.layer import ILayer
 from netloop.model.layers.loop import ILoop
 from netloop.model.network import INetworkDefinition
+from netloop.values.devices import JaxDevice
 
 
 class LoopReport(Protocol):
@@ -74,6 +76,15 @@ class Compiled:
         return self.recipe.max_trips
 
     @property
+    def device(self) -> JaxDevice:
+        """The device that it computes on; of a mesh, the first one."""
+        return self.recipe.placement.device
+
+    def settings(self) -> pinned_settings:
+        """The context in which it compiles, loads and calls: JAX's settings, with its device as the default one."""
+        return self.recipe.placement.settings()
+
+    @property
     def passes(self) -> frozenset[str]:
         """The names of the passes applied to its programs."""
         return self.recipe.passes
@@ -110,7 +121,9 @@ class Compiled:
     def scratch_size(self) -> int:
         """The memory in bytes that the latest program needs in addition to inputs, outputs and weights.
 
-        0 if XLA does not report it, and for a program that runs on the host.
+        It is XLA's, of the device that the program is for: 0 for a program that keeps everything in registers and
+        outputs, and before the first one, which an engine with open lengths compiles in its first call. Where steps run
+        on the host, it is that of the largest compiled piece so far.
         """
         latest = self.latest
         return latest.scratch_size if latest else 0

@@ -18,12 +18,14 @@ from netloop.compiler.lower import Program
 from netloop.compiler.passes import Note
 from netloop.compiler.phases import PhaseTimer
 from netloop.compiler.recipe import Recipe
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import can_run_out, completed
 from netloop.model.graph.infer import TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
+from netloop.values.devices import JaxDevice
 
 Bind = Callable[[list[Any]], BoundCall]
 """Returns the call of a program with some weights; what that computes of them is computed once."""
@@ -53,7 +55,7 @@ class CompiledProgram:
         notes: what the passes did.
         seconds: the duration of each phase of the compilation.
         network: the network after the passes; None if the program runs on the host.
-        scratch_size: the memory in bytes that it needs besides inputs, outputs and weights; 0 on the host.
+        function: the function of which ``compiled`` is the program; None if the program runs on the host.
     """
 
     bind: Bind
@@ -63,7 +65,15 @@ class CompiledProgram:
     notes: list[Note] = field(default_factory=list[Note])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     network: INetworkDefinition | None = None
-    scratch_size: int = 0
+    function: XlaFunction | None = None
+
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that it needs besides inputs, outputs and weights; on the host, its largest piece."""
+        if self.function is not None:
+            return self.function.scratch_size
+        assert isinstance(self.program, HostProgram)
+        return self.program.scratch_size
 
 
 def compile_program(
@@ -82,24 +92,25 @@ def compile_program(
 
     with timer.phase("load"):
         loaded = loader(origin.weights)
-    function = lowered.function(trace, donate_argnums=donated)
-    compiled = function.compile(loaded, *given.values())
+    function = lowered.function(trace, donate_argnums=donated, **origin.recipe.placement.options)
+    # of types and not of arrays, whose device may be chosen: the program is that of all arrays of these types
+    compiled = function.compile(loaded, *(jax.ShapeDtypeStruct(value.shape, value.dtype) for value in given.values()))
     return CompiledProgram(
-        _binding(compiled, loader, lowered),
+        _binding(compiled, loader, lowered, origin.recipe.placement.device),
         lowered.program,
         lowered.loops,
         compiled,
         lowered.notes,
         timer.seconds,
         lowered.network,
-        function.scratch_size,
+        function,
     )
 
 
-def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lowered) -> Bind:
+def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lowered, device: JaxDevice) -> Bind:
     """The binding of a compiled program, whose calls return the outputs or raise the first error."""
     # a call of a small program takes microseconds, and to wait for each result would be a good part of them
-    waits = can_run_out(compiled)
+    waits = can_run_out(compiled, device)
 
     def bind(weights: list[Any]) -> BoundCall:
         loaded = loader(weights)

@@ -16,7 +16,6 @@ from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
 from netloop.compiler.execution.weight_loading import DeviceWeights, HostWeights, own_copy
 from netloop.compiler.host import HostProgram, Listener, is_long
-from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of, has_program
 from netloop.compiler.phases import Phase, PhaseTimer
 from netloop.compiler.recipe import Recipe
@@ -29,6 +28,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
 from netloop.process.garbage_collection import collection_paused
 from netloop.values.diagnostics import Finding, InputError, did_you_mean, reason
+from netloop.values.foreign_arrays import is_borrowed
 from netloop.values.string_arrays import STRING
 from netloop.values.types import LARGEST_KNOWN_VALUE
 from netloop.values.unpicklable import OF_AN_ENGINE, Unpicklable
@@ -78,7 +78,7 @@ class Executable(Unpicklable, Tunable):
         self.generation: object = object()
         self._take_weights()
         self._names = [tensor.name for tensor in network.outputs]
-        self._programs = ProgramCache(self.network, self._compile)
+        self._programs = ProgramCache(self.network, self._compile, recipe.placement)
         self._ready: ReadyCall | None = None
         self._watch: Phase | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
@@ -88,7 +88,7 @@ class Executable(Unpicklable, Tunable):
 
     def _compile_declared(self, watch: Phase | None) -> None:
         """Compile the program of the declared types, for which the network is checked already."""
-        with pinned_settings():
+        with self.settings():
             self._watch = watch
             types = {
                 tensor: jax.ShapeDtypeStruct(tensor.type.shape, tensor.type.dtype) for tensor in self.network.inputs
@@ -104,7 +104,7 @@ class Executable(Unpicklable, Tunable):
         """Copy the current arrays of the constants to the device."""
         there = [constant for constant in self.constants if constant not in self.absent]
         # in a function that JAX traces, the copies would otherwise be tracers
-        with pinned_settings(), jax.ensure_compile_time_eval():
+        with self.settings(), jax.ensure_compile_time_eval():
             loaded = dict(zip(there, _loaded(there), strict=True))
         self.weights: DeviceWeights = [
             loaded[constant] if constant in loaded else jax.ShapeDtypeStruct(constant.shape, constant.weights.dtype)
@@ -136,7 +136,7 @@ class Executable(Unpicklable, Tunable):
 
     def prepare(self, inputs: Mapping[str, Any]) -> None:
         arrays = self._checked(inputs)
-        with pinned_settings():
+        with self.settings():
             self.find(arrays)
 
     def run_to_end(self, inputs: Mapping[str, Any]) -> None:
@@ -156,15 +156,16 @@ class Executable(Unpicklable, Tunable):
 
     def forget_programs(self) -> None:
         """Compile again in the next call, because weights that are part of the programs have changed."""
-        self._programs = ProgramCache(self.network, self._compile)
+        self._programs = ProgramCache(self.network, self._compile, self.recipe.placement)
         self._watching = self._ready = None
 
     def __call__(self, inputs: Mapping[str, Any], /) -> dict[str, jax.Array | Any]:
         """Run the network; return the outputs by name, in the order in which they were marked.
 
         Args:
-            inputs: a numpy or JAX array for each input, of exactly its element type and shape; a list of arrays for a
-                sequence, None for an absent optional value. Outputs have the same forms.
+            inputs: an array for each input, of exactly its element type and shape: of JAX, or whatever numpy or the
+                protocols of DLPack and CUDA arrays read, on any device; a list of arrays for a sequence, None for an
+                absent optional value. Outputs have the same forms, with arrays of JAX on the engine's device.
 
         Raises:
             InputError: an input is missing, unknown, or of another element type or shape; or weights are missing.
@@ -201,7 +202,7 @@ class Executable(Unpicklable, Tunable):
 
     def _outputs(self, find: Callable[[], FoundCall], arrays: list[Any]) -> dict[str, jax.Array | Any]:
         """Look up the program, run it, and remember the call for inputs of the same types."""
-        with pinned_settings():
+        with self.settings():
             call = find()
             known = self.known_inputs([tensor.name for tensor in self.network.inputs], arrays)
             is_ready = call.is_general and not known.needs_settings
@@ -228,9 +229,9 @@ class Executable(Unpicklable, Tunable):
         """
         watched, given = frozenset(tensors), self._checked(inputs)
 
-        with pinned_settings():
+        with self.settings():
             program, weights, _ = self._with_weights(lambda: self._watching_programs(watched).find(given))
-            outputs = program({**self._values_of(weights), **given}, report)
+            outputs = self.recipe.placement.committed(program({**self._values_of(weights), **given}, report))
             return dict(zip(self._names, outputs, strict=True))
 
     def _watching_programs(self, watched: frozenset[ITensor]) -> ProgramCache[HostProgram]:
@@ -243,15 +244,28 @@ class Executable(Unpicklable, Tunable):
             limits = self.recipe.max_trips, self.interruptible
             return HostProgram(self.network, validated, types, *limits, watched, precision=self.recipe.precision)
 
-        programs = ProgramCache(self.network, make)
+        programs = ProgramCache(self.network, make, self.recipe.placement)
         self._watching = watched, programs
         return programs
 
     def _checked(self, inputs: Mapping[str, Any]) -> Given:
-        results = check_values(self.network.inputs, inputs)
+        results = self.taken(self.network.inputs, inputs)
         if self.absent:
             raise InputError(*(_absent(constant) for constant in sorted(self.absent, key=lambda layer: layer.index)))
         return results
+
+    def taken(self, tensors: Sequence[ITensor], inputs: Mapping[str, Any]) -> Given:
+        """The arrays for some inputs, on the device of the engine or of numpy; the errors are those of a call.
+
+        A tensor of another library keeps its memory: it is copied where it would be donated.
+        """
+        arrays, place = check_values(tensors, inputs), self.recipe.placement
+        donated = (key for key in arrays if key.name in self.donated)
+        kept = [key for key in donated if is_borrowed(arrays[key], inputs[key.name])]
+        if kept:
+            with self.settings():
+                arrays.update((key, place.copied(arrays[key])) for key in kept)
+        return place.moved(arrays)
 
     def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
         if not has_program(self.network, types) or (self.interruptible and is_long(validated.block.steps, types)):
@@ -264,15 +278,15 @@ class Executable(Unpicklable, Tunable):
             source = self.recipe.improved(self.network, types, validated, on_host=True)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         own = source.network, source.validated, source.types
-        limits, precision = (self.recipe.max_trips, self.interruptible), self.recipe.precision
-        program = HostProgram(*own, *limits, without=load.steps, phase=timer.phase, precision=precision)
+        limits, placement = (self.recipe.max_trips, self.interruptible), self.recipe.placement
+        program = HostProgram(*own, *limits, without=load.steps, phase=timer.phase, precision=self.recipe.precision)
 
         with timer.phase("load"):
             load(self.weights)
 
         def bind(weights: list[Any]) -> BoundCall:
             loaded = load(weights)
-            return lambda arrays: program({**loaded, **dict(zip(inputs, arrays, strict=True))})
+            return lambda arrays: placement.committed(program({**loaded, **dict(zip(inputs, arrays, strict=True))}))
 
         return CompiledProgram(bind, program, source.network.loops, notes=source.notes, seconds=timer.seconds)
 

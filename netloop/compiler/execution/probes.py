@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,8 @@ import numpy as np
 from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.host import HostProgram, Poisoned
-from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of, has_program
 from netloop.compiler.lower.loop.facts import known_count
-from netloop.compiler.product_precision import CALLERS
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import ValidatedNetwork
@@ -40,7 +39,7 @@ def record_elements(
     counts: TripCounts,
     inputs: Mapping[str, Any],
     max_trips: int | None,
-    precision: str | None = CALLERS,
+    recipe: Recipe | None = None,
 ) -> dict[ITensor, Array | None]:
     """Run a network and return the elements of some tensors, stacked along one axis for each enclosing loop.
 
@@ -51,14 +50,16 @@ def record_elements(
         counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
         inputs: an array for each input, by name.
         max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
-        precision: that of float32 products.
+        recipe: that of the engine, whose device and precision of products count; None for the default ones.
 
     Returns:
         An array for each tensor; None if the run failed before it, or its elements have different shapes.
     """
     copy, stacked = probed(network, counts)
-    recipe = Recipe(max_trips=max_trips, precision=precision)
-    values = dict(zip(copy.outputs, _run(copy, inputs, recipe), strict=True))
+    plain = Recipe(max_trips=max_trips)
+    if recipe is not None:
+        plain = replace(plain, placement=recipe.placement, precision=recipe.precision)
+    values = dict(zip(copy.outputs, _run(copy, inputs, plain), strict=True))
     return {tensor: values[output] for tensor, output in stacked.items()}
 
 
@@ -107,8 +108,8 @@ def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, count
 
 def _run(network: INetworkDefinition, inputs: Mapping[str, Any], recipe: Recipe) -> list[Array | None]:
     """The outputs of a network, in the order in which they were marked."""
-    result = check_values(network.inputs, inputs)
-    with pinned_settings():
+    result = recipe.placement.moved(check_values(network.inputs, inputs))
+    with recipe.placement.settings():
         constants = {constant.outputs[0]: constant.evaluate() for constant in constants_of(network)}
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
@@ -123,7 +124,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], recipe: Recipe)
             return lambda known: completed(function(*([known[key] for key in keys] for keys in (constants, given))))
 
         try:
-            values = ProgramCache(network, make).find(result)({**constants, **result})
+            values = ProgramCache(network, make, recipe.placement).find(result)({**constants, **result})
         except ExecutionError:
             return [None] * len(network.outputs)
     return [None if isinstance(value, Poisoned | Tensors | Absent | Map) else np.asarray(value) for value in values]

@@ -13,6 +13,7 @@ import numpy as np
 from jax.core import Tracer
 
 from netloop.compiler.lower.shape_values import valued_before_run
+from netloop.compiler.placement import Placement
 from netloop.model.check import ValidatedNetwork, known_valid, require_valid
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.tensor import ITensor
@@ -61,14 +62,21 @@ class LatestUsed(Generic[K, P]):
 class ProgramCache(Generic[P]):
     """The programs that ``make`` returns for a network.
 
+    With a ``placement``, arrays that are there have the program of those that JAX may move there.
+
     Attributes:
         network: the network, which is no longer edited.
         array_type: the type of JAX's arrays.
         shape_inputs: its inputs whose values, and not only their shapes, decide the shape of some tensor.
     """
 
-    def __init__(self, network: INetworkDefinition, make: Callable[[TypeTable, ValidatedNetwork, Given], P]) -> None:
-        self.network = network
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        make: Callable[[TypeTable, ValidatedNetwork, Given], P],
+        placement: Placement | None = None,
+    ) -> None:
+        self.network, self._placement = network, placement
         needed = valued_before_run(network)
         self.shape_inputs = [tensor for tensor in network.inputs if tensor in needed and tensor.type.is_tensor]
         self._latest: tuple[Any, P | None] = None, None
@@ -128,11 +136,23 @@ class ProgramCache(Generic[P]):
 
     def _key(self, arrays: list[Any]) -> Any:
         """The properties of some inputs that a program is compiled for."""
-        key = [_array_key(array) for array in arrays]
+        key = [self._array_key(array) for array in arrays]
         for tensor in self.shape_inputs:
             value = _value(tensor, arrays[tensor.position])
             key.append(None if value is None else contents(value))
         return tuple(key)
+
+    def _array_key(self, value: Any) -> Any:
+        """The shape and element type of a value, and its sharding if it is bound to other devices.
+
+        A committed array has to stay on its devices; JAX may move a numpy array, or one made from it.
+        """
+        if isinstance(value, Tensors | Absent | Map):
+            return None
+        is_bound = isinstance(value, Tracer) or getattr(value, "committed", False)
+        sharding = getattr(value, "sharding", None) if is_bound else None
+        is_here = is_bound and self._placement is not None and sharding == self._placement.sharding
+        return value.shape, value.dtype, None if is_here else sharding
 
     def _specialise(self, given: Given, is_checked: bool) -> tuple[TypeTable, ValidatedNetwork]:
         values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
@@ -157,14 +177,3 @@ def _value(tensor: ITensor, array: Any) -> Array | None:
         fix = "pass it as a numpy array, outside of jit and vmap"
         raise InputError(Finding("NL604", what, why="a compiled program has fixed shapes", fix=fix, at=tensor))
     return np.asarray(array) if array.nbytes <= LARGEST_KNOWN_VALUE else None
-
-
-def _array_key(value: Any) -> Any:
-    """The shape and element type of a value, and its sharding if it is bound to devices.
-
-    A committed array has to stay on its devices; JAX may move a numpy array, or one made from it.
-    """
-    if isinstance(value, Tensors | Absent | Map):
-        return None
-    is_bound = isinstance(value, Tracer) or getattr(value, "committed", False)
-    return value.shape, value.dtype, getattr(value, "sharding", None) if is_bound else None

@@ -24,9 +24,10 @@ from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.compilability import require_arrays
 from netloop.compiler.passes import NO_FORMS, Forms, chosen
+from netloop.compiler.placement import Placement
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
-from netloop.model.call_inputs import check_values, refuse_tracers
+from netloop.model.call_inputs import array_named, check_values, refuse_tracers
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import completed
 from netloop.model.graph.infer import TypeTable
@@ -111,7 +112,8 @@ class ShardedEngine(Unpicklable, Tunable):
             names = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
             self._weights = ShardedWeights(self.constants, self._sharding)
         # the devices of the mesh need not be of JAX's default platform
-        self.recipe = replace(Recipe.of(names, forms, max_trips, tf32), platform=mesh.devices.flat[0].platform)
+        recipe = Recipe.of(names, forms, max_trips, tf32)
+        self.recipe = replace(recipe, placement=Placement.on(mesh.devices.flat[0]))
         self._has_ranks = any(layer.num_ranks > 1 for layer in self.network.layers)
         self._name_ranks()
         is_by_device = dependent_rows or self._has_ranks
@@ -253,9 +255,7 @@ class ShardedEngine(Unpicklable, Tunable):
         names = {tensor.name for tensor in self.network.inputs}
         if not isinstance(inputs, Mapping) or names != set(inputs):
             check_values(self.network.inputs, inputs)
-        result = {
-            name: tensor if isinstance(tensor, jax.Array) else np.asarray(tensor) for name, tensor in inputs.items()
-        }
+        result = {name: array_named(name, tensor) for name, tensor in inputs.items()}
         refuse_tracers({tensor: result[tensor.name] for tensor in self.network.inputs})
         return result
 

@@ -15,7 +15,6 @@ from netloop.compiler.execution.slot_checks import served_loop
 from netloop.compiler.execution.slots import Slots
 from netloop.compiler.execution.stream_lengths import free_lengths
 from netloop.compiler.execution.weight_loading import DeviceWeights, device_copy
-from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of, require_program
 from netloop.compiler.lower.compilability import require_arrays
 from netloop.compiler.recipe import Recipe
@@ -50,10 +49,10 @@ class SlotPrograms(Tunable):
         self.loop = network.loops.index(served_loop(network, block, loop))
         self.network, self.served = network.copy(), network.copy()
         self.recipe, self.slots, self.trips = recipe, slots, trips
-        with pinned_settings():
+        with self.settings():
             self.lengths, self.constants = free_lengths(self.served, self.loop), constants_of(self.served)
             self.weights = _device_weights(self.served, self.constants)
-            self._programs = ProgramCache(self.served, partial(Slots, self))
+            self._programs = ProgramCache(self.served, partial(Slots, self), recipe.placement)
             if not self._programs.shape_inputs and all(tensor.type.is_fixed for tensor in self.served.inputs):
                 # what is refused is refused now, and not with the first request
                 types = [jax.ShapeDtypeStruct(tensor.shape, tensor.type.dtype) for tensor in self.served.inputs]
@@ -84,21 +83,26 @@ class SlotPrograms(Tunable):
 
     def prepare(self, inputs: Mapping[str, Any]) -> None:
         slots, arrays = self._checked(inputs)
-        with pinned_settings():
+        with self.settings():
             slots.compile(arrays)
 
     def run_to_end(self, inputs: Mapping[str, Any]) -> None:
         slots, arrays = self._checked(inputs)
-        with pinned_settings():
+        with self.settings():
             slots.run(arrays)
 
+    def taken(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arrays of a request by name, on the device or of numpy; the errors are those of ``check_values``."""
+        arrays = self.recipe.placement.moved(check_values(self.served.inputs, inputs))
+        return {tensor.name: array for tensor, array in arrays.items()}
+
     def _checked(self, inputs: Mapping[str, Any]) -> tuple[Slots, list[Any]]:
-        check_values(self.served.inputs, inputs)
-        with pinned_settings():
-            return self.find(inputs)
+        arrays = self.taken(inputs)
+        with self.settings():
+            return self.find(arrays)
 
     def move_weights(self) -> None:
-        with pinned_settings():
+        with self.settings():
             self.weights = _device_weights(self.served, self.constants)
 
 

@@ -68,6 +68,12 @@ class Pieces:
         self._interruptible = interruptible
         self._observed = observed
         self._compiled: dict[Any, Piece] = {}
+        self._functions = list[XlaFunction | ChunkedWhile]()
+
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that the largest piece needs besides inputs and outputs."""
+        return max((function.scratch_size for function in self._functions), default=0)
 
     def length(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> int:
         """The number of first steps that can be one piece; 0 if the first one has to run by itself."""
@@ -118,15 +124,16 @@ class Pieces:
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
         program.precision = self.precision
-        compiled: Callable[..., Outcome] = XlaFunction(
+        compiled: XlaFunction | ChunkedWhile = XlaFunction(
             lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program, self.phase
         )
         if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
             compiled = ChunkedWhile(program, steps[0], around, self.phase)
+        self._functions.append(compiled)
 
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[tensor] for tensor in reads]
-            outcome = completed(compiled(arrays, [np.int64(trip) for trip in frame.trips.values()]))
+            outcome: Outcome = completed(compiled(arrays, [np.int64(trip) for trip in frame.trips.values()]))
             self.loop_strategies.update(program.loop_strategies)
             self.batched_layers.update(program.batched_layers)
             if outcome.status is not None and int(outcome.status):

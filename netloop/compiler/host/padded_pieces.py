@@ -52,6 +52,11 @@ class PaddedPieces:
         self._calls: dict[Hashable, PaddedCall] = {}
         self._compiled: dict[Hashable, PaddedProgram] = {}
 
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that the largest of those that are kept needs besides inputs and outputs."""
+        return max((program.compiled.scratch_size for program in self._compiled.values()), default=0)
+
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Run | None:
         """Some first steps as a padded piece; None if they are to have a piece for their exact lengths."""
         reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]

@@ -80,6 +80,11 @@ class HostProgram:
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers
 
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that the largest of its pieces so far needs besides inputs and outputs."""
+        return max(self._pieces.scratch_size, self._padded_pieces.scratch_size)
+
     def __call__(self, arrays: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, in the order in which they were marked.
 

@@ -28,7 +28,7 @@ E = TypeVar("E", bound=Tunable)
 class TimingCache(Protocol):
     """Where forms that were measured before are found, and new ones are added."""
 
-    def measured_here(self) -> Entries: ...
+    def measured_on(self, machine: str) -> Entries: ...
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def fastest(candidates: Candidates[E], tuning: Tuning) -> E:
 
 def _fastest(engines: _Engines[E], tuning: Tuning) -> E:
     of, inputs = engines.candidates, engines.inputs
-    digest = digest_of(of.network, inputs, _what_counts(of))
-    decisions = Decisions(tuning.cache.measured_here(), this_machine(), digest)
+    machine = this_machine(of.recipe.placement.device)
+    decisions = Decisions(tuning.cache.measured_on(machine), machine, digest_of(of.network, inputs, _what_counts(of)))
     names = with_alternatives(of.recipe.passes)
     decided = decisions.known(names)
     if len(decided) < len(names):

@@ -7,21 +7,23 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import jax
-
 from netloop.compiler.passes.matmul_partitioning import cores
+from netloop.compiler.placement import Placement
+from netloop.values.devices import JaxDevice
 
 CPU_FILE = Path("/proc/cpuinfo")
 FIELDS = "model name", "flags", "Features", "CPU part"
 """The fields of ``CPU_FILE`` that say what a processor can do, on x86 and on Arm."""
 
 
-def this_machine() -> str:
+def this_machine(device: JaxDevice | None = None) -> str:
     """The processor, device, number of threads and compiler of this process, as one line.
+
+    The device is JAX's default one, unless an engine has another.
 
     Programs and their times differ with each of them; ``XLA_FLAGS`` can limit the instructions that XLA uses.
     """
-    device = jax.devices()[0]
+    device = device or Placement.default().device
     name, features = _processor()
     flags = os.environ.get("XLA_FLAGS", "")
     traits = hashlib.sha256(f"{features}\0{flags}".encode()).hexdigest()[:8]

@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import netloop
@@ -120,7 +121,23 @@ def _run(words: Sequence[str]) -> int:
         dir(netloop)  # imports JAX
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        return namespace.run(namespace)
+        for name in _peers_of(namespace):
+            netloop.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
+        with _on_device(getattr(namespace, "device", None)):
+            return namespace.run(namespace)
+
+
+def _peers_of(namespace: argparse.Namespace) -> list[str]:
+    """The other runtimes that a command compares with."""
+    against: str | list[str] = getattr(namespace, "against", [])
+    return [*getattr(namespace, "compare", []), *([against] if isinstance(against, str) else against)]
+
+
+def _on_device(name: str | None) -> AbstractContextManager[Any]:
+    """The context in which a device is JAX's default one, for engines and for whatever else a command runs."""
+    if name is None:
+        return nullcontext()
+    return importlib.import_module("netloop.compiler.placement").default_on(name)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:

@@ -80,6 +80,12 @@ def add_precision(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--noTF32", dest="no_tf32", action="store_true", help=says)
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for the device, which is JAX's default one while the command runs."""
+    says = "the device to compute on, such as cpu, gpu or cuda:1; JAX's default one without it"
+    parser.add_argument("--device", metavar="NAME", help=says)
+
+
 def add_tolerances(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for tolerances."""
     says = (

@@ -33,6 +33,7 @@ def add_to(commands: Any) -> None:
     model.add_argument("--onnx", "--loadEngine", dest="file", type=arguments.model_path, metavar="FILE", help=says)
     arguments.add_inputs(parser)
     arguments.add_precision(parser)
+    arguments.add_device(parser)
     parser.add_argument(
         "--iterations", type=arguments.natural, default=10, metavar="N", help="the fewest calls (%(default)s)"
     )
@@ -64,8 +65,6 @@ def _percentiles(text: str) -> list[float]:
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if another runtime fails."""
     args.model = args.model or args.file
-    for name in args.against:
-        trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(args.model)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)

@@ -31,6 +31,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--against", choices=PEERS, default="reference", help=says)
     arguments.add_tolerances(parser)
     arguments.add_precision(parser)
+    arguments.add_device(parser)
     says = "write the smallest part that shows the difference: a model, of any format, and FILE.npz with its inputs"
     parser.add_argument("--output", type=arguments.model_path, metavar="FILE", help=says)
     parser.set_defaults(run=run)
@@ -38,7 +39,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if there is a difference."""
-    kind = trt.peers.kind_of(args.against)  # before JAX runs: importing OpenVINO forks
+    kind = trt.peers.kind_of(args.against)
     network = models.load(args.model)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)

@@ -21,6 +21,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--seed", default=SEED, metavar="TEXT", help="the text to continue (%(default)s)")
     parser.add_argument("--length", type=_length, default=LENGTH, metavar="N", help="how many characters (%(default)s)")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="another weight file")
+    arguments.add_device(parser)
     parser.set_defaults(run=run)
 
 

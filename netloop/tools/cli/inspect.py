@@ -29,6 +29,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--passes", action="store_true", help=says)
     arguments.add_inputs(parser)
     arguments.add_precision(parser)
+    arguments.add_device(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, with all layers and weights")
     parser.set_defaults(run=run)
 

@@ -27,6 +27,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--values", action="store_true", help=says)
     arguments.add_inputs(parser)
     arguments.add_precision(parser)
+    arguments.add_device(parser)
     says = "compare every tensor of the run with others: onnxruntime, openvino, reference"
     parser.add_argument("--compare", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
     parser.set_defaults(run=run)
@@ -34,8 +35,6 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    for name in args.compare:
-        trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(args.model)
     inputs, loops = None, []
     if args.values or args.inputs or args.compare:

@@ -29,6 +29,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--compare", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
     arguments.add_tolerances(parser)
     arguments.add_precision(parser)
+    arguments.add_device(parser)
     says = "print the outputs, the iterations of loops and the comparisons as JSON"
     parser.add_argument("--json", action="store_true", help=says)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the outputs to this .npz file")
@@ -37,8 +38,6 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if outputs differ, or another runtime fails."""
-    for name in args.compare:
-        trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(args.model)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)

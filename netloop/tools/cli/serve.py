@@ -33,6 +33,7 @@ def add_to(commands: Any) -> None:
     more = "Without --write and --triton, MLServer serves it until Ctrl-C: pip install 'netloop[serve]'."
     parser = arguments.add_command(commands, "serve", EXAMPLES, more)
     arguments.add_model(parser)
+    arguments.add_device(parser)
     parser.add_argument("--name", type=str, metavar="NAME", help="the model's name; by default that of its file")
     arguments.add_precision(parser)
     says = "the inputs that are states, each with the output that is its next value: h0=h0n,c0=c0n"
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 def served(engine: trt.ICudaEngine, name: str, args: argparse.Namespace) -> int:
     """Write an engine where the arguments say so, or serve it; return the exit status."""
     if args.triton:
-        folder = trt.serve.write_repository(engine, args.triton, name, **options(args))
+        folder = trt.serve.write_repository(engine, args.triton, name, device=args.device, **options(args))
         print(f"{folder}: a model for tritonserver --model-repository {args.triton}")
     if args.write:
         write(engine, args.write, name, args)
@@ -100,7 +101,9 @@ def write(engine: trt.ICudaEngine, folder: Path, name: str, args: argparse.Names
         (trt.serve.Sequences if args.states else trt.serve.Server)(engine, **extra).close()
     folder.mkdir(parents=True, exist_ok=True)
     engine.save(folder / "model.plan")
-    parameters = {"uri": "model.plan", "extra": extra}
+    # the server's process has another default device
+    placed = {"device": args.device} if args.device else {}
+    parameters = {"uri": "model.plan", "extra": {**extra, **placed}}
     model = {"name": name, "implementation": "netloop.tools.serve.mlserver.NetloopRuntime", "parameters": parameters}
     # MLServer's compression and metrics would keep the rows of a stream back
     streams = {"gzip_enabled": False, "metrics_endpoint": None} if args.stream else {}

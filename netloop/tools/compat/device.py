@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
+from netloop.compiler.placement import Placement
+from netloop.process.forked import FORK, has_started_jax
 from netloop.tools.compat.status import InvalidDevice
 
 ATTRIBUTES = {1: 1024, 8: 49152, 10: 32, 13: 1_000_000, 16: 1, 75: 9, 76: 0, 115: 1}
@@ -22,7 +24,13 @@ def check_device(number: int) -> None:
 
 
 def free_and_total() -> tuple[int, int]:
-    """The free and the total memory of the host in bytes; a gigabyte each where the system does not say."""
+    """The free and the total memory in bytes: of JAX's default device, as far as JAX may use it, once it is in use.
+
+    Before that, and on a CPU, of the host; a gigabyte each where the system does not say.
+    """
+    stats = (Placement.default().device.memory_stats() if has_started_jax() and not FORK.lost_jax else None) or {}
+    if "bytes_limit" in stats:
+        return max(stats["bytes_limit"] - stats.get("bytes_in_use", 0), 0), stats["bytes_limit"]
     try:
         page = os.sysconf("SC_PAGE_SIZE")
         return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")

@@ -62,7 +62,7 @@ def difference_from(
     if not expected:
         expected, most_trips = _of_export(kind, network, inputs)
     recipe = Recipe.of(()) if engine is None else engine.recipe
-    recorded = record_elements(network, _counts(expected), inputs, most_trips, recipe.precision)
+    recorded = record_elements(network, _counts(expected), inputs, most_trips, recipe)
     difference = first_difference(network, expected, recorded, Tolerances(rtol, atol, network, recipe))
     return None if difference is None else replace(difference, peer=kind.name)
 

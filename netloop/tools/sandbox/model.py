@@ -16,6 +16,7 @@ from netloop.tools.sandbox.process import ChildProcess
 from netloop.values.checked_attributes import seconds as number_of_seconds
 from netloop.values.checked_attributes import whole
 from netloop.values.diagnostics import Finding, InputError, listed, reason
+from netloop.values.foreign_arrays import array_of
 from netloop.values.string_arrays import KINDS_OF_TEXT, STRING, string_array, type_name
 from netloop.values.types import Array, Shape, agree
 
@@ -191,7 +192,7 @@ def _to_user(value: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    array = np.asarray(value)
+    array = np.asarray(array_of(value))
     return string_array(value) if array.dtype.kind in KINDS_OF_TEXT else array
 
 

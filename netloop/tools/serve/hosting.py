@@ -21,6 +21,8 @@ Service = Server | Sequences | Streams
 Options = dict[str, Any]
 OF_SLOTS = "slots", "trips", "loop", "max_trips"
 """The options of a slot engine; the others are those of its service."""
+OF_HOSTING = "stream", "device"
+"""The options that choose the kind of service, and the device of its engine."""
 
 
 @dataclass(eq=False)
@@ -53,7 +55,7 @@ class Hosting:
         Each call needs one of ``leave``. Errors are those of the engine and of the service.
         """
         require_boolean("stream", options.get("stream", False))
-        engine = load(path)
+        engine = load(path, device=options.get("device"))
         with self._lock:
             hosted = self._found.get(key)
             if hosted is not None and hosted.options == options and not hosted.service.is_closed:
@@ -102,9 +104,9 @@ HOSTED = Hosting()
 def made_service(engine: ICudaEngine, options: Options) -> Service:
     """A service with its programs compiled."""
     if options.get("stream"):
-        others = {name: option for name, option in options.items() if name not in (*OF_SLOTS, "stream")}
+        others = {name: option for name, option in options.items() if name not in (*OF_SLOTS, *OF_HOSTING)}
         return Streams(_slot_engine(engine, options), **others)
-    options = {name: option for name, option in options.items() if name != "stream"}
+    options = {name: option for name, option in options.items() if name not in OF_HOSTING}
     if "states" in options:
         sequences = Sequences(engine, **options)
         sequences.compile()

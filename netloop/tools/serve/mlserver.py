@@ -58,8 +58,9 @@ class NetloopRuntime(MLSERVER.MLModel):
 
     ``parameters.uri`` is the file of a plan, and ``parameters.extra`` has the arguments of :class:`Sequences`, with
     ``states``, or of :class:`Server`. With ``"stream": true`` it has those of :class:`netloop.SlotEngine` and
-    :class:`Streams`. For sequences a request has the parameters ``sequence_id``, ``sequence_start`` and
-    ``sequence_end``. States are in one process: ``parallel_workers`` must be 0 or 1.
+    :class:`Streams`. With ``"device"`` it has the name of a device to compute on, such as ``"cuda:1"``. For sequences a
+    request has the parameters ``sequence_id``, ``sequence_start`` and ``sequence_end``. States are in one process:
+    ``parallel_workers`` must be 0 or 1.
 
     A model that is loaded again with another plan and the same ``extra`` keeps its service: requests in the queue are
     answered, and sequences keep their states.

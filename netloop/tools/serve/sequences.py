@@ -18,6 +18,7 @@ from netloop.compiler.execution.compiled import Compiled
 from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import SECONDS, Candidates, Tuning, fastest
+from netloop.model.call_inputs import array_named
 from netloop.model.graph.attributes import check_bool, check_instance
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
@@ -179,8 +180,8 @@ class Sequences(BatchService[StepRequest], Compiled):
             raise ValueError(f"there is no state {unknown[0]!r} to give an initial value")
         first = {name: np.zeros(of.shape, of.dtype) for name, of in self._program.state_types.items()}
         for name, value in initial.items():
-            require_type(name, np.asarray(value), self._program.state_types[name])
-            first[name] = np.array(value)
+            first[name] = np.array(array_named(name, value))
+            require_type(name, first[name], self._program.state_types[name])
         return first
 
     # ------------------------------------------------------------------ callers

@@ -17,7 +17,6 @@ from netloop.api.step_states import Shapes, fixed_type, require_names, require_p
 from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
-from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import Samples, sample_inputs
 from netloop.compiler.xla_compilation import XlaFunction
@@ -94,7 +93,7 @@ class StepProgram(Tunable):
         table = TypeTable(tensor_types)
         validated = require_valid(network, table)
         require_pairs(network.inputs, network.outputs, self.states, table)
-        with pinned_settings():
+        with self.settings():
             self._lowered = Lowered.of(network, table, validated, self.recipe)
             self._loader = WeightLoader(self._lowered, engine.executable.constants)
             with self._lowered.timer.phase("load"):
@@ -154,12 +153,12 @@ class StepProgram(Tunable):
             raise ExecutionError(self.finding(int(result.flags[0])))
 
     def move_weights(self) -> None:
-        with pinned_settings():
+        with self.settings():
             self.weights = [device_copy(constant.evaluate()) for constant in self.engine.constants]
 
     def empty_states(self) -> dict[str, jax.Array]:
         """Zeros as the states of all slots."""
-        with pinned_settings():
+        with self.settings():
             return {name: jnp.zeros((self._slots, *of.shape), of.dtype) for name, of in self.state_types.items()}
 
     def refitted(self) -> bool:
@@ -185,7 +184,7 @@ class StepProgram(Tunable):
         first = {name: jax.ShapeDtypeStruct(of.shape, of.dtype) for name, of in self.state_types.items()}
         flags = jax.ShapeDtypeStruct((size,), np.bool_)
         function = self._lowered.function(self._step, donate_argnums=1)
-        with pinned_settings():
+        with self.settings():
             function.compile(self._loader(self.weights), states, first, row, row, flags, inputs)
         return function
 
@@ -212,7 +211,7 @@ class StepProgram(Tunable):
             NetworkError, ExecutionError: the program cannot be compiled, or the device failed.
         """
         self.compile(len(read))
-        with pinned_settings():
+        with self.settings():
             arguments = self._loader(self.weights), states, dict(first), read, write, starts, dict(inputs)
             result, outputs, flags = self._compiled[len(read)](*arguments)
             return StepResult(result, {name: np.asarray(tensor) for name, tensor in outputs.items()}, np.asarray(flags))

@@ -65,6 +65,7 @@ def write_repository(
     idle: float = 60.0,
     delay: float = 0.0,
     version: int = 1,
+    device: str | None = None,
 ) -> Path:
     """Write an engine as a model of a Triton model repository; return the folder of the model.
 
@@ -85,6 +86,8 @@ def write_repository(
         idle: the seconds after which a sequence without requests loses its state.
         delay: the seconds that Triton waits for more requests.
         version: the number of the version folder.
+        device: the name of the device that the server computes on, such as ``"cuda:1"``; None for JAX's default one
+            there.
 
     Raises:
         TypeError, ValueError: an argument is not of its range, or names no input or output.
@@ -100,7 +103,8 @@ def write_repository(
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
     values = {"slots": whole(1)("slots", slots), "idle": seconds()("idle", idle), "delay": seconds()("delay", delay)}
     fixed = {key: list(shape) for key, shape in (shapes or {}).items()}
-    options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **values}
+    placed = {} if device is None else {"device": check_instance("device", device, str)}
+    options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **values, **placed}
     inputs, outputs = _steps(engine, states, shapes or {}) if states else _rows(engine, rows)
     text = config(name, inputs, outputs, options)
     folder = Path(path) / name

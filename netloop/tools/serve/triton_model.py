@@ -43,12 +43,14 @@ class TritonModel:
         Raises:
             FileFormatError: the plan is damaged, or of a newer version.
             NetworkError: the network does not fit the configuration.
+            InputError: JAX has no such device.
             OSError: the plan cannot be read.
         """
         if args.get("model_instance_kind") == "GPU":
             os.environ[VISIBLE] = _device(args["model_instance_device_id"], os.environ.get(VISIBLE, ""))
         options = json.loads(json.loads(args["model_config"])["parameters"][OPTIONS]["string_value"])
-        engine = load(Path(args["model_repository"]) / args["model_version"] / PLAN)
+        plan = Path(args["model_repository"]) / args["model_version"] / PLAN
+        engine = load(plan, device=options.get("device"))
         self._model = _SequenceModel(engine, options) if options["states"] else _RowModel(engine, options)
 
     def execute(self, requests: list[Any]) -> list[Any]:

@@ -283,6 +283,22 @@ TEXTS = {
         Wrong: ``model(x=array)`` after the ``with`` statement
         Right: the same inside of it
         """,
+    # ------------------------------------------------------------------ devices
+    "NL656": """
+        an engine computes on one of the devices that JAX has in this process.
+
+        Names are those of JAX's platforms, with the number among their devices: ``cpu``, ``gpu`` or ``cuda``, ``tpu``,
+        ``cuda:1``. A GPU needs ``pip install "netloop[cuda13]"``, and its driver.
+        Wrong: ``netloop.compile(network, device="cuda:1")`` on a machine with one GPU
+        Right: ``netloop.compile(network, device="cuda:0")``
+        """,
+    "NL657": """
+        an array of another library is read by DLPack or its CUDA array interface, where JAX has its device.
+
+        What a library refuses to hand out cannot be read: a tensor of PyTorch that requires gradients, for one.
+        Wrong: ``engine({"x": tensor})`` with a CUDA tensor, where JAX has the CPU only
+        Right: ``engine({"x": tensor.cpu()})``, or JAX for the GPU: ``pip install "netloop[cuda13]"``
+        """,
     # ------------------------------------------------------------------ services
     "NL641": """
         a service refuses at once what it has no room for, and its callers know so before they have waited.

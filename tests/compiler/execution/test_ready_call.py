@@ -40,7 +40,7 @@ def engine():
 
 def test_call_like_the_one_before_enters_no_settings(engine, make, monkeypatch):
     given = called(engine, make)
-    monkeypatch.setattr("netloop.compiler.execution.executable.pinned_settings", None)
+    monkeypatch.setattr("netloop.compiler.placement.pinned_settings", None)
 
     assert engine(given)["y"].tolist() == [4, 5]
 
@@ -189,18 +189,3 @@ def test_shapes_and_their_reports_may_take_turns(make):
         assert engine(given)["y"].tolist() == [2] * length
 
     assert engine.program_count == 2
-
-
-@pytest.mark.eight_devices
-def test_results_are_on_the_devices_of_the_inputs():
-    engine, devices = trt.compile(difference()), jax.devices()
-    for device in (devices[0], devices[1], devices[1], devices[0], devices[2]):
-        a, b = (jax.device_put(F(entry), device) for entry in ([5, 7], [1, 2]))
-        for _ in range(2):
-            y = engine({"a": a, "b": b})["y"]
-            assert (y.tolist(), y.devices(), y.committed) == ([4, 5], {device}, True)
-    for _ in range(2):
-        y = engine({"a": jnp.asarray(F([5, 7])), "b": F([1, 2])})["y"]
-        assert (y.devices(), y.committed) == ({devices[0]}, False)
-    with pytest.raises(ValueError, match="incompatible devices"):
-        engine({"a": a, "b": jax.device_put(F([1, 2]), devices[3])})

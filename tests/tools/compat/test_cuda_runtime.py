@@ -1,10 +1,13 @@
 """CUDA's Python packages on host memory: they compute, and refuse what a device would."""
 
 import ctypes
+from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 
+from netloop.compiler.placement import Placement
 from netloop.tools.compat import cuda_driver, cuda_library, cuda_nvrtc, cuda_runtime, pycuda_driver
 from netloop.tools.compat.cuda_runtime import cudaMemcpyKind, cudaStream_t
 from netloop.tools.compat.status import CUresult, cudaError_t
@@ -103,6 +106,18 @@ def test_there_is_one_device():
     free, total = results(cuda_runtime.cudaMemGetInfo())
     assert 0 < free <= total
     assert results(cuda_runtime.cudaGetDeviceProperties(0)).major == results(cuda_runtime.cudaDeviceGetAttribute(75, 0))
+
+
+def test_memory_is_that_of_the_device_that_jax_computes_on(monkeypatch):
+    jax.devices()
+    gpu = SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": 100, "bytes_in_use": 30})
+    monkeypatch.setattr(Placement, "default", lambda: Placement.on(gpu))
+
+    assert results(cuda_runtime.cudaMemGetInfo()) == (70, 100)
+    assert results(cuda_driver.cuMemGetInfo()) == (70, 100)
+    assert pycuda_driver.mem_get_info() == (70, 100)
+    monkeypatch.setattr("netloop.tools.compat.device.has_started_jax", lambda: False)
+    assert results(cuda_runtime.cudaMemGetInfo())[1] > 100  # of the host, as JAX is not started for it
 
 
 def test_driver():

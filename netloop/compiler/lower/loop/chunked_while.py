@@ -47,6 +47,11 @@ class ChunkedWhile:
         self._run = XlaFunction(self._traced_run, program, phase, donate_argnums=2)
         self._end = XlaFunction(self._traced_end, program, phase)
 
+    @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that the largest of its functions needs besides inputs and outputs."""
+        return max(function.scratch_size for function in (self._begin, self._run, self._end))
+
     def __call__(self, arrays: Arrays, trips: Arrays) -> Outcome:
         """Run the loop."""
         strategy = LoopStrategy(StrategyKind.WHILE, "it runs a chunk of iterations at a time")
