@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import custom_vmap
 
 from netloop.compiler.lower.loop.fission import may_run_at_once
 from netloop.compiler.lower.loop.iterators import all_slices
@@ -202,7 +203,7 @@ class PrefixScan:
             values[following], inside.values[following] = elements, elements[-1]
             values[state] = jnp.concatenate([first[None], elements[:-1]])
             if stage.update and elements.dtype in FLOATS:
-                finite.append(jnp.all(jnp.isfinite(elements)))
+                finite.append(_are_finite(lax.stop_gradient(elements)))
         values |= self._run(self._stages.rest, values)
         rows = [self._row(row, values) for row in self._state.step.rows]
         carry = self._state.pack(self._state.initial(), inside)._replace(buffers=rows)
@@ -258,6 +259,17 @@ class PrefixScan:
 
 def _operands(step: LayerStep) -> list[ITensor]:
     return [tensor for tensor in step.layer.inputs if tensor is not None]
+
+
+@custom_vmap
+def _are_finite(elements: jax.Array) -> jax.Array:
+    """Whether all numbers are finite, under ``vmap`` those of all rows: by row, both branches would be computed."""
+    return jnp.all(jnp.isfinite(elements))
+
+
+@_are_finite.def_vmap
+def _of_all_rows(rows: int, are_batched: Any, elements: jax.Array) -> tuple[jax.Array, bool]:
+    return _are_finite(elements), False
 
 
 def _results(carry: Carry) -> tuple[list[Any], list[Any]]:

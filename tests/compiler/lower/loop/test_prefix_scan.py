@@ -264,3 +264,13 @@ def test_rows_are_mapped():
     for number, row in enumerate(rows):
         for name, wanted in trt.evaluate(network, row).items():
             np.testing.assert_allclose(outputs[name][number], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_are_mapped_by_one_look_at_all_of_them():
+    network = scanned(a_times_s_plus_x)
+    function, weights = trt.to_jax(network)
+    stacks = {name: np.stack([array] * 3) for name, array in inputs_of(network).items()}
+
+    text = str(jax.make_jaxpr(jax.vmap(lambda inputs: function(weights, inputs)))(stacks))
+
+    assert "cond[" in text
