@@ -1,0 +1,215 @@
+"""The memory traffic of a run: inputs from their addresses, and outputs to theirs, in the order of a CUDA stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.api.device_arrays import CudaDevice, DeviceBlock, is_packed
+from netloop.compiler.jax_settings import pinned_settings
+from netloop.process.cuda_runtime import LEGACY, PAGEABLE, CudaRuntime, MemoryKind, cuda_runtime
+from netloop.process.host_memory import HOST_MEMORY
+from netloop.values.enums import TensorLocation
+from netloop.values.types import Array
+
+
+class HostTransfers:
+    """Copies of host memory, where there is no GPU: each is done when its method returns.
+
+    All methods that take an address raise BadAddress if it is wrong.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def read(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], donated: bool = False) -> Any:
+        """The array at an address, for a call of the engine; a donated one is not in the caller's memory."""
+        return self.value(address, dtype, shape)
+
+    def value(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        """A copy of the array at an address, as numpy has it."""
+        return HOST_MEMORY.read(address, dtype, shape)
+
+    def computed(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs in a form for ``write``; from now on, nothing that follows on the stream reaches the inputs."""
+        return {name: np.asarray(array, order="C") for name, array in outputs.items()}
+
+    def write(self, address: int, array: Any) -> None:
+        """Copy an array that was computed to an address."""
+        HOST_MEMORY.write(address, array)
+
+    def place(self, array: Any) -> tuple[int, TensorLocation]:
+        """The address of an array that was computed, and the kind of its memory."""
+        is_here = isinstance(array, np.ndarray)
+        return (
+            (array.ctypes.data, TensorLocation.HOST)
+            if is_here
+            else (
+                array.unsafe_buffer_pointer(),
+                TensorLocation.DEVICE,
+            )
+        )
+
+    def record(self, event: int) -> None:
+        """Record an event of the caller; without CUDA there are none."""
+
+    def synchronize(self) -> None:
+        """Wait for all copies."""
+
+
+class StreamTransfers(HostTransfers):
+    """Copies in the order of a CUDA stream, between memory of any kinds; what is at an address is asked for each.
+
+    A program on a GPU reads aligned device memory where it is, after the work that the stream has now. Outputs are
+    copied on the stream, after the program. Pageable memory of the host is read and written by the host, which waits
+    for the stream first.
+
+    Args:
+        cuda: the runtime.
+        stream: the handle of the stream; 0 for the default one.
+        device: the GPU on which the program runs; None if it runs on the host.
+    """
+
+    def __init__(self, cuda: CudaRuntime, stream: int, device: CudaDevice | None) -> None:
+        # 0 is the default stream of CUDA, and no stream in DLPack
+        self._cuda, self._stream, self._device = cuda, stream or LEGACY, device
+        self._read: list[range] = []
+        self._staged: list[int] = []
+        self._kept: list[Any] = []
+        self._event: Any = None
+        self._is_synchronized = False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for address in self._staged:
+            self._cuda.release(address, self._stream)
+        self._end_event()
+        if self._kept:
+            self._cuda.keep(self._kept, self._cuda.recorded(self._stream))
+
+    # ------------------------------------------------------------------ inputs
+
+    def read(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], donated: bool = False) -> Any:
+        device, size = self._device, int(np.prod(shape)) * dtype.itemsize
+        location = self._cuda.location(address) if size else PAGEABLE
+        if device is None or location.kind is MemoryKind.PAGEABLE or is_packed(dtype):
+            return self.value(address, dtype, shape)
+        self._check(location.kind, address, size)
+        is_here = location.is_on_device and location.device == device.ordinal
+        if donated or not is_here or address % device.alignment:
+            address = self._staged_copy(address, size)
+        else:
+            self._read.append(range(address, address + size))
+        with pinned_settings():
+            view = device.view(DeviceBlock(address, dtype, shape, device.ordinal, self._order))
+        self._kept.append(view)
+        return view
+
+    def _order(self, stream: int) -> None:
+        """Let a stream of XLA's wait for the work that is on the caller's stream now."""
+        if self._event is None:
+            self._event = self._cuda.recorded(self._stream)
+        self._cuda.wait(stream, self._event)
+
+    def _end_event(self) -> None:
+        if self._event is not None:
+            self._cuda.forget(self._event)
+            self._event = None
+
+    def _staged_copy(self, address: int, size: int) -> int:
+        """The address of a copy in memory of the device, which is freed after the work of this run."""
+        copy = self._cuda.allocate(size, self._stream)
+        self._staged.append(copy)
+        self._cuda.copy(copy, address, size, self._stream)
+        self._end_event()  # the next one comes after the copy
+        return copy
+
+    def value(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+        size = int(np.prod(shape)) * dtype.itemsize
+        location = self._cuda.location(address) if size else PAGEABLE
+        if not location.is_on_device:
+            self._synchronize_once()
+            return HOST_MEMORY.read(address, dtype, shape)
+        return self._cuda.host_copy(address, size, self._stream).view(dtype).reshape(shape)
+
+    def _check(self, kind: MemoryKind, address: int, size: int) -> None:
+        if kind is MemoryKind.PINNED:
+            HOST_MEMORY.check(address, size)
+        else:
+            self._cuda.check(address, size)
+
+    # ------------------------------------------------------------------ outputs
+
+    def computed(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self._computed(array) for name, array in outputs.items()}
+
+    def _computed(self, array: Any) -> Any:
+        """An output whose memory the stream may read next."""
+        if self._device is None or not self._device.has(array) or is_packed(array.dtype):
+            return np.asarray(array, order="C")
+        self._kept += [array, self._device.wait(array, self._stream)]
+        return array
+
+    def write(self, address: int, array: Any) -> None:
+        location = self._cuda.location(address) if array.nbytes else PAGEABLE
+        if location.kind is MemoryKind.PAGEABLE:
+            self._synchronize_once()
+            HOST_MEMORY.write(address, np.asarray(array))
+            return
+        self._check(location.kind, address, array.nbytes)
+        self._kept.append(array)
+        self._cuda.copy(address, self._source(array), array.nbytes, self._stream)
+
+    def _source(self, array: Any) -> int:
+        """The address of an output; of a copy if it is an input that the program passed on.
+
+        Another output may be written to the memory of that input first.
+        """
+        address, _ = self.place(array)
+        is_input = any(address in place for place in self._read)
+        return self._staged_copy(address, array.nbytes) if is_input else address
+
+    # ------------------------------------------------------------------ order
+
+    def record(self, event: int) -> None:
+        self._cuda.record(event, self._stream)
+
+    def synchronize(self) -> None:
+        self._cuda.synchronize(self._stream)
+
+    def _synchronize_once(self) -> None:
+        """Wait, before the first access of the host, for what was enqueued before the run."""
+        if not self._is_synchronized:
+            self._cuda.synchronize(self._stream)
+            self._is_synchronized = True
+
+
+def transfers(stream: int, device: jax.Device | None) -> HostTransfers:
+    """The traffic of a run on a stream, of a program on a device; None for values that only the host reads."""
+    cuda = cuda_runtime()
+    if cuda is None:
+        return HostTransfers()
+    return StreamTransfers(cuda, stream, None if device is None else CudaDevice.of(device))
+
+
+def device_of(engine: Any) -> jax.Device:
+    """The device on which an engine runs."""
+    device = getattr(engine, "device", None) or jax.config.values.get("jax_default_device")
+    return device if isinstance(device, jax.Device) else jax.local_devices(backend=device)[0]
+
+
+def moved_axis(array: Any, source: int, target: int) -> Any:
+    """An array with an axis at another place, row-major, on the device where it is."""
+    if isinstance(array, np.ndarray):
+        return np.ascontiguousarray(np.moveaxis(array, source, target))
+    with pinned_settings():
+        return jnp.moveaxis(array, source, target)
