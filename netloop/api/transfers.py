@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -99,7 +100,7 @@ class StreamTransfers(HostTransfers):
     # ------------------------------------------------------------------ inputs
 
     def read(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], donated: bool = False) -> Any:
-        device, size = self._device, int(np.prod(shape)) * dtype.itemsize
+        device, size = self._device, math.prod(shape) * dtype.itemsize
         location = self._cuda.location(address) if size else PAGEABLE
         if device is None or location.kind is MemoryKind.PAGEABLE or is_packed(dtype):
             return self.value(address, dtype, shape)
@@ -134,9 +135,10 @@ class StreamTransfers(HostTransfers):
         return copy
 
     def value(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-        size = int(np.prod(shape)) * dtype.itemsize
-        location = self._cuda.location(address) if size else PAGEABLE
-        if not location.is_on_device:
+        size = math.prod(shape) * dtype.itemsize
+        if not size:
+            return np.empty(shape, dtype)
+        if not self._cuda.location(address).is_on_device:
             self._synchronize_once()
             return HOST_MEMORY.read(address, dtype, shape)
         return self._cuda.host_copy(address, size, self._stream).view(dtype).reshape(shape)
@@ -160,7 +162,9 @@ class StreamTransfers(HostTransfers):
         return array
 
     def write(self, address: int, array: Any) -> None:
-        location = self._cuda.location(address) if array.nbytes else PAGEABLE
+        if not array.nbytes:
+            return
+        location = self._cuda.location(address)
         if location.kind is MemoryKind.PAGEABLE:
             self._synchronize_once()
             HOST_MEMORY.write(address, np.asarray(array))

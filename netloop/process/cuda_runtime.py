@@ -237,6 +237,14 @@ class ManagedMemory:
             self._runtime.release_managed(self.address)
 
 
+def shared_array(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """An array of zeros at an address that is valid for the host and, where there is a GPU, for its kernels too."""
+    cuda, empty = cuda_runtime(), np.empty(shape, dtype)
+    array = empty if cuda is None else np.asarray(cuda.managed(empty.nbytes)).view(empty.dtype).reshape(shape)
+    array.reshape(-1)[:] = 0
+    return array
+
+
 def cuda_runtime() -> CudaRuntime | None:
     """The runtime of a machine with a GPU, or of what stands for it; None if there is none."""
     runtime = sys.modules.get(RUNTIME)
