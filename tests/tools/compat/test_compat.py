@@ -11,6 +11,7 @@ import pytest
 
 import netloop
 from netloop.compat import stand_ins
+from netloop.tools import compat
 from netloop.tools.compat.command import main
 
 ROOT = Path(__file__).parents[3]
@@ -107,6 +108,36 @@ def test_stand_ins_are_there_in_their_context_only(name):
         assert ctypes.CDLL is not real
     assert ctypes.CDLL is real
     assert sys.modules.get(name) is before
+
+
+def test_stand_ins_of_cuda_are_there_only_without_a_gpu(monkeypatch):
+    real, before = ctypes.CDLL, {name: sys.modules.get(name) for name in ("cuda.bindings.runtime", "pycuda.driver")}
+    monkeypatch.setattr(compat, "has_gpu", lambda: True)
+    with stand_ins():
+        assert sys.modules["tensorrt"] is netloop.tensorrt
+        assert ctypes.CDLL is real
+        assert {name: sys.modules.get(name) for name in before} == before
+
+
+BAD = """
+import numpy as np
+import tensorrt as trt
+from cuda.bindings import runtime as cudart
+
+network = trt.Builder(trt.Logger()).create_network()
+network.mark_output(network.add_identity(network.add_input("x", trt.float32, (3,))).get_output(0))
+context = netloop.compile(network).create_execution_context()
+x, y, small = (cudart.cudaMalloc(size)[1] for size in (12, 12, 8))
+cudart.cudaFree(y)
+print([context.execute_v2(places) for places in ([x, y], [y, x], [small, x], [x, small], [x, x])])
+"""
+
+
+def test_memory_that_was_freed_or_is_too_small_is_an_error(tmp_path):
+    (tmp_path / "script.py").write_text("import netloop\n" + BAD)
+    found = ran("-m", "netloop.compat", tmp_path / "script.py")
+
+    assert found.stdout.splitlines()[-1] == "[False, False, False, False, True]", found.stderr
 
 
 def test_fixture(tensorrt_without_gpu):
