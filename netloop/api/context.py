@@ -25,6 +25,7 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.nest import LayerStep
 from netloop.model.network import INetworkDefinition
+from netloop.process.cuda_runtime import address_finding
 from netloop.process.host_memory import BadAddress
 from netloop.values.checked_attributes import CheckedAttributes, WithStatement, none_or
 from netloop.values.diagnostics import (
@@ -485,7 +486,7 @@ def _address_of(name: str) -> Generator[None]:
     try:
         yield
     except BadAddress as error:
-        raise InputError(error.finding(f"the address of {name!r}")) from None
+        raise InputError(address_finding(error, f"the address of {name!r}")) from None
 
 
 def _unset(name: str, what: str, method: str) -> Finding:

@@ -81,7 +81,7 @@ class DeviceBlock:
         dtype: its element type.
         shape: its shape.
         device: the number of the GPU.
-        order: makes a stream wait for the work that writes the memory.
+        order: makes a stream wait for the work that writes the memory; for None, the host waits.
         device_type: the number of the kind of device in DLPack.
     """
 
@@ -91,19 +91,18 @@ class DeviceBlock:
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
         device: int,
-        order: Callable[[int], None],
+        order: Callable[[int | None], None],
         device_type: int = ON_CUDA,
     ) -> None:
         self.address, self.dtype, self.shape, self.device = address, dtype, shape, device
         self.order, self.device_type = order, device_type
-        self.carrier = dtype if dtype.kind in CODES or dtype == BFLOAT16 else np.dtype(f"u{dtype.itemsize}")
+        self.carrier = dtype if dtype.isbuiltin == 1 or dtype == BFLOAT16 else np.dtype(f"u{dtype.itemsize}")
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device_type, self.device
 
     def __dlpack__(self, *, stream: int | None = None, **_: Any) -> Any:
-        if stream is not None:
-            self.order(stream)
+        self.order(stream)
         # the C library's own free is the deleter: XLA calls it from any thread, without the interpreter
         place = LIBC.malloc(ctypes.sizeof(DLManagedTensor))
         managed = DLManagedTensor.from_address(place)
@@ -134,12 +133,12 @@ class CudaDevice:
 
     alignment = ALIGNED
 
-    def __init__(self, device: jax.Device) -> None:
+    def __init__(self, device: Any) -> None:
         self._device = device
         self.ordinal: int = device.local_hardware_id or 0
 
     @classmethod
-    def of(cls, device: jax.Device) -> CudaDevice | None:
+    def of(cls, device: Any) -> CudaDevice | None:
         """A device of JAX as a GPU of CUDA's; None if it is none."""
         is_cuda = device.platform == "gpu" and "cuda" in device.client.platform_version.lower()
         return cls(device) if is_cuda else None
@@ -152,9 +151,12 @@ class CudaDevice:
         """The array of JAX in memory of the device."""
         return block.array()
 
-    def wait(self, array: jax.Array, stream: int) -> Any:
+    def wait(self, array: Any, stream: int) -> Any:
         """Let a stream wait for an array; what is returned has to be kept as long as the stream reads the array."""
-        return array.__dlpack__(stream=stream)
+        try:
+            return array.__dlpack__(stream=stream)
+        except jax.errors.JaxRuntimeError:  # XLA's other client for GPUs has no streams: the host waits
+            return array.block_until_ready()
 
 
 LIBC = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)

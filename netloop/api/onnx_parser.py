@@ -19,6 +19,7 @@ from netloop.formats.onnx.importer.unknown_operators import unknown_operators
 from netloop.model.graph.attributes import check_instance, flag_bit
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
+from netloop.process.cuda_runtime import address_finding
 from netloop.process.host_memory import HOST_MEMORY, BadAddress
 from netloop.values.checked_attributes import WithStatement
 from netloop.values.diagnostics import Finding, ModelError
@@ -124,7 +125,7 @@ class OnnxModelReader(Unpicklable, WithStatement):
         try:
             HOST_MEMORY.check(data, size)
         except BadAddress as error:
-            return self._refuse([error.finding(f"the address of initializer {name!r}")])
+            return self._refuse([address_finding(error, f"the address of initializer {name!r}")])
         protos[0].ClearField("external_data")
         protos[0].data_location = onnx.TensorProto.DEFAULT
         protos[0].raw_data = HOST_MEMORY.bytes_at(data, size)

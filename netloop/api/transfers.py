@@ -28,7 +28,9 @@ class HostTransfers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         pass
 
     def read(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], donated: bool = False) -> Any:
@@ -115,8 +117,11 @@ class StreamTransfers(HostTransfers):
         self._kept.append(view)
         return view
 
-    def _order(self, stream: int) -> None:
-        """Let a stream of XLA's wait for the work that is on the caller's stream now."""
+    def _order(self, stream: int | None) -> None:
+        """Let a stream of XLA's wait for the work that is on the caller's stream now; without one, the host waits."""
+        if stream is None:
+            self._cuda.synchronize(self._stream)
+            return
         if self._event is None:
             self._event = self._cuda.recorded(self._stream)
         self._cuda.wait(stream, self._event)
@@ -197,7 +202,7 @@ class StreamTransfers(HostTransfers):
             self._is_synchronized = True
 
 
-def transfers(stream: int, device: jax.Device | None) -> HostTransfers:
+def transfers(stream: int, device: Any) -> HostTransfers:
     """The traffic of a run on a stream, of a program on a device; None for values that only the host reads."""
     cuda = cuda_runtime()
     if cuda is None:
@@ -205,10 +210,10 @@ def transfers(stream: int, device: jax.Device | None) -> HostTransfers:
     return StreamTransfers(cuda, stream, None if device is None else CudaDevice.of(device))
 
 
-def device_of(engine: Any) -> jax.Device:
+def device_of(engine: Any) -> Any:
     """The device on which an engine runs."""
-    device = getattr(engine, "device", None) or jax.config.values.get("jax_default_device")
-    return device if isinstance(device, jax.Device) else jax.local_devices(backend=device)[0]
+    device: Any = getattr(engine, "device", None) or jax.config.values.get("jax_default_device")
+    return jax.local_devices(backend=device)[0] if device is None or isinstance(device, str) else device
 
 
 def moved_axis(array: Any, source: int, target: int) -> Any:

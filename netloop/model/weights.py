@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.process.cuda_runtime import cuda_runtime
+from netloop.process.cuda_runtime import address_finding, cuda_runtime
 from netloop.process.host_memory import HOST_MEMORY, BadAddress
 from netloop.values.diagnostics import InputError
 from netloop.values.enums import DataType
@@ -107,7 +107,7 @@ def _bytes(address: int, size: int) -> Any:
             return cuda.host_copy(address, size)
         HOST_MEMORY.check(address, size)
     except BadAddress as error:
-        raise InputError(error.finding("the address of weights")) from None
+        raise InputError(address_finding(error, "the address of weights")) from None
     return memoryview((ctypes.c_char * size).from_address(address))
 
 

@@ -39,6 +39,9 @@ GLOBAL = 1
 """The flag of managed memory that every stream may use: cudaMemAttachGlobal."""
 
 
+MISSING = "if it is memory of a GPU, install NVIDIA's package cuda-bindings, which tells what is at an address"
+
+
 class MemoryKind(Enum):
     """The kinds of memory, with the numbers of cudaMemoryType."""
 
@@ -281,6 +284,12 @@ def _imported() -> tuple[Any, Any] | None:
 def _runtime_of(runtime: Any, driver: Any) -> CudaRuntime | None:
     status, count = runtime.cudaGetDeviceCount()
     return CudaRuntime(runtime, driver) if int(status) == SUCCESS and count else None
+
+
+def address_finding(error: BadAddress, subject: str) -> Finding:
+    """The finding about what has a bad address, such as ``the address of 'x'``."""
+    fix = MISSING if cuda_runtime() is None and has_gpu() else error.fix
+    return Finding("NL629", f"{subject} is wrong: {error.what}", why=reason("NL629"), fix=fix)
 
 
 def _failure(name: str, text: str) -> Finding:

@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from netloop.values.diagnostics import Finding, reason
-
 Numbers = npt.NDArray[Any]
 
 SMALL = 1 << 16
@@ -48,10 +46,6 @@ class BadAddress(ValueError):
     def __init__(self, what: str, fix: str = FIX) -> None:
         super().__init__(what)
         self.what, self.fix = what, fix
-
-    def finding(self, subject: str, at: Any = None) -> Finding:
-        """The finding about what has the address, such as ``the address of 'x'``."""
-        return Finding("NL629", f"{subject} is wrong: {self.what}", why=reason("NL629"), fix=self.fix, at=at)
 
 
 PROCESS, ONE, NONE = ctypes.c_int(os.getpid()), ctypes.c_ulong(1), ctypes.c_ulong(0)
@@ -131,7 +125,7 @@ class HostMemory:
         if self._read_small(*small.ends.arguments) != size:
             self._refuse(address, size, "read")
             return ctypes.string_at(address, size)
-        return small.buffer[:size]
+        return bytes(small.buffer[:size])
 
     def write(self, address: int, array: Numbers) -> None:
         """Write the elements of an array to an address, in row-major order.
