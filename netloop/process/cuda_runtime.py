@@ -42,6 +42,13 @@ GLOBAL = 1
 MISSING = "if it is memory of a GPU, install NVIDIA's package cuda-bindings, which tells what is at an address"
 
 
+PIECE = 1 << 16
+"""A divisor of the sizes of pieces, in bytes, from which allocators map memory that goes on from one to the next.
+
+They are multiples of 2 MiB on most GPUs, and smaller ones on some; ``cudaMalloc`` puts small blocks side by side.
+"""
+
+
 class MemoryKind(Enum):
     """The kinds of memory, with the numbers of cudaMemoryType."""
 
@@ -123,8 +130,8 @@ class CudaRuntime:
             if int(status) != SUCCESS:
                 return
             here = int(begin) + int(length)
-            # memory that was mapped piece by piece goes on in another allocation
-            if here < address + size and self.location(here).kind is MemoryKind.PAGEABLE:
+            goes_on = here % PIECE == 0 and self.location(here).is_on_device
+            if here < address + size and not goes_on:
                 what = f"{size} bytes are wanted at {address:#x}, where {here - address} bytes of CUDA's memory are"
                 raise BadAddress(what)
 

@@ -76,7 +76,7 @@ class SmallCopies(threading.local):
     """The buffer of a thread through which small blocks go, with the arguments of its system calls."""
 
     def __init__(self) -> None:
-        self.buffer = ctypes.create_string_buffer(SMALL)
+        self.buffer: Any = ctypes.create_string_buffer(SMALL)
         self.ends = Ends(ctypes.addressof(self.buffer))
 
 
@@ -125,7 +125,7 @@ class HostMemory:
         if self._read_small(*small.ends.arguments) != size:
             self._refuse(address, size, "read")
             return ctypes.string_at(address, size)
-        return bytes(small.buffer[:size])
+        return small.buffer[:size]
 
     def write(self, address: int, array: Numbers) -> None:
         """Write the elements of an array to an address, in row-major order.

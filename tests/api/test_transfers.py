@@ -457,16 +457,20 @@ def test_bad_address_is_an_error_with_the_name_of_the_tensor(cuda, name, what):
         assert "where 12 bytes of CUDA's memory are" in log.errors()[-1]
 
 
-def test_memory_that_goes_on_in_another_allocation_is_large_enough(cuda, monkeypatch):
-    context, stream = contexts(double()), cuda.stream()
-    x, y = cuda.put(X), cuda.allocate(X.nbytes)
-    ranges = {x: (x, 8), x + 8: (x + 8, 16)}
+@pytest.mark.parametrize(("piece", "is_enough"), [(1 << 16, True), (1 << 12, False)])
+def test_memory_may_go_on_in_another_piece_but_not_in_another_block(cuda, monkeypatch, piece, is_enough):
+    shape = (2 * piece // 4,)
+    context, stream = contexts(double(shape)), cuda.stream()
+    block = cuda.allocate(4 * piece + (1 << 16))
+    x = -(-block // (1 << 16)) * (1 << 16)
+    y = cuda.allocate(2 * piece)
+    ranges = {x: (x, piece), x + piece: (x + piece, piece), y: (y, 2 * piece)}
     monkeypatch.setattr(
         cuda.driver, "cuMemGetAddressRange", lambda place: (0, *ranges[place]) if place in ranges else (1, 0, 0)
     )
     bind(context, x=x, y=y)
 
-    assert context.execute_async_v3(stream)
+    assert context.execute_async_v3(stream) is is_enough
 
 
 def test_stream_that_is_none_is_an_error(cuda):

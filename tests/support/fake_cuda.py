@@ -235,9 +235,9 @@ class FakeDevice(CudaDevice):
         return object()
 
 
-def install(monkeypatch):
+def install(monkeypatch, kind=FakeCuda):
     """Put the fake runtime where netloop looks for CUDA's, and say that engines run on its device."""
-    cuda = FakeCuda()
+    cuda = kind()
     cuda.gpu = FakeDevice(cuda)
     monkeypatch.setitem(sys.modules, cuda_runtime.RUNTIME, cuda)
     monkeypatch.setitem(sys.modules, cuda_runtime.DRIVER, cuda.driver)
