@@ -54,7 +54,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
     """The shapes and addresses of the inputs and outputs of an engine, for a run on them.
 
     Each address may be one of host memory, such as ``array.ctypes.data`` of a numpy array, or of memory of a GPU, such
-    as ``tensor.data_ptr()``, pinned or managed memory: the CUDA runtime tells. All inputs are read before the first
+    as ``tensor.data_ptr()``, pinned or managed memory: CUDA knows which. All inputs are read before the first
     output is written, so an input and an output may share memory. A method that fails logs an error and returns False;
     an address without memory is such an error.
 

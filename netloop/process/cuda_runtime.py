@@ -39,7 +39,7 @@ GLOBAL = 1
 """The flag of managed memory that every stream may use: cudaMemAttachGlobal."""
 
 
-MISSING = "if it is memory of a GPU, install NVIDIA's package cuda-bindings, which tells what is at an address"
+MISSING = "if it is memory of a GPU, install NVIDIA's package cuda-bindings, which finds out what is at an address"
 
 
 PIECE = 1 << 16
@@ -117,9 +117,9 @@ class CudaRuntime:
         return Location(kind, attributes.device if Location(kind, 0).is_on_device else -1)
 
     def check(self, address: int, size: int) -> None:
-        """Check that CUDA's memory at an address goes on for so many bytes, as far as the driver tells.
+        """Check that CUDA's memory at an address goes on for so many bytes, as far as the driver knows.
 
-        It tells where an allocation ends. What an allocator such as PyTorch's cuts from it is not known to it.
+        It knows where an allocation ends, and not what an allocator such as PyTorch's cuts from it.
 
         Raises:
             BadAddress: the allocation ends before.

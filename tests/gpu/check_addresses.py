@@ -156,7 +156,7 @@ def is_double(gpu: Any, y: int) -> None:
 
 @fact
 def kinds(gpu: Any) -> Any:
-    """memory of the device, pinned, managed and pageable memory are told apart"""
+    """memory of the device, pinned, managed and pageable memory are distinguished"""
     cuda = cuda_runtime()
     assert cuda is not None
     there = [
@@ -388,18 +388,18 @@ def nothing_is_kept(gpu: Any) -> Any:
 @fact
 def sample(gpu: Any) -> Any:
     """the sample with PyTorch's tensors, an output allocator and dynamic shapes prints what it promises"""
-    modules = {"tensorrt": importlib.import_module("netloop.tensorrt")}
-    if isinstance(gpu, DryGpu):
-        modules["torch"] = fake_torch(gpu)
-    elif importlib.util.find_spec("torch") is None:
+    stands_for = isinstance(gpu, DryGpu)
+    if not stands_for and importlib.util.find_spec("torch") is None:
         return "not tried: there is no torch"
-    sys.modules.update(modules)
-    output = io.StringIO()
-    with redirect_stdout(output):
-        runpy.run_path(str(SAMPLE), run_name="__main__")
-    lines = [line.strip() for line in (runpy.run_path(str(SAMPLE))["__doc__"] or "").splitlines()]
+    modules = {"tensorrt": importlib.import_module("netloop.tensorrt")}
+    output, patch = io.StringIO(), pytest.MonkeyPatch()
+    with redirect_stdout(output), patch.context() as patched:
+        for name, module in {**modules, **({"torch": fake_torch(gpu)} if stands_for else {})}.items():
+            patched.setitem(sys.modules, name, module)
+        promised = runpy.run_path(str(SAMPLE), run_name="__main__")["__doc__"]
+    lines = [line.strip() for line in promised.splitlines()]
     assert output.getvalue().strip().splitlines() == [line for line in lines if line.startswith("(")], output.getvalue()
-    return "with PyTorch" if importlib.util.find_spec("torch") else "with a few names that stand for PyTorch"
+    return "with a few names that stand for PyTorch" if stands_for else "with PyTorch"
 
 
 @fact

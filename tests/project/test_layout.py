@@ -10,6 +10,7 @@ FOLDERS_OF_THEIR_OWN = {
     "support": "what many tests share",
     "project": "the repository: its architecture, pages, samples and public names",
     "data": "files that tests read",
+    "gpu": "what only a GPU can show, and programs that are compiled for one",
     "fuzz": "the fuzzer's targets, and what it found",
     "benchmarks": "the folder of that name next to the package",
     "mutants": "faults that are planted in copies of the tree, and what catches them",

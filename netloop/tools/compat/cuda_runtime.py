@@ -74,7 +74,7 @@ class cudaDeviceProp:
 
 
 class cudaPointerAttributes:
-    """What is known of an address.
+    """The memory at an address.
 
     Attributes:
         type: the kind of memory.
