@@ -13,7 +13,7 @@ import numpy as np
 
 from netloop.api.device_arrays import CudaDevice, DeviceBlock, is_packed
 from netloop.compiler.jax_settings import pinned_settings
-from netloop.process.cuda_runtime import LEGACY, PAGEABLE, CudaRuntime, MemoryKind, cuda_runtime
+from netloop.process.cuda_runtime import LEGACY, PAGEABLE, PER_THREAD, CudaRuntime, MemoryKind, cuda_runtime
 from netloop.process.host_memory import HOST_MEMORY
 from netloop.values.enums import TensorLocation
 from netloop.values.types import Array
@@ -107,7 +107,7 @@ class StreamTransfers(HostTransfers):
         if device is None or location.kind is MemoryKind.PAGEABLE or is_packed(dtype):
             return self.value(address, dtype, shape)
         self._check(location.kind, address, size)
-        is_here = location.is_on_device and location.device == device.ordinal
+        is_here = location == (location.kind, device.ordinal) and self._cuda.reaches(device.ordinal, address)
         if donated or not is_here or address % device.alignment:
             address = self._staged_copy(address, size)
         else:
@@ -157,13 +157,23 @@ class StreamTransfers(HostTransfers):
     # ------------------------------------------------------------------ outputs
 
     def computed(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self._computed(array) for name, array in outputs.items()}
+        device, default = self._device, self._stream in (LEGACY, PER_THREAD)
+        if device is None or not default or self._cuda.shares_default_stream(device.ordinal):
+            return {name: self._computed(array, self._stream) for name, array in outputs.items()}
+        # XLA would take the handle of a default stream for that of its own context
+        stream = self._cuda.create_stream()
+        result = {name: self._computed(array, stream) for name, array in outputs.items()}
+        event = self._cuda.recorded(stream)
+        self._cuda.wait(self._stream, event)
+        self._cuda.forget(event)
+        self._cuda.destroy_stream(stream)
+        return result
 
-    def _computed(self, array: Any) -> Any:
-        """An output whose memory the stream may read next."""
+    def _computed(self, array: Any, stream: int) -> Any:
+        """An output for whose memory a stream waits."""
         if self._device is None or not self._device.has(array) or is_packed(array.dtype):
             return np.asarray(array, order="C")
-        self._kept += [array, self._device.wait(array, self._stream)]
+        self._kept += [array, self._device.wait(array, stream)]
         return array
 
     def write(self, address: int, array: Any) -> None:

@@ -32,6 +32,12 @@ SUCCESS, NOT_READY = 0, 600
 LEGACY = 1
 """The handle of the default stream where 0 would mean that there is no stream: cudaStreamLegacy."""
 
+PER_THREAD = 2
+"""The handle of the default stream of a thread: cudaStreamPerThread."""
+
+NON_BLOCKING = 1
+"""The flag of streams that do not wait for the default one: cudaStreamNonBlocking."""
+
 DISABLE_TIMING = 2
 """The flag of events that measure nothing, which are cheaper: cudaEventDisableTiming."""
 
@@ -90,6 +96,7 @@ class CudaRuntime:
         self._runtime, self._driver = runtime, driver
         self._default = runtime.cudaMemcpyKind.cudaMemcpyDefault
         self._kept: list[tuple[Any, Any]] = []
+        self._primary: dict[int, int] = {}
         self._lock = threading.Lock()
 
     def _call(self, name: str, *arguments: Any) -> Any:
@@ -169,7 +176,41 @@ class CudaRuntime:
         """Free such memory after the work that is on the stream now."""
         self._call("cudaFreeAsync", address, stream)
 
+    # ------------------------------------------------------------------ contexts
+
+    def primary_context(self, device: int) -> int:
+        """The handle of the context of a device that this runtime, JAX and PyTorch share."""
+        if device not in self._primary:
+            _, number = self._driver.cuDeviceGet(device)
+            _, context = self._driver.cuDevicePrimaryCtxRetain(number)
+            self._primary[device] = int(context)
+        return self._primary[device]
+
+    def reaches(self, device: int, address: int) -> bool:
+        """Whether programs in the shared context of a device may use its memory at an address.
+
+        They may not if it was allocated in another context, as ``pycuda.autoinit`` creates one.
+        """
+        kind = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_CONTEXT
+        status, context = self._driver.cuPointerGetAttribute(kind, address)
+        own = int(context) if int(status) == SUCCESS and context is not None else 0
+        return own in (0, self.primary_context(device))  # memory of pools, and mapped memory, belongs to none
+
+    def shares_default_stream(self, device: int) -> bool:
+        """Whether the default streams of this thread are those of the shared context of a device."""
+        status, context = self._driver.cuCtxGetCurrent()
+        present = int(context) if int(status) == SUCCESS and context is not None else 0
+        return present in (0, self.primary_context(device))
+
     # ------------------------------------------------------------------ streams and events
+
+    def create_stream(self) -> int:
+        """The handle of a new stream of the present context."""
+        return int(self._call("cudaStreamCreateWithFlags", NON_BLOCKING))
+
+    def destroy_stream(self, stream: int) -> None:
+        """Destroy a stream; its work goes on."""
+        self._call("cudaStreamDestroy", stream)
 
     def synchronize(self, stream: int) -> None:
         """Wait for the work of a stream.

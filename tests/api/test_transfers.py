@@ -79,10 +79,11 @@ def test_aligned_inputs_are_not_copied_and_each_output_is_copied_once(cuda):
     np.testing.assert_array_equal(cuda.get(b, FLOAT, (2, 3)), X * (X + 1))
 
 
-@pytest.mark.parametrize("where", ["unaligned", "other device", "pinned"])
+@pytest.mark.parametrize("where", ["unaligned", "other device", "other context", "pinned"])
 def test_input_that_a_program_cannot_read_where_it_is_is_copied_on_the_stream(cuda, where):
     context, stream, y = contexts(double()), cuda.stream(), cuda.allocate(X.nbytes)
-    how = {"unaligned": {"offset": 4}, "other device": {"device": 1}, "pinned": {"kind": HOST}}[where]
+    how = {"unaligned": {"offset": 4}, "other device": {"device": 1}, "pinned": {"kind": HOST}}.get(where, {})
+    cuda.context += where == "other context"
     x = cuda.put(0 * X, **how)
     cuda.fill(stream, x, X)
     bind(context, x=x, y=y)
@@ -268,6 +269,24 @@ def test_default_stream_has_two_handles(cuda, stream):
 
     assert context.execute_async_v3(stream)
     assert [copy[-1] for copy in cuda.copies] == [LEGACY]
+
+
+@pytest.mark.parametrize("stream", [0, LEGACY])
+def test_default_stream_of_another_context_waits_for_the_outputs(cuda, stream):
+    """As ``pycuda.autoinit`` makes a context, whose default stream has the same handle as that of XLA's context."""
+    waits, real = [], cuda.gpu.wait
+    cuda.gpu.wait = lambda array, handle: [waits.append(handle), real(array, handle)]
+    cuda.context += 1
+    context = contexts(double())
+    x, y = cuda.put(X), cuda.allocate(X.nbytes)
+    bind(context, x=x, y=y)
+
+    assert context.execute_async_v3(stream)
+    assert LEGACY not in waits
+    assert [copy[-1] for copy in cuda.copies] == [LEGACY, LEGACY]
+    cuda.advance(LEGACY)
+    assert cuda.streams[waits[0]].done == len(cuda.streams[waits[0]].work) == 1
+    np.testing.assert_array_equal(cuda.get(y, FLOAT, (2, 3)), 2 * X)
 
 
 def test_execute_v2_waits(cuda):

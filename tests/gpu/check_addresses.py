@@ -16,8 +16,8 @@ import runpy
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,20 @@ class RealGpu:
     def event(self) -> int:
         return int(self._call("cudaEventCreateWithFlags", 2))
 
+    @contextmanager
+    def in_another_context(self) -> Generator[None]:
+        driver = importlib.import_module("cuda.bindings.driver")
+        _, device = driver.cuDeviceGet(0)
+        try:
+            status, context = driver.cuCtxCreate(None, 0, device)
+        except TypeError:  # CUDA 12
+            status, context = driver.cuCtxCreate(0, device)
+        assert int(status) == 0, status
+        try:
+            yield
+        finally:
+            driver.cuCtxPopCurrent()
+
     def is_done(self, event: int) -> bool:
         return int(self.runtime.cudaEventQuery(event)[0]) == 0
 
@@ -112,6 +126,12 @@ class DryGpu(fake_cuda.FakeCuda):
 
     def event(self) -> int:
         return self.cudaEventCreateWithFlags(2)[1]
+
+    @contextmanager
+    def in_another_context(self) -> Generator[None]:
+        self.context += 1
+        yield
+        self.context -= 1
 
     def is_done(self, event: int) -> bool:
         return self.cudaEventQuery(event)[0] == 0
@@ -543,6 +563,23 @@ def random_addresses(gpu: Any) -> Any:
     x = gpu.put(X)
     assert doubling().execute_v2([x, gpu.allocate(X.nbytes)])
     return f"{sum(outcomes)} of 1000 were memory"
+
+
+@fact
+def another_context(gpu: Any) -> Any:
+    """memory and the default stream of another context, such as that of ``pycuda.autoinit``, are in order"""
+    with gpu.in_another_context():
+        context, full, x = doubling(), gpu.put(X), gpu.put(0 * X)
+        y = gpu.allocate(X.nbytes)
+        bind(context, x=x, y=y)
+        for stream in (0, gpu.stream()):
+            gpu.copy(x, full, X.nbytes, stream or 1)
+            assert context.execute_async_v3(stream)
+            gpu.advance(stream or 1)
+            is_double(gpu, y)
+    x, y = gpu.put(X), gpu.allocate(X.nbytes)
+    assert context.execute_v2([x, y])
+    is_double(gpu, y)
 
 
 @fact

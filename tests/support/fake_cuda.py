@@ -22,7 +22,7 @@ from netloop.process.host_memory import HOST_MEMORY
 
 HOST, DEVICE, MANAGED = 1, 2, 3
 OK, INVALID, BAD_HANDLE, NOT_READY = 0, 1, 400, 600
-ON_CPU = 1
+ON_CPU, PRIMARY = 1, 1 << 20
 
 
 class Kind(IntEnum):
@@ -36,6 +36,7 @@ class Block:
     size: int
     kind: int
     device: int
+    context: int
     map: mmap.mmap
     view: object
 
@@ -60,6 +61,7 @@ class FakeCuda:
     """The runtime, the driver, and what they were asked for.
 
     Attributes:
+        context: the present context of the thread.
         copies: for each copy that was asked for its target, source, size and stream.
         synchronized: the streams that the host waited for.
     """
@@ -70,7 +72,15 @@ class FakeCuda:
         self.blocks, self.handles = {}, count(0x100)
         self.streams, self.events = {1: Stream()}, {}
         self.copies, self.synchronized = [], []
-        self.driver = SimpleNamespace(cuMemGetAddressRange=self.address_range)
+        self.context = PRIMARY
+        self.driver = SimpleNamespace(
+            cuMemGetAddressRange=self.address_range,
+            cuPointerGetAttribute=lambda kind, address: (OK, self.block_at(address).context),
+            cuDeviceGet=lambda number: (OK, number),
+            cuDevicePrimaryCtxRetain=lambda number: (OK, PRIMARY + number),
+            cuCtxGetCurrent=lambda: (OK, self.context),
+            CUpointer_attribute=SimpleNamespace(CU_POINTER_ATTRIBUTE_CONTEXT=1),
+        )
         self.runtime = cuda_runtime.CudaRuntime(self, self.driver)
 
     # ------------------------------------------------------------------ what tests do
@@ -78,7 +88,7 @@ class FakeCuda:
     def allocate(self, size, kind=DEVICE, device=0):
         """The address of a new block, at the beginning of a page."""
         memory = mmap.mmap(-1, max(size, 1))
-        block = Block(size, kind, device, memory, ctypes.c_char.from_buffer(memory))
+        block = Block(size, kind, device, self.context, memory, ctypes.c_char.from_buffer(memory))
         self.blocks[block.address] = block
         return block.address
 
@@ -170,6 +180,12 @@ class FakeCuda:
 
     def cudaFree(self, ptr):
         self.free(ptr)
+        return (OK,)
+
+    def cudaStreamCreateWithFlags(self, flags):
+        return OK, self.stream()
+
+    def cudaStreamDestroy(self, stream):
         return (OK,)
 
     def cudaStreamSynchronize(self, stream):

@@ -257,7 +257,7 @@ TEXTS = {
         Right: ``h = engine({"h": h})["hn"]`` twice
         """,
     "NL628": """
-        CUDA's runtime failed, for lack of memory, for a stream or event that is none, or for work that failed before.
+        the runtime of CUDA failed: for lack of memory, for a stream or event that is none, or for work that had failed.
 
         Its own message is part of this one.
         """,
