@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import ErrorCodeTRT, ProfilingVerbosity
 from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
-from netloop.api.transfers import HostTransfers, device_of, moved_axis, transfers
+from netloop.api.transfers import HostTransfers, moved_axis, transfers
 from netloop.model.check import require_valid
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
@@ -170,13 +169,12 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         return missing
 
     def _write_shape_outputs(self, types: TypeTable) -> None:
-        with transfers(0, None) as run:
-            for tensor in self._engine.network.marks.shapes:
-                value, address = types[tensor].value, self._addresses.get(tensor.name)
-                if value is not None and address:
-                    with _address_of(tensor.name):
-                        run.write(address, value)
-            run.synchronize()
+        for tensor in self._engine.network.marks.shapes:
+            value, address = types[tensor].value, self._addresses.get(tensor.name)
+            if value is not None and address:
+                with transfers(0) as run:
+                    _write_to(run, tensor.name, address, value)
+                run.synchronize()
 
     def _check_shapes(self, types: TypeTable) -> None:
         for step in require_valid(self._engine.network, types).block.steps:
@@ -307,7 +305,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         return True
 
     def _transfers(self, stream: int) -> HostTransfers:
-        return transfers(stream, device_of(self._engine))
+        return transfers(stream, self._engine)
 
     def _outputs(self, run: HostTransfers, stream: int) -> dict[str, Any]:
         tensors = list(self._debug_tensors.enabled)
@@ -343,7 +341,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
 
     def _value(self, tensor: ITensor) -> Array:
         """The value of an input that decides shapes, which the host reads."""
-        with transfers(0, None) as run:
+        with transfers(0) as run:
             return np.asarray(self._read(run, tensor))
 
     def _read(self, run: HostTransfers, tensor: ITensor, donated: bool = False) -> Any:
@@ -352,9 +350,11 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
             raise InputError(_unset(name, "shape", "set_input_shape"))
         if not self._addresses.get(name) and 0 not in shape:
             raise InputError(_unset(name, "address", "set_tensor_address"))
-        with _address_of(name):
+        try:
             moved = self._moved(name, tuple(shape))
             array = run.read(self._addresses.get(name, 0), tensor.type.dtype, moved, donated)
+        except BadAddress as error:
+            raise _bad(name, error) from None
         return moved_axis(array, -1, -3) if self._is_hwc(name) else array
 
     def _is_hwc(self, name: str) -> bool:
@@ -373,8 +373,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
             allocator.notify_shape(name, Dims(array.shape))
         if not self._addresses.get(name) and array.nbytes:
             raise InputError(_unset(name, "address", "set_tensor_address"))
-        with _address_of(name):
-            run.write(self._addresses.get(name, 0), moved_axis(array, -3, -1) if self._is_hwc(name) else array)
+        _write_to(run, name, self._addresses.get(name, 0), moved_axis(array, -3, -1) if self._is_hwc(name) else array)
 
     # ------------------------------------------------------------------ debug tensors
 
@@ -480,13 +479,15 @@ def _check_addresses(network: INetworkDefinition) -> None:
         raise NetworkError(*findings)
 
 
-@contextmanager
-def _address_of(name: str) -> Generator[None]:
-    """A context in which a bad address is the error of a tensor."""
+def _write_to(run: HostTransfers, name: str, address: int, array: Any) -> None:
     try:
-        yield
+        run.write(address, array)
     except BadAddress as error:
-        raise InputError(address_finding(error, f"the address of {name!r}")) from None
+        raise _bad(name, error) from None
+
+
+def _bad(name: str, error: BadAddress) -> InputError:
+    return InputError(address_finding(error, f"the address of {name!r}"))
 
 
 def _unset(name: str, what: str, method: str) -> Finding:

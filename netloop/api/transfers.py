@@ -212,15 +212,19 @@ class StreamTransfers(HostTransfers):
             self._is_synchronized = True
 
 
-def transfers(stream: int, device: Any) -> HostTransfers:
-    """The traffic of a run on a stream, of a program on a device; None for values that only the host reads."""
+def transfers(stream: int, engine: Any = None) -> HostTransfers:
+    """The traffic of a run of an engine on a stream; of values that only the host reads, without an engine."""
     cuda = cuda_runtime()
     if cuda is None:
-        return HostTransfers()
-    return StreamTransfers(cuda, stream, None if device is None else CudaDevice.of(device))
+        return HOST
+    return StreamTransfers(cuda, stream, None if engine is None else CudaDevice.of(_device_of(engine)))
 
 
-def device_of(engine: Any) -> Any:
+HOST = HostTransfers()
+"""The traffic of every run where there is no GPU."""
+
+
+def _device_of(engine: Any) -> Any:
     """The device on which an engine runs."""
     device: Any = getattr(engine, "device", None) or jax.config.values.get("jax_default_device")
     return jax.local_devices(backend=device)[0] if device is None or isinstance(device, str) else device

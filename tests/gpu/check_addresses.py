@@ -96,10 +96,10 @@ class RealGpu:
         driver = importlib.import_module("cuda.bindings.driver")
         _, device = driver.cuDeviceGet(0)
         try:
-            status, context = driver.cuCtxCreate(None, 0, device)
+            created = driver.cuCtxCreate(None, 0, device)
         except TypeError:  # CUDA 12
-            status, context = driver.cuCtxCreate(0, device)
-        assert int(status) == 0, status
+            created = driver.cuCtxCreate(0, device)
+        assert int(created[0]) == 0, created
         try:
             yield
         finally:
