@@ -26,6 +26,8 @@ ON_CPU, PRIMARY = 1, 1 << 20
 
 
 class Kind(IntEnum):
+    cudaMemcpyHostToDevice = 1
+    cudaMemcpyDeviceToHost = 2
     cudaMemcpyDefault = 4
 
 
@@ -66,7 +68,7 @@ class FakeCuda:
         synchronized: the streams that the host waited for.
     """
 
-    cudaMemcpyKind = Kind
+    cudaMemcpyKind, cudaError_t = Kind, SimpleNamespace(cudaSuccess=OK)
 
     def __init__(self):
         self.blocks, self.handles = {}, count(0x100)
@@ -160,12 +162,18 @@ class FakeCuda:
         return (INVALID, None, None) if block is None or block.kind == HOST else (OK, block.address, block.size)
 
     def cudaMemcpyAsync(self, dst, src, count, kind, stream):
-        assert kind is Kind.cudaMemcpyDefault
+        assert kind in Kind
         if stream not in self.streams:
             return (BAD_HANDLE,)
         self.copies.append((dst, src, count, stream))
         self.enqueue(stream, lambda: ctypes.memmove(dst, src, count))
         return (OK,)
+
+    def cudaMalloc(self, size):
+        return OK, self.allocate(size)
+
+    def cudaStreamCreate(self):
+        return OK, self.stream()
 
     def cudaMallocAsync(self, size, stream):
         return (OK, self.allocate(size)) if stream in self.streams else (BAD_HANDLE, None)
