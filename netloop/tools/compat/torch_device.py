@@ -131,12 +131,18 @@ def on_host(torch: Any) -> Any:
 class TorchFinder:
     """Finds PyTorch as all others do, and puts it on the host when it has been imported."""
 
+    def __init__(self) -> None:
+        self._is_asking = False
+
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """The specification of PyTorch's module; None for every other."""
-        if name != "torch":
+        if name != "torch" or self._is_asking:
             return None
-        sys.meta_path.remove(self)
-        spec = find_spec(name)
+        self._is_asking = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self._is_asking = False
         if spec is not None and spec.loader is not None:
             _after(spec.loader, put_on_host)
         return spec
