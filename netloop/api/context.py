@@ -18,6 +18,7 @@ from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
 from netloop.api.transfers import HostTransfers, moved_axis, transfers
 from netloop.model.check import require_valid
+from netloop.model.device_errors import DEVICE_ERRORS, device_finding
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.tensor import ITensor
@@ -291,15 +292,20 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         begin = time.perf_counter()
         try:
             with self._transfers(stream) as run:
-                outputs = run.computed(self._outputs(run, stream))
+                outputs = self._outputs(run, stream)
+                # the order of axes first: on a GPU it is a program of its own, for which the stream has to wait, too
+                moved = {name: self._as_at_address(name, array) for name, array in outputs.items()}
+                arrays = run.computed(moved)
                 if self._consumed:
                     run.record(self._consumed)
-                for name, array in outputs.items():
-                    self._write(run, name, array, stream)
+                for name, array in arrays.items():
+                    self._write(run, name, array, Dims(np.shape(outputs[name])), stream)
             if waits or self.profiler is not None:
                 run.synchronize()
         except (NetloopError, MemoryError) as error:
             return self._refuse(str(error))
+        except DEVICE_ERRORS as error:
+            return self._refuse(str(device_finding(error)))
         if self.profiler is not None:
             self.profiler.report_layer_time(self._engine.name, (time.perf_counter() - begin) * 1e3)
         return True
@@ -364,16 +370,19 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         """The shape of a tensor at its address, where its axes may have another order."""
         return (*shape[:-3], *shape[-2:], shape[-3]) if self._is_hwc(name) else tuple(shape)
 
-    def _write(self, run: HostTransfers, name: str, array: Any, stream: int) -> None:
+    def _as_at_address(self, name: str, array: Any) -> Any:
+        return moved_axis(array, -3, -1) if self._is_hwc(name) else array
+
+    def _write(self, run: HostTransfers, name: str, array: Any, shape: Dims, stream: int) -> None:
         allocator = self._allocators.get(name)
         if allocator is not None:
             before = self._addresses.get(name, 0)
             address = allocator.reallocate_output_async(name, before, array.nbytes, ALIGNMENT, stream)
             self._addresses[name] = _address(address or 0)
-            allocator.notify_shape(name, Dims(array.shape))
+            allocator.notify_shape(name, shape)
         if not self._addresses.get(name) and array.nbytes:
             raise InputError(_unset(name, "address", "set_tensor_address"))
-        _write_to(run, name, self._addresses.get(name, 0), moved_axis(array, -3, -1) if self._is_hwc(name) else array)
+        _write_to(run, name, self._addresses.get(name, 0), array)
 
     # ------------------------------------------------------------------ debug tensors
 

@@ -93,6 +93,8 @@ class StreamTransfers(HostTransfers):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if error is not None:
+            self._cuda.wait_for_device()  # a program that was enqueued before the error may still read the inputs
         for address in self._staged:
             self._cuda.release(address, self._stream)
         self._end_event()

@@ -220,6 +220,10 @@ class CudaRuntime:
         """
         self._call("cudaStreamSynchronize", stream)
 
+    def wait_for_device(self) -> None:
+        """Wait for all work of the present context, and leave its errors to the calls that come next."""
+        self._runtime.cudaDeviceSynchronize()
+
     def record(self, event: Any, stream: int) -> None:
         """Record an event of the caller on a stream."""
         self._call("cudaEventRecord", event, stream)

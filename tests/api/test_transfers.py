@@ -2,11 +2,12 @@
 
 import gc
 
+import jax
 import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.api.transfers import HostTransfers, transfers
+from netloop.api.transfers import HostTransfers, StreamTransfers, transfers
 from netloop.process.cuda_runtime import LEGACY
 from netloop.values.types import numpy_type
 from tests.support import fake_cuda, networks
@@ -159,6 +160,24 @@ def test_elements_of_every_size_come_and_go(cuda, dtype):
     np.testing.assert_array_equal(cuda.get(y, values.dtype, (4,)), values)
 
 
+@pytest.mark.parametrize("is_last", [False, True])
+def test_stream_waits_for_the_very_array_that_it_copies(cuda, is_last):
+    """An array with another order of axes is the result of one more program."""
+
+    def build(network):
+        x = network.add_input("x", trt.float32, (2, 3, 4))
+        y = networks.combine(network, x, x)
+        networks.mark(network, y=y)
+        y.allowed_formats = 1 << int(trt.TensorFormat.HWC if is_last else trt.TensorFormat.LINEAR)
+
+    context, stream, waited, real = contexts(build), cuda.stream(), [], cuda.gpu.wait
+    cuda.gpu.wait = lambda array, handle: [waited.append(array.unsafe_buffer_pointer()), real(array, handle)]
+    bind(context, x=cuda.put(np.zeros((2, 3, 4), FLOAT)), y=cuda.allocate(96))
+
+    assert context.execute_async_v3(stream)
+    assert [source for _, source, _, _ in cuda.copies] == waited
+
+
 @pytest.mark.parametrize("shape", [(), (0, 3)])
 def test_scalars_and_empty_tensors_come_and_go(cuda, shape):
     context, stream = contexts(double(shape)), cuda.stream()
@@ -191,6 +210,19 @@ def test_inputs_and_outputs_may_share_memory(cuda):
     for name, place in zip(outputs, places, strict=False):
         result = np.asarray(expected[name])
         np.testing.assert_array_equal(cuda.get(place, result.dtype, result.shape), result)
+
+
+def test_output_that_is_an_input_is_copied_before_its_memory_is_written(cuda):
+    """XLA copies such an output today; a runtime that passes it on would hand out the caller's memory."""
+    stream, y = cuda.stream(), cuda.allocate(X.nbytes)
+    with StreamTransfers(cuda.runtime, stream, cuda.gpu) as run:
+        view = run.read(cuda.put(X), np.dtype(FLOAT), X.shape)
+        for array in run.computed({"y": view}).values():
+            run.write(y, array)
+
+    assert len(cuda.copies) == 2
+    cuda.advance(stream)
+    np.testing.assert_array_equal(cuda.get(y, FLOAT, X.shape), X)
 
 
 def test_channels_are_last_in_memory_of_a_device(cuda):
@@ -505,8 +537,22 @@ def test_failed_run_leaves_nothing_behind(cuda):
     before = len(cuda.blocks)
 
     assert not context.execute_async_v3(stream)
+    assert cuda.device_synchronized == 1
     cuda.advance(stream)
     assert len(cuda.blocks) == before
+
+
+def test_failure_of_xla_is_an_error_in_the_log(cuda):
+    def fail(array, stream):
+        raise jax.errors.JaxRuntimeError("INTERNAL: the GPU has fallen off the bus")
+
+    context, stream = contexts(double(), log := Log()), cuda.stream()
+    bind(context, x=cuda.put(X), y=cuda.allocate(X.nbytes))
+    cuda.gpu.wait = fail
+
+    assert not context.execute_async_v3(stream)
+    assert log.errors()[-1].startswith("NL608: ")
+    assert "fallen off the bus" in log.errors()[-1]
 
 
 def test_memory_of_a_device_without_a_gpu_is_an_error(context, log):

@@ -73,7 +73,7 @@ class FakeCuda:
     def __init__(self):
         self.blocks, self.handles = {}, count(0x100)
         self.streams, self.events = {1: Stream()}, {}
-        self.copies, self.synchronized = [], []
+        self.copies, self.synchronized, self.device_synchronized = [], [], 0
         self.context = PRIMARY
         self.driver = SimpleNamespace(
             cuMemGetAddressRange=self.address_range,
@@ -188,6 +188,12 @@ class FakeCuda:
 
     def cudaFree(self, ptr):
         self.free(ptr)
+        return (OK,)
+
+    def cudaDeviceSynchronize(self):
+        self.device_synchronized += 1
+        for stream in [*self.streams]:
+            self.advance(stream)
         return (OK,)
 
     def cudaStreamCreateWithFlags(self, flags):
