@@ -49,10 +49,11 @@ def addresses(count, pages, rng):
     return [rng.choice(kinds)() for _ in range(count)]
 
 
-def may_be_written(address, own, others):
-    """Whether an address is of memory that is not the test's, which a right run would change."""
-    last = address + SIZE - 1
-    return not (address in own and last in own) and any(address in place or last in place for place in others)
+def is_of_others(address, own):
+    """Whether an address is of memory that is not the test's, and that a run would rightly change."""
+    ends = address, address + SIZE - 1
+    writable = [place for place, access in mapped() if "w" in access]
+    return not all(end in own for end in ends) and any(end in place for end in ends for place in writable)
 
 
 def check(count):
@@ -64,9 +65,8 @@ def check(count):
     with Pages() as pages:
         own = range(pages.writable, pages.read_only)
         given = addresses(count, pages, rng)
-        others = [place for place, access in mapped() if "w" in access and pages.writable not in place]
         for number, address in enumerate(given):
-            where = number % 3 if not may_be_written(address, own, others) else 0
+            where = 0 if number % 3 and is_of_others(address, own) else number % 3
             context.set_tensor_address("x", address if where == 0 else x.ctypes.data)
             context.set_tensor_address("y", address if where == 1 else y.ctypes.data)
             allocator.address = address if where == 2 else y.ctypes.data

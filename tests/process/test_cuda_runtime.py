@@ -10,6 +10,7 @@ import pytest
 from netloop import ExecutionError
 from netloop.process import cuda_runtime as module
 from netloop.process.cuda_runtime import PAGEABLE, MemoryKind, cuda_runtime, has_gpu, shared_array
+from netloop.process.host_memory import BadAddress
 from tests.support import fake_cuda
 
 
@@ -97,3 +98,24 @@ def test_shared_array_is_managed_memory_that_is_freed_with_it(cuda):
 def test_shared_array_without_a_gpu_is_an_array():
     assert shared_array((2, 0), np.int32).shape == (2, 0)
     assert shared_array((), np.int32).tolist() == 0
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_bad_address_beside_a_gpu_without_its_package_says_what_to_install(monkeypatch, there):
+    monkeypatch.setattr(module, "has_gpu", lambda: True)
+    monkeypatch.setattr(module, "cuda_runtime", lambda: object() if there else None)
+    finding = module.address_finding(BadAddress("there is nothing", "look again"), "the address of 'x'")
+
+    assert (finding.code, finding.what) == ("NL629", "the address of 'x' is wrong: there is nothing")
+    assert finding.fix == ("look again" if there else module.MISSING)
+    assert "cuda-bindings" in module.MISSING
+
+
+def test_package_that_is_not_installed_is_no_runtime(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(module, "has_gpu", lambda: True)
+    monkeypatch.setattr(module, "import_module", missing)
+
+    assert module._imported.__wrapped__() is None
