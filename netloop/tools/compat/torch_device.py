@@ -91,19 +91,38 @@ class CurrentStream:
             self.stream = before
 
 
+ANSWERS = {
+    "is_available": True,
+    "device_count": 1,
+    "current_device": 0,
+    "get_device_name": "host memory, by netloop",
+    "synchronize": None,
+    "set_device": None,
+    "init": None,
+    "empty_cache": None,
+}
+"""What functions of ``torch.cuda`` return, whatever their arguments."""
+
+
+def _returning(result: Any) -> Callable[..., Any]:
+    """A new function: PyTorch's compiler refuses one that has two names."""
+    return lambda *_, **__: result
+
+
+def _returning_itself() -> Callable[..., Any]:
+    return lambda value, *_, **__: value
+
+
 def put_on_host(torch: Any) -> None:
     """Make PyTorch take the device ``cuda`` for the host, in this thread, until the process ends."""
     current, cuda = CurrentStream(), torch.cuda
-
-    def itself(value: Any, *_: Any, **__: Any) -> Any:
-        return value
-
-    torch.Tensor.cuda = torch.nn.Module.cuda = itself
+    for kind in (torch.Tensor, torch.nn.Module):
+        kind.cuda = _returning_itself()
+    for name, result in ANSWERS.items():
+        setattr(cuda, name, _returning(result))
     cuda.Stream, cuda.Event, cuda.stream = HostStream, HostEvent, current.using
     cuda.current_stream, cuda.default_stream = current.get, lambda *_: HostStream(handle=0)
-    cuda.is_available, cuda.device_count, cuda.current_device = lambda: True, lambda: 1, lambda: 0
-    cuda.synchronize = cuda.set_device = cuda.init = cuda.empty_cache = lambda *_, **__: None
-    cuda.get_device_name, cuda.mem_get_info = lambda *_: "host memory, by netloop", lambda *_: free_and_total()
+    cuda.mem_get_info = lambda *_: free_and_total()
     on_host(torch).__enter__()
 
 
