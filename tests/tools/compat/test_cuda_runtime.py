@@ -92,6 +92,7 @@ def test_streams_and_events():
     assert results(cuda_runtime.cudaEventElapsedTime(before, after)) >= 0
     assert [results(cuda_runtime.cudaStreamSynchronize(handle)) for handle in (0, 1, 2)] == [(), (), ()]
     assert int(stream) > 2
+    assert cuda_runtime.cudaEventQuery(1) == (BAD_HANDLE,)
     assert results(cuda_runtime.cudaEventQuery(after)) == ()
     assert results(cuda_runtime.cudaStreamDestroy(stream)) == ()
     assert cuda_runtime.cudaStreamSynchronize(stream) == (BAD_HANDLE,)
