@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,14 +148,31 @@ def fact(function: Fact) -> Fact:
     return function
 
 
-def doubling(shape: Any = X.shape, dtype: Any = trt.float32, log: Log | None = None) -> Any:
-    """A context of ``y = x + x``."""
-    builder = trt.Builder(log or Log())
-    network = builder.create_network()
-    x = network.add_input("x", dtype, shape)
+class Errors(trt.IErrorRecorder):
+    """The texts of the errors of a context."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def report_error(self, arg0: Any, arg1: str) -> bool:
+        self.texts.append(arg1)
+        return False
+
+
+@cache
+def engine_of(shape: Any) -> Any:
+    """An engine of ``y = x + x``, compiled once for all facts."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, shape)
     networks.mark(network, y=networks.combine(network, x, x))
-    engine = builder.build_engine_with_config(network, builder.create_builder_config())
-    return engine.create_execution_context()
+    return trt.compile(network)
+
+
+def doubling(shape: Any = X.shape) -> Any:
+    """A context of it, whose error recorder keeps texts."""
+    context = engine_of(shape).create_execution_context()
+    context.error_recorder = Errors()
+    return context
 
 
 def bind(context: Any, **addresses: int) -> Any:
@@ -234,13 +252,13 @@ def smallest_alignment(gpu: Any) -> Any:
 @fact
 def kinds_of_memory(gpu: Any) -> Any:
     """inputs and outputs may be in pageable, pinned, managed and device memory, in any mixture"""
-    context = doubling(log=(log := Log()))
+    context = doubling()
     for source in MemoryKind:
         for target in MemoryKind:
             array = np.zeros_like(X)
             x = X.ctypes.data if source is MemoryKind.PAGEABLE else gpu.put(X, source)
             y = array.ctypes.data if target is MemoryKind.PAGEABLE else gpu.allocate(X.nbytes, target)
-            assert context.execute_v2([x, y]), (source, target, log.errors())
+            assert context.execute_v2([x, y]), (source, target, context.error_recorder.texts)
             equal(array if target is MemoryKind.PAGEABLE else gpu.get(y, FLOAT, X.shape), 2 * X)
 
 
@@ -509,7 +527,7 @@ def plugins(gpu: Any) -> Any:
 def engine_on_the_host(gpu: Any) -> Any:
     """an engine on the CPU takes addresses of the device"""
     with jax.default_device(jax.devices("cpu")[0]):
-        context = doubling((4, 4))
+        context = doubling((4, 4))  # a shape of its own: this engine is on the CPU
         x, y = gpu.put(X[:4, :4]), gpu.allocate(64)
         assert context.execute_v2([x, y])
     equal(gpu.get(y, FLOAT, (4, 4)), 2 * X[:4, :4])
@@ -521,7 +539,7 @@ def engine_on_the_host(gpu: Any) -> Any:
 @fact
 def bad_addresses(gpu: Any) -> Any:
     """addresses that are null, freed, too small, read-only or nobody's are errors"""
-    context = doubling(log=(log := Log()))
+    context = doubling()
     x, y, freed, small = gpu.put(X), gpu.allocate(X.nbytes), gpu.put(X), gpu.allocate(8)
     gpu.free(freed)
     texts: list[str] = []
@@ -535,7 +553,7 @@ def bad_addresses(gpu: Any) -> Any:
         }.items():
             assert not context.execute_v2([bad, y]), f"{name} as an input"
             assert not context.execute_v2([x, bad]), f"{name} as an output"
-            texts.append(log.errors()[-1].splitlines()[0])
+            texts.append(context.error_recorder.texts[-1].splitlines()[0])
         assert not context.execute_v2([x, pages.read_only]), "read-only"
     assert context.execute_v2([x, y])
     is_double(gpu, y)
@@ -547,9 +565,9 @@ def bad_stream(gpu: Any) -> Any:
     """a stream that was destroyed is an error"""
     if isinstance(gpu, RealGpu):
         return "not tried: a real runtime reads the memory of the handle, and may end the process"
-    context = doubling(log=(log := Log()))
+    context = doubling()
     assert not bind(context, x=gpu.put(X), y=gpu.allocate(X.nbytes)).execute_async_v3(12345)
-    return log.errors()[-1].splitlines()[0]
+    return context.error_recorder.texts[-1].splitlines()[0]
 
 
 @fact
