@@ -616,7 +616,6 @@ def cost(gpu: Any) -> Any:
 
 def main() -> int:
     """Check all facts; the number of those that do not hold."""
-    faulthandler.enable()
     patch = pytest.MonkeyPatch()
     gpu: Any = RealGpu() if has_gpu() else _dry(patch)
     print(f"{type(gpu).__name__}, jax {jax.__version__}, {jax.devices()}", flush=True)
@@ -640,4 +639,5 @@ def _dry(patch: pytest.MonkeyPatch) -> DryGpu:
 
 
 if __name__ == "__main__":
+    faulthandler.enable()
     sys.exit(min(main(), 1))
