@@ -101,7 +101,7 @@ ANSWERS = {
     "init": None,
     "empty_cache": None,
 }
-"""What functions of ``torch.cuda`` return, whatever their arguments."""
+"""The results of functions of ``torch.cuda``, whatever their arguments."""
 
 
 def _returning(result: Any) -> Callable[..., Any]:
