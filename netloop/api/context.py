@@ -293,9 +293,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         try:
             with self._transfers(stream) as run:
                 outputs = self._outputs(run, stream)
-                # the order of axes first: on a GPU it is a program of its own, for which the stream has to wait, too
-                moved = {name: self._as_at_address(name, array) for name, array in outputs.items()}
-                arrays = run.computed(moved)
+                arrays = run.computed(outputs, self._as_at_address)
                 if self._consumed:
                     run.record(self._consumed)
                 for name, array in arrays.items():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,6 +18,13 @@ from netloop.process.cuda_runtime import LEGACY, PAGEABLE, PER_THREAD, CudaRunti
 from netloop.process.host_memory import HOST_MEMORY
 from netloop.values.enums import TensorLocation
 from netloop.values.types import Array
+
+Moved = Callable[[str, Any], Any]
+"""A function of an output's name and the output, which returns it with its axes in another order."""
+
+
+def _as_it_is(name: str, array: Any) -> Any:
+    return array
 
 
 class HostTransfers:
@@ -41,9 +49,14 @@ class HostTransfers:
         """A copy of the array at an address, as numpy has it."""
         return HOST_MEMORY.read(address, dtype, shape)
 
-    def computed(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs in a form for ``write``; from now on, nothing that follows on the stream reaches the inputs."""
-        return {name: np.asarray(array, order="C") for name, array in outputs.items()}
+    def computed(self, outputs: Mapping[str, Any], moved: Moved = _as_it_is) -> dict[str, Any]:
+        """The outputs in a form for ``write``; work that follows on the stream finds the inputs read.
+
+        Args:
+            outputs: the outputs by name.
+            moved: gives an output the order of axes that it has at its address.
+        """
+        return {name: moved(name, np.asarray(array, order="C")) for name, array in outputs.items()}
 
     def write(self, address: int, array: Any) -> None:
         """Copy an array that was computed to an address."""
@@ -158,23 +171,24 @@ class StreamTransfers(HostTransfers):
 
     # ------------------------------------------------------------------ outputs
 
-    def computed(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    def computed(self, outputs: Mapping[str, Any], moved: Moved = _as_it_is) -> dict[str, Any]:
         device, default = self._device, self._stream in (LEGACY, PER_THREAD)
         if device is None or not default or self._cuda.shares_default_stream(device.ordinal):
-            return {name: self._computed(array, self._stream) for name, array in outputs.items()}
+            return {name: self._computed(partial(moved, name), array, self._stream) for name, array in outputs.items()}
         # XLA would take the handle of a default stream for that of its own context
         stream = self._cuda.create_stream()
-        result = {name: self._computed(array, stream) for name, array in outputs.items()}
+        result = {name: self._computed(partial(moved, name), array, stream) for name, array in outputs.items()}
         event = self._cuda.recorded(stream)
         self._cuda.wait(self._stream, event)
         self._cuda.forget(event)
         self._cuda.destroy_stream(stream)
         return result
 
-    def _computed(self, array: Any, stream: int) -> Any:
+    def _computed(self, moved: Callable[[Any], Any], output: Any, stream: int) -> Any:
         """An output for whose memory a stream waits."""
-        if self._device is None or not self._device.has(array) or is_packed(array.dtype):
-            return np.asarray(array, order="C")
+        if self._device is None or not self._device.has(output) or is_packed(output.dtype):
+            return moved(np.asarray(output, order="C"))
+        array = moved(output)  # on a GPU, the result of one more program
         self._kept += [array, self._device.wait(array, stream)]
         return array
 
