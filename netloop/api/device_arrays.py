@@ -17,7 +17,10 @@ ON_CUDA = 2
 """The number of memory of a CUDA device in DLPack: kDLCUDA."""
 
 ALIGNED = 16
-"""The alignment in bytes of the arguments of XLA's programs on a GPU, which refuse others."""
+"""The alignment in bytes of the arguments of XLA's programs on a GPU, which refuse others.
+
+Kernels that jaxlib 0.10.2 compiles for an H100 have ``.align 16`` at the parameters that are arguments.
+"""
 
 CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 """The numbers of element types in DLPack, by numpy's kinds: kDLInt, kDLUInt, kDLFloat, kDLBool."""
