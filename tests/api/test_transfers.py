@@ -257,6 +257,17 @@ def test_program_starts_after_the_work_that_is_on_the_stream(cuda):
     np.testing.assert_array_equal(cuda.get(y, FLOAT, (2, 3)), 2 * X)
 
 
+def test_program_waits_for_the_copy_of_its_second_input_too(cuda):
+    context, stream = contexts(two), cuda.stream()
+    x, y, a = cuda.put(X), cuda.put(0 * X, offset=4), cuda.allocate(X.nbytes)
+    cuda.fill(stream, y, X)
+    bind(context, x=x, y=y, a=a, b=cuda.allocate(X.nbytes))
+
+    assert context.execute_async_v3(stream)
+    cuda.advance(stream)
+    np.testing.assert_array_equal(cuda.get(a, FLOAT, (2, 3)), 2 * X)
+
+
 def test_work_that_is_enqueued_next_finds_the_outputs_and_may_change_the_inputs(cuda):
     context, stream = contexts(double()), cuda.stream()
     x, y, copy = cuda.put(X), cuda.allocate(X.nbytes), cuda.allocate(X.nbytes)
