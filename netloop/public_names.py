@@ -223,6 +223,7 @@ from netloop.model.reference import LazySequence as LazySequence
 from netloop.model.reference import Trace as Trace
 from netloop.model.reference import evaluate as evaluate
 from netloop.model.reference import trace as trace
+from netloop.model.weights import Weights as Weights
 from netloop.tools.report.page import report as report
 from netloop.values.diagnostics import DeviceWarning as DeviceWarning
 from netloop.values.diagnostics import ExecutionError as ExecutionError
@@ -241,7 +242,6 @@ from netloop.values.dims import Dims3 as Dims3
 from netloop.values.dims import Dims4 as Dims4
 from netloop.values.dims import DimsHW as DimsHW
 from netloop.values.dims import Permutation as Permutation
-from netloop.values.dims import Weights as Weights
 from netloop.values.dims import volume as volume
 from netloop.values.enums import ActivationType as ActivationType
 from netloop.values.enums import AttentionIOForm as AttentionIOForm

@@ -42,7 +42,7 @@ class IOutputAllocator:
     """An allocator called when the size of an output is known; derive from it and override its methods."""
 
     def reallocate_output(self, tensor_name: str, memory: int, size: int, alignment: int) -> int:
-        """Return the host address of ``size`` bytes for an output; ``memory`` is its current address, or 0."""
+        """Return the address of ``size`` bytes, on the host or a GPU; ``memory`` is the current one, or 0."""
         raise NotImplementedError(f"{type(self).__name__} overrides neither reallocate_output nor its async form")
 
     def reallocate_output_async(self, tensor_name: str, memory: int, size: int, alignment: int, stream: int) -> int:

@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from netloop.api import memory
 from netloop.api.allocators import IOutputAllocator
 from netloop.api.debug_tensors import DebugTensors
 from netloop.api.engine_config import IRuntimeConfig
@@ -17,13 +16,17 @@ from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import ErrorCodeTRT, ProfilingVerbosity
 from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
+from netloop.api.transfers import HostTransfers, moved_axis, transfers
 from netloop.model.check import require_valid
+from netloop.model.device_errors import DEVICE_ERRORS, device_finding
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.nest import LayerStep
 from netloop.model.network import INetworkDefinition
+from netloop.process.cuda_runtime import address_finding
+from netloop.process.host_memory import BadAddress
 from netloop.values.checked_attributes import CheckedAttributes, WithStatement, none_or
 from netloop.values.diagnostics import (
     ExecutionError,
@@ -50,8 +53,14 @@ ALIGNMENT = 256
 class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
     """The shapes and addresses of the inputs and outputs of an engine, for a run on them.
 
-    Addresses are host addresses, such as ``array.ctypes.data`` of a numpy array. All inputs are read before the first
-    output is written, so an input and an output may share memory. A method that fails logs an error and returns False.
+    Each address may be one of host memory, such as ``array.ctypes.data`` of a numpy array, or of memory of a GPU, such
+    as ``tensor.data_ptr()``, pinned or managed memory: CUDA knows which. All inputs are read before the first
+    output is written, so an input and an output may share memory. A method that fails logs an error and returns False;
+    an address without memory is such an error.
+
+    A program on a GPU reads inputs in its memory where they are, from addresses that are multiples of 16, and outputs
+    are copied once, on the stream of the run. Other inputs are copied on that stream first. Pageable memory of the host
+    is read and written by the host, which waits for the stream before.
     """
 
     UNPICKLABLE = OF_AN_ENGINE
@@ -77,6 +86,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         self._addresses: dict[str, int] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
         self._debug_tensors = DebugTensors(engine.network.marks.debug)
+        self._consumed = 0
         self._profile = 0
 
     def __repr__(self) -> str:
@@ -163,7 +173,9 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         for tensor in self._engine.network.marks.shapes:
             value, address = types[tensor].value, self._addresses.get(tensor.name)
             if value is not None and address:
-                memory.write(address, value)
+                with transfers(0) as run:
+                    _write_to(run, tensor.name, address, value)
+                run.synchronize()
 
     def _check_shapes(self, types: TypeTable) -> None:
         for step in require_valid(self._engine.network, types).block.steps:
@@ -181,7 +193,11 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         output = self._output(name)
         if output is None or UNKNOWN not in declared or self._missing():
             return declared
-        known = TypeTable(self._types()).of(output)
+        try:
+            known = TypeTable(self._types()).of(output)
+        except InputError as error:
+            self._refuse(str(error))
+            return declared
         return declared if isinstance(known, Finding) else Dims(known.shape)
 
     def get_tensor_strides(self, name: str) -> Dims:
@@ -207,13 +223,13 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         for tensor in self._engine.network.inputs:
             declared = tensor.type.with_shape(self._input_shape(tensor))
             valued = tensor in self._engine.host_inputs
-            types[tensor] = TensorType.of(self._read(tensor)) if valued else declared
+            types[tensor] = TensorType.of(self._value(tensor)) if valued else declared
         return types
 
     # ------------------------------------------------------------------ addresses
 
     def set_tensor_address(self, name: str, memory: int) -> bool:
-        """Set the host address of an input or output."""
+        """Set the address of an input or output, in memory of the host or of a GPU; a run looks at it."""
         if self._engine.find_tensor(name) is None:
             return self._refuse_name("input or output", name, self._engine.tensor_names)
         self._addresses[name] = _address(memory)
@@ -238,49 +254,81 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
     # ------------------------------------------------------------------ running
 
     def execute_v2(self, bindings: Sequence[int]) -> bool:
-        """Run on these addresses, in the order of the engine's inputs and outputs; whether the run succeeded."""
+        """Run on these addresses, in the order of the engine's inputs and outputs, and wait for the end of the run.
+
+        Returns:
+            Whether the run succeeded. On a GPU it comes after the work of the default stream.
+        """
         names = self._engine.tensor_names
         if len(bindings) != len(names):
             return self._refuse(
                 f"the engine has {len(names)} inputs and outputs, and was given {len(bindings)} addresses"
             )
         self._addresses.update(zip(names, map(_address, bindings), strict=True))
-        return self._run(0)
+        return self._run(0, waits=True)
 
     def execute_async_v3(self, stream_handle: int) -> bool:
-        """Run on the addresses that were set, and wait for the end of the run; whether it succeeded."""
-        return self._run(stream_handle)
+        """Run on the addresses that were set, in the order of a CUDA stream.
 
-    def _run(self, stream: int) -> bool:
+        On a GPU, the program starts after the work that is on the stream, and what is enqueued next starts after its
+        outputs are at their addresses. The host waits only until XLA has enqueued the program. That takes as long as
+        the run where the host decides how it goes on: loops of unknown length and conditionals, assertions,
+        data-dependent shapes, shape inputs, plugins, enabled debug tensors, a profiler, and addresses in pageable
+        memory of the host. Inputs, outputs and weights must stay until the stream has passed the run, as in TensorRT.
+        A run cannot be captured in a CUDA graph.
+
+        Without a GPU, the run has ended when the method returns, and the stream has no effect.
+
+        Args:
+            stream_handle: the handle of the stream, such as ``torch.cuda.current_stream().cuda_stream``; 0 for the
+                default stream.
+
+        Returns:
+            Whether the run, or all of it that the host waited for, succeeded.
+        """
+        return self._run(int(stream_handle))
+
+    def _run(self, stream: int, waits: bool = False) -> bool:
         begin = time.perf_counter()
         try:
-            outputs = self._outputs(stream)
-            arrays = {name: np.asarray(array) for name, array in outputs.items()}
-            for name, array in arrays.items():
-                self._write(name, array, stream)
+            with self._transfers(stream) as run:
+                outputs = self._outputs(run, stream)
+                arrays = run.computed(outputs, self._as_at_address)
+                if self._consumed:
+                    run.record(self._consumed)
+                for name, array in arrays.items():
+                    self._write(run, name, array, Dims(np.shape(outputs[name])), stream)
+            if waits or self.profiler is not None:
+                run.synchronize()
         except (NetloopError, MemoryError) as error:
             return self._refuse(str(error))
+        except DEVICE_ERRORS as error:
+            return self._refuse(str(device_finding(error)))
         if self.profiler is not None:
             self.profiler.report_layer_time(self._engine.name, (time.perf_counter() - begin) * 1e3)
         return True
 
-    def _outputs(self, stream: int) -> dict[str, Any]:
+    def _transfers(self, stream: int) -> HostTransfers:
+        return transfers(stream, self._engine)
+
+    def _outputs(self, run: HostTransfers, stream: int) -> dict[str, Any]:
         tensors = list(self._debug_tensors.enabled)
         if self.unfused_tensors_debug_state and self._engine.network.marks.unfused:
             tensors += self._engine.unfused_tensors
         if not tensors or self._debug_tensors.listener is None:
-            return self._engine.executable(self._arrays())
+            return self._engine.executable(self._arrays(run))
         return self._engine.watch(
-            self._arrays(), tensors, lambda tensor, _, value: self._debug_tensors.report(tensor, value, stream)
+            self._arrays(run), tensors, lambda tensor, _, value: self._debug_tensors.report(tensor, value, stream, run)
         )
 
     def report_to_profiler(self) -> bool:
         """Whether there is a profiler; every run is reported to it when it ends."""
         return self.profiler is not None
 
-    def _arrays(self) -> dict[str, Array]:
+    def _arrays(self, run: HostTransfers) -> dict[str, Any]:
         self._check_values()
-        return {tensor.name: self._read(tensor) for tensor in self._engine.network.inputs}
+        donated = self._engine.executable.donated
+        return {tensor.name: self._read(run, tensor, tensor.name in donated) for tensor in self._engine.network.inputs}
 
     def _check_values(self) -> None:
         """Check that the values of shape inputs are within the active profile.
@@ -291,20 +339,27 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         ranges = self._engine.profile_of(self._profile).values()
         for tensor in self._engine.shape_inputs:
             limits = ranges.get(tensor.name)
-            if limits is not None and not limits.holds(values := self._read(tensor).reshape(-1).tolist()):
+            if limits is not None and not limits.holds(values := self._value(tensor).reshape(-1).tolist()):
                 what = f"the value {values} of {tensor.name!r} is outside its profile, {limits.min} to {limits.max}"
                 raise InputError(Finding("NL606", what, at=tensor))
 
-    def _read(self, tensor: ITensor) -> Array:
-        shape = self._input_shape(tensor)
+    def _value(self, tensor: ITensor) -> Array:
+        """The value of an input that decides shapes, which the host reads."""
+        with transfers(0) as run:
+            return np.asarray(self._read(run, tensor))
+
+    def _read(self, run: HostTransfers, tensor: ITensor, donated: bool = False) -> Any:
+        name, shape = tensor.name, self._input_shape(tensor)
         if UNKNOWN in shape:
-            raise InputError(_unset(tensor.name, "shape", "set_input_shape"))
-        if not self._addresses.get(tensor.name) and 0 not in shape:
-            raise InputError(_unset(tensor.name, "address", "set_tensor_address"))
-        array = memory.read(
-            self._addresses.get(tensor.name, 0), tensor.type.dtype, self._moved(tensor.name, tuple(shape))
-        )
-        return np.ascontiguousarray(np.moveaxis(array, -1, -3)) if self._is_hwc(tensor.name) else array
+            raise InputError(_unset(name, "shape", "set_input_shape"))
+        if not self._addresses.get(name) and 0 not in shape:
+            raise InputError(_unset(name, "address", "set_tensor_address"))
+        try:
+            moved = self._moved(name, tuple(shape))
+            array = run.read(self._addresses.get(name, 0), tensor.type.dtype, moved, donated)
+        except BadAddress as error:
+            raise _bad(name, error) from None
+        return moved_axis(array, -1, -3) if self._is_hwc(name) else array
 
     def _is_hwc(self, name: str) -> bool:
         return self._engine.get_tensor_format(name) is TensorFormat.HWC
@@ -313,15 +368,19 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         """The shape of a tensor at its address, where its axes may have another order."""
         return (*shape[:-3], *shape[-2:], shape[-3]) if self._is_hwc(name) else tuple(shape)
 
-    def _write(self, name: str, array: Array, stream: int) -> None:
+    def _as_at_address(self, name: str, array: Any) -> Any:
+        return moved_axis(array, -3, -1) if self._is_hwc(name) else array
+
+    def _write(self, run: HostTransfers, name: str, array: Any, shape: Dims, stream: int) -> None:
         allocator = self._allocators.get(name)
         if allocator is not None:
             before = self._addresses.get(name, 0)
-            self._addresses[name] = allocator.reallocate_output_async(name, before, array.nbytes, ALIGNMENT, stream)
-            allocator.notify_shape(name, Dims(array.shape))
+            address = allocator.reallocate_output_async(name, before, array.nbytes, ALIGNMENT, stream)
+            self._addresses[name] = _address(address or 0)
+            allocator.notify_shape(name, shape)
         if not self._addresses.get(name) and array.nbytes:
             raise InputError(_unset(name, "address", "set_tensor_address"))
-        memory.write(self._addresses.get(name, 0), np.moveaxis(array, -3, -1) if self._is_hwc(name) else array)
+        _write_to(run, name, self._addresses.get(name, 0), array)
 
     # ------------------------------------------------------------------ debug tensors
 
@@ -378,12 +437,16 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         return True
 
     def set_input_consumed_event(self, event: int) -> bool:
-        """True: the inputs have been read when a run returns."""
+        """Set the CUDA event that a run records on its stream after the inputs have been read; 0 for none. True.
+
+        Without a GPU, the inputs have been read when the run returns, and nothing is recorded.
+        """
+        self._consumed = int(event or 0)
         return True
 
     def get_input_consumed_event(self) -> int:
-        """0: there are no events."""
-        return 0
+        """The event that was set; 0 if there is none."""
+        return self._consumed
 
     def _input(self, name: str) -> ITensor | None:
         tensor = self._engine.find_tensor(name)
@@ -421,6 +484,17 @@ def _check_addresses(network: INetworkDefinition) -> None:
     ]
     if findings:
         raise NetworkError(*findings)
+
+
+def _write_to(run: HostTransfers, name: str, address: int, array: Any) -> None:
+    try:
+        run.write(address, array)
+    except BadAddress as error:
+        raise _bad(name, error) from None
+
+
+def _bad(name: str, error: BadAddress) -> InputError:
+    return InputError(address_finding(error, f"the address of {name!r}"))
 
 
 def _unset(name: str, what: str, method: str) -> Finding:

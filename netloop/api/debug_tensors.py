@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from netloop.api.observers import IDebugListener
+from netloop.api.transfers import HostTransfers
 from netloop.model.graph.attributes import check_instance
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import ExecutionError, Finding, reason
 from netloop.values.dims import Dims
-from netloop.values.enums import TensorLocation
 from netloop.values.types import data_type
 
 
@@ -48,8 +48,10 @@ class DebugTensors:
         """The debug tensors that are enabled."""
         return [key for key, state in self._states.items() if state]
 
-    def report(self, tensor: ITensor, value: Any, stream: int) -> None:
-        """Pass a value to the listener, at a host address that is valid until the listener returns.
+    def report(self, tensor: ITensor, value: Any, stream: int, run: HostTransfers) -> None:
+        """Pass a value to the listener, at an address that is valid until the listener returns.
+
+        The address is in memory of the GPU if the value is there, and work of the stream may read it.
 
         Sequences of tensors, absent values and strings have no address and are not reported.
 
@@ -59,9 +61,8 @@ class DebugTensors:
         assert self.listener is not None
         if value is None or isinstance(value, list) or value.dtype == object:
             return
-        array = np.ascontiguousarray(value)
-        kind, shape = data_type(array.dtype), Dims(np.shape(value))
-        address, location = array.ctypes.data, TensorLocation.HOST
+        array = run.computed({tensor.name: value})[tensor.name]
+        kind, shape, (address, location) = data_type(array.dtype), Dims(np.shape(value)), run.place(array)
         try:
             goes_on = self.listener.process_debug_tensor(address, location, kind, shape, tensor.name, stream)
         except Exception as error:

@@ -97,5 +97,5 @@ class IDebugListener:
     def process_debug_tensor(
         self, addr: Any, location: TensorLocation, type: DataType, shape: Dims, name: str, stream: int
     ) -> bool:
-        """Receive a tensor at a host address; whether the run continues."""
+        """Receive a tensor at an address of the host or of a GPU, as the location says; whether the run continues."""
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from netloop.formats.onnx.importer.unknown_operators import unknown_operators
 from netloop.model.graph.attributes import check_instance, flag_bit
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
+from netloop.process.cuda_runtime import address_finding
+from netloop.process.host_memory import HOST_MEMORY, BadAddress
 from netloop.values.checked_attributes import WithStatement
 from netloop.values.diagnostics import Finding, ModelError
 from netloop.values.unpicklable import Unpicklable
@@ -113,13 +114,21 @@ class OnnxModelReader(Unpicklable, WithStatement):
         return self._read(bytes(memoryview(model)), None if path is None else Path(path).parent)
 
     def load_initializer(self, name: str, data: int, size: int) -> bool:
-        """Set an initializer of the model that was read to ``size`` bytes at an address; False if there is none."""
+        """Set an initializer of the model that was read to ``size`` bytes at an address of the host.
+
+        Returns:
+            False if there is none of this name, or the bytes cannot be read.
+        """
         protos = [] if self._loaded is None else [e for e in self._loaded.proto.graph.initializer if e.name == name]
         if not protos:
             return False
+        try:
+            HOST_MEMORY.check(data, size)
+        except BadAddress as error:
+            return self._refuse([address_finding(error, f"the address of initializer {name!r}")])
         protos[0].ClearField("external_data")
         protos[0].data_location = onnx.TensorProto.DEFAULT
-        protos[0].raw_data = ctypes.string_at(data, size)
+        protos[0].raw_data = HOST_MEMORY.bytes_at(data, size)
         return True
 
     def _read(self, model: str | bytes, directory: Path | None) -> bool:

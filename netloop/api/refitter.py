@@ -20,8 +20,9 @@ from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLa
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import live_layers
 from netloop.model.network import INetworkDefinition
-from netloop.values.diagnostics import did_you_mean, listed
-from netloop.values.dims import Weights, weights_array
+from netloop.model.weights import Weights, read_again, weights_array
+from netloop.process.cuda_runtime import cuda_runtime
+from netloop.values.diagnostics import ExecutionError, NetloopError, did_you_mean, listed
 from netloop.values.enums import TensorLocation
 from netloop.values.string_arrays import type_name
 from netloop.values.types import Array
@@ -71,7 +72,7 @@ class Refitter(LoggedObject):
         marked_only = not isinstance(engine, ShardedEngine) and engine.build_options.marked_only
         self._parts = {} if marked_only else _parts_of(engine.network)
         self._new: dict[str, Array] = {}
-        self._on_device: dict[str, Array] = {}
+        self._on_device: dict[str, Weights] = {}
         self._new_parts: dict[Part, Array] = {}
 
     # ------------------------------------------------------------------ queries
@@ -101,8 +102,8 @@ class Refitter(LoggedObject):
 
     def get_named_weights(self, weights_name: str) -> Weights:
         """The new weights that were set; empty if none were."""
-        new = self._new.get(weights_name, self._on_device.get(weights_name))
-        return Weights() if new is None else Weights(new)
+        new = self._new.get(weights_name)
+        return self._on_device.get(weights_name, Weights()) if new is None else Weights(new)
 
     def get_weights_prototype(self, weights_name: str) -> Weights:
         """The engine's current weights, as a model of type and size; empty, with an error in the log, if unknown."""
@@ -121,7 +122,8 @@ class Refitter(LoggedObject):
         """Set new weights of the same size and element type, in any shape; whether they fit.
 
         Weights on the HOST are copied at once. Those on the DEVICE are read by each refit from now on, as TensorRT
-        does, so that their memory has to stay until ``unset_named_weights``.
+        does, so that their memory has to stay until ``unset_named_weights``. ``Weights(type, address, count)`` may be
+        in memory of the host or of a GPU in both cases.
         """
         on_device = check_member("location", location, TensorLocation) is TensorLocation.DEVICE
         if check_instance("name", name, str) not in self._holders:
@@ -131,7 +133,7 @@ class Refitter(LoggedObject):
             return False
         self.unset_named_weights(name)
         if on_device:
-            self._on_device[name] = array
+            self._on_device[name] = weights if isinstance(weights, Weights) else Weights(array)
         else:
             self._new[name] = array.copy()
         return True
@@ -171,12 +173,15 @@ class Refitter(LoggedObject):
     def refit_cuda_engine(self) -> bool:
         """Put the new weights into the engine; calls in progress keep the old ones.
 
-        Refused while weights that are not in the engine's plan are missing.
+        Refused while weights that are not in the engine's plan are missing, or weights on the device cannot be read.
         """
         missing = self.get_missing_weights()
         if missing:
             return self._refuse(f"the weights {listed(missing)} are missing; set them with set_named_weights")
-        self._new.update((name, array.copy()) for name, array in self._on_device.items())
+        try:
+            self._new.update((name, read_again(weights)) for name, weights in self._on_device.items())
+        except NetloopError as error:
+            return self._refuse(str(error))
         with self._undone_by_errors(), self._core.replacing_weights():
             for layer, attribute, array in self._changes():
                 setattr(layer, attribute, array)
@@ -211,7 +216,13 @@ class Refitter(LoggedObject):
             raise
 
     def refit_cuda_engine_async(self, stream_handle: int) -> bool:
-        """Refit, and wait for the end, as ``refit_cuda_engine``."""
+        """Refit, after the work of a CUDA stream, and wait for the end, as ``refit_cuda_engine``."""
+        cuda = cuda_runtime()
+        if cuda is not None:
+            try:
+                cuda.synchronize(int(stream_handle))
+            except ExecutionError as error:
+                return self._refuse(str(error))
         return self.refit_cuda_engine()
 
     def release_refit_resources(self) -> bool:

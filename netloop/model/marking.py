@@ -12,9 +12,9 @@ from netloop.model.graph.layer import ILayer, check_tensor
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
+from netloop.model.weights import weights_array
 from netloop.values.checked_attributes import text
 from netloop.values.diagnostics import Finding, NetworkError, reason
-from netloop.values.dims import weights_array
 from netloop.values.types import Array, TensorType
 
 

@@ -1,17 +1,9 @@
-"""TensorRT's types for shapes, permutations and weights."""
+"""TensorRT's types for shapes and permutations."""
 
-import ctypes
 import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, NoReturn, Self
-
-import numpy as np
-import numpy.typing as npt
-
-from netloop.values.enums import DataType
-from netloop.values.string_arrays import KINDS_OF_TEXT, string_array, type_name
-from netloop.values.types import data_type, numpy_type
 
 UNORDERED = (str, bytes, bytearray, set, frozenset, dict)
 """Iterables that are not sequences of numbers."""
@@ -233,97 +225,3 @@ DimsLike = Annotated[Sequence[int], Dims]
 
 PermutationLike = Annotated[Sequence[int], Permutation]
 """The annotation of attributes that take any sequence of ints, and keep a Permutation."""
-
-
-class Weights:
-    """A flat, typed array of numbers.
-
-    ``Weights(type)`` is empty, ``Weights(array)`` keeps ``array`` without a copy, and ``Weights(type, ptr, count)``
-    reads ``count`` elements at the host address ``ptr``; elements of less than a byte are packed there, the first in
-    the lowest bits, and are copied.
-    """
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        array = named.pop("a", None)
-        if args and isinstance(args[0], np.ndarray):
-            array, args = args[0], args[1:]
-        if array is not None:
-            if args or named:
-                raise TypeError("Weights(array) takes no other arguments")
-            self._array: npt.NDArray[Any] = weights_array(array)
-        else:
-            self._array = _from_address(*args, **named)
-
-    def __repr__(self) -> str:
-        return f"<Weights {type_name(self._array.dtype)}[{self._array.size}]>"
-
-    @property
-    def dtype(self) -> DataType:
-        """The element type."""
-        return data_type(self._array.dtype)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._array.size
-
-    @property
-    def nbytes(self) -> int:
-        """The size in bytes."""
-        return self._array.nbytes
-
-    def numpy(self) -> npt.NDArray[Any]:
-        """The elements, flat, without a copy."""
-        return self._array.reshape(-1)
-
-    def __len__(self) -> int:
-        return self.size
-
-
-def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0) -> npt.NDArray[Any]:
-    if not isinstance(type, DataType):
-        raise TypeError(f"weights must be an array, or a DataType with an address and a count, not {type!r}")
-    dtype = numpy_type(type)
-    if not count:
-        return np.empty(0, dtype)
-    if type is DataType.STRING:
-        raise TypeError("strings have no address: give Weights an array of them")
-    bits = int(8 * type.itemsize)
-    memory = (ctypes.c_char * -(-count * bits // 8)).from_address(ptr)
-    if bits >= 8:
-        return np.frombuffer(memoryview(memory), dtype)
-    return _unpacked(np.frombuffer(memoryview(memory), np.uint8), bits, dtype)[:count]
-
-
-def _unpacked(packed: npt.NDArray[np.uint8], bits: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Unpack elements of less than a byte, the first of which is in the lowest bits of a byte."""
-    codes = (packed[:, None] >> np.arange(0, 8, bits).astype(np.uint8) & (2**bits - 1)).reshape(-1)
-    if dtype == numpy_type(DataType.FP4):
-        return codes.view(dtype)
-    half = 2 ** (bits - 1) if dtype.type(-1) < 0 else 0
-    return ((codes ^ half).astype(np.int8) - half).astype(dtype)
-
-
-def weights_array(given: Any, name: str = "weights") -> npt.NDArray[Any]:
-    """Return ``given`` as an array that a layer may keep: C-contiguous, of a type that networks have.
-
-    Arrays of str objects and of texts of fixed length become arrays of strings.
-
-    Raises:
-        TypeError: it is neither an array nor ``Weights``.
-        ValueError: it is not C-contiguous, or networks do not have its element type.
-    """
-    if isinstance(given, Weights):
-        return given.numpy()
-    if not isinstance(given, np.ndarray | np.generic):
-        hint = f": write np.array({name}, np.float32)" if isinstance(given, list | tuple | int | float) else ""
-        raise TypeError(f"{name} must be a numpy array or Weights, not {type(given).__name__}{hint}")
-    array = np.asarray(given)
-    try:
-        array = string_array(array) if array.dtype.kind in KINDS_OF_TEXT else array
-        data_type(array.dtype)
-    except ValueError as error:
-        raise ValueError(f"{name} cannot be of {array.dtype}: {error}") from None
-    if not array.flags.c_contiguous:
-        raise ValueError(f"{name} must be C-contiguous; pass np.ascontiguousarray(...)")
-    return array

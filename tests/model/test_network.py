@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from netloop.model.network import INetworkDefinition
+from netloop.model.weights import Weights
 from netloop.values.diagnostics import NetworkError
-from netloop.values.dims import Weights
 from netloop.values.enums import (
     ActivationType,
     DataType,

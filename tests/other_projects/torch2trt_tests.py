@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from netloop.tools.compat.torch_device import on_host
 
 FOLDERS = ["tests/converter_tests", "tests/feature_tests"]
 PACKAGES = ("torch", "torchvision", "onnx_graphsurgeon", "packaging", "pytest")
@@ -34,27 +35,6 @@ class Outcomes:
         if report.outcome != "passed" or report.when == "call":
             name = report.nodeid.rpartition("/")[2]
             self.found[name] = "failed" if "failed" in (report.outcome, self.found.get(name)) else report.outcome
-
-
-def on_host(torch: Any) -> Any:
-    """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``."""
-
-    def moved(value: Any) -> Any:
-        is_device = isinstance(value, torch.device | str) and str(value).partition(":")[0] == "cuda"
-        return torch.device("cpu") if is_device else value
-
-    class OnHost(importlib.import_module("torch.overrides").TorchFunctionMode):
-        def __torch_function__(
-            self,
-            function: Callable[..., Any],
-            types: Sequence[type],
-            args: Sequence[Any] = (),
-            kwargs: Mapping[str, Any] | None = None,
-        ) -> Any:
-            named = {name: moved(kwarg) for name, kwarg in (kwargs or {}).items()}
-            return function(*map(moved, args), **named)
-
-    return OnHost()
 
 
 def stand_in(torch: Any) -> None:

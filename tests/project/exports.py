@@ -23,8 +23,9 @@ NAMED = {
         init_libnvinfer_plugins load shard
     """,
     "model.check": "check",
+    "model.weights": "Weights",
     "values.diagnostics": "explain",
-    "values.dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume",
+    "values.dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation volume",
     "compiler.execution": "ShardedEngine to_jax",
     "formats.from_jax": "from_jax",
     "model.plugins": """

@@ -39,14 +39,15 @@ WINGS = [
     ),
     Wing(
         "process",
-        "the process, its files and its GPU: files read and written whole, forks, pauses of the garbage collector",
-        ("atomic_write file_reading forked garbage_collection idle_gpu",),
+        "the process and its machine: files read and written whole, forks, memory at addresses, CUDA's runtime and GPUs",
+        ("atomic_write file_reading forked garbage_collection host_memory idle_gpu", "cuda_runtime"),
     ),
     Wing(
         "model",
         "networks and their meaning: what a script builds, its rules, what it computes, and how it is saved",
         (
-            "graph plugins manual_axes",
+            "weights manual_axes",
+            "graph plugins",
             "layers",
             "nest",
             "marking",

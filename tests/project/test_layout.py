@@ -69,6 +69,7 @@ SUBJECTS = {
     "rates": "the table of ONNX's tests that pass",
     "round_trip": "networks saved and loaded again",
     "rows": "stacked outputs of loops, exported",
+    "random_addresses": "addresses of every kind, most of them wrong",
     "saved_networks": "random loops and conditionals, saved in both formats and run in other runtimes",
     "saving": "files on disk",
     "scaling": "work that grows with the size of a network",

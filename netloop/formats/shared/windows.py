@@ -10,8 +10,8 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.convolution import WeightedWindow
 from netloop.model.layers.rearrange import axis_count
 from netloop.model.layers.windows import SlidingWindow
+from netloop.model.weights import Weights
 from netloop.values.diagnostics import require
-from netloop.values.dims import Weights
 from netloop.values.enums import PaddingMode, ReduceOperation, SampleMode
 from netloop.values.types import UNKNOWN
 

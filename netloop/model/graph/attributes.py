@@ -9,8 +9,9 @@ from typing import Any, Union, get_args, get_origin
 import numpy as np
 
 from netloop.model.graph.argument_hints import int_hint, member_hint
+from netloop.model.weights import weights_array
 from netloop.values.checked_attributes import text
-from netloop.values.dims import DimsLike, PermutationLike, check_dims, check_order, check_word, weights_array
+from netloop.values.dims import DimsLike, PermutationLike, check_dims, check_order, check_word
 from netloop.values.types import Array, FlatArray
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from netloop.model.graph.layer import Elementary, layer
 from netloop.model.graph.network_base import NetworkBase, third_from_end
 from netloop.model.graph.tensor import ITensor
+from netloop.model.weights import Weights, weights_array
 from netloop.values.diagnostics import require
-from netloop.values.dims import Weights, weights_array
 from netloop.values.enums import LayerType, ScaleMode
 from netloop.values.types import HALVES, UNKNOWN, Array, Shape, TensorType, normal_axis
 

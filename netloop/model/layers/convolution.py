@@ -15,8 +15,9 @@ from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers import matrix
 from netloop.model.layers.windows import SlidingWindow, Window, WindowPositions, places_written
+from netloop.model.weights import Weights, weights_array
 from netloop.values.diagnostics import require
-from netloop.values.dims import DimsLike, Weights, check_dims, weights_array
+from netloop.values.dims import DimsLike, check_dims
 from netloop.values.enums import LayerType, PaddingMode
 from netloop.values.types import HALVES, INTEGERS, UNKNOWN, Array, Shape, TensorType, agree
 

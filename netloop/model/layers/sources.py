@@ -14,9 +14,10 @@ from netloop.model.graph.attributes import check_member
 from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
+from netloop.model.weights import Weights, weights_array
 from netloop.process.forked import require_jax
 from netloop.values.diagnostics import require
-from netloop.values.dims import DimsLike, Weights, weights_array
+from netloop.values.dims import DimsLike
 from netloop.values.enums import DataType, FillOperation, LayerType
 from netloop.values.string_arrays import type_name
 from netloop.values.types import (

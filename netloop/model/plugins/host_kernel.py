@@ -1,4 +1,7 @@
-"""The execution of IPluginV3 plugins in host memory."""
+"""The execution of IPluginV3 plugins, at addresses that are valid for the host.
+
+Where there is a GPU, their memory is managed: kernels that a plugin launches on the stream read the same addresses.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from netloop.model.plugins.interfaces import (
     IPluginV3OneRuntime,
 )
 from netloop.model.plugins.kernel import MOST_REMEMBERED, Kernel, Key, Types, calling, ensure, key_of
+from netloop.process.cuda_runtime import LEGACY, cuda_runtime, shared_array
 from netloop.values.dims import Dims
 from netloop.values.enums import DataType
 from netloop.values.types import UNKNOWN, Array, TensorType, data_type, numpy_type
@@ -157,25 +161,27 @@ class HostKernel(Kernel):
 
         Raises:
             LayerError: the plugin fails, or a data-dependent length is too large.
+            ExecutionError: CUDA's runtime fails, or a kernel of the plugin did.
         """
         with self._lock:
             plugin = self._prepared_for(
                 [TensorType.of(array) for array in inputs], [TensorType.of(array) for array in shape_inputs]
             )
-            copies = [np.array(array, order="C") for array in inputs]
+            copies = [_copy(array) for array in inputs]
             arrays = [self._memory(number, output, copies) for number, output in enumerate(plugin.outputs)]
             described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
             with self._calling("enqueue"):
                 status: Any = plugin.runtime.enqueue(*described, _addresses(copies), _addresses(arrays), workspace, 0)
             ensure(not status, f"enqueue of {self._name} returned {status!r}")
-            return tuple(self._cut(number, plugin.outputs, arrays) for number in range(len(arrays)))
+            outputs = _computed(arrays)
+            return tuple(self._cut(number, plugin.outputs, outputs) for number in range(len(outputs)))
 
     def _memory(self, number: int, output: PluginOutput, inputs: Sequence[Array]) -> Array:
         """The memory of an output: its own, or that of the input that the plugin changes in place."""
         with self._calling("get_aliased_input"):
             alias = self._build.get_aliased_input(number) if isinstance(self._build, IPluginV3OneBuildV2) else NO_ALIAS
         if alias == NO_ALIAS:
-            return np.zeros(output.reserved, output.type.dtype)
+            return shared_array(output.reserved, output.type.dtype)
         fits = type(alias) is int and 0 <= alias < len(inputs)
         ensure(fits, f"get_aliased_input of {self._name} returned {alias!r}, which is none of {len(inputs)} inputs")
         result = inputs[alias]
@@ -200,7 +206,7 @@ class HostKernel(Kernel):
         with self._calling("configure_plugin"):
             self._build.configure_plugin(*dynamic)
         with self._calling("get_workspace_size"):
-            workspace = np.empty(self._build.get_workspace_size(*dynamic), np.uint8)
+            workspace = shared_array((self._build.get_workspace_size(*dynamic),), np.uint8)
         with self._calling("get_valid_tactics"):
             tactic = next(iter(self._build.get_valid_tactics()), 0)
         runtime = self._attached()
@@ -231,6 +237,21 @@ class HostKernel(Kernel):
     def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> NoReturn:
         """Never called: the plugin cannot be compiled."""
         raise AssertionError(f"{self._name} computes only on the host")
+
+
+def _copy(array: Array) -> Array:
+    copy = shared_array(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def _computed(arrays: Sequence[Array]) -> Sequence[Array]:
+    """The outputs when the kernels of a plugin have ended, in memory of the host alone where there is a GPU."""
+    cuda = cuda_runtime()
+    if cuda is None:
+        return arrays
+    cuda.synchronize(LEGACY)
+    return [array.copy() for array in arrays]
 
 
 def _addresses(arrays: Sequence[Array]) -> list[int]:

@@ -1,6 +1,7 @@
 """TensorRT's base classes of plugins and their creators: the family of IPluginV3.
 
-A plugin receives sizes, types and addresses of tensors as in TensorRT, except that addresses are always in host memory.
+A plugin receives sizes, types and addresses of tensors as in TensorRT, except that addresses are always valid on the
+host: where there is a GPU they are managed memory, which kernels read and write too.
 """
 
 from __future__ import annotations
@@ -184,10 +185,10 @@ class IPluginV3OneRuntime(IPluginCapability):
         Args:
             input_desc: the descriptions of the inputs.
             output_desc: the descriptions of the outputs.
-            inputs: the addresses of the inputs, row-major, in host memory.
+            inputs: the addresses of the inputs, row-major.
             outputs: the addresses of the outputs, likewise; they have room for the largest size, and are 0.
             workspace: the address of the memory that ``get_workspace_size`` asked for.
-            stream: 0.
+            stream: 0, the default stream, which is waited for afterwards.
         """
         _to_override(self, "enqueue")
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NoReturn
 from netloop.model.plugins.interfaces import IPluginCapability, IPluginCreatorInterface
 from netloop.values.diagnostics import Finding, NetloopError, reason
 
-V3 = "derive from IPluginV3, whose enqueue works on host addresses, or write a function of JAX and a JaxPlugin"
+V3 = "derive from IPluginV3, whose enqueue works on addresses of the host, or write a function of JAX and a JaxPlugin"
 """Replacements of plugins that are compiled for NVIDIA's devices."""
 
 ALGORITHMS = "leave the selection to XLA, which chooses the kernels"

@@ -132,6 +132,14 @@ def cuMemFree(dptr: Any) -> None:
 
 
 @_status(2)
+def cuMemGetAddressRange(dptr: Any) -> tuple[CUdeviceptr, int]:
+    """The address and the size of the allocation of an address."""
+    DEVICE.check(int(dptr), 1)
+    begin, size = DEVICE.block_at(int(dptr)) or (0, 0)
+    return CUdeviceptr(begin), size
+
+
+@_status(2)
 def cuMemGetInfo() -> tuple[int, int]:
     """The free and the total memory in bytes: those of the host."""
     return free_and_total()

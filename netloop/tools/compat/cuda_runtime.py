@@ -15,7 +15,7 @@ from typing import Any
 
 from netloop.tools.compat.device import ATTRIBUTES, check_device, free_and_total, unavailable
 from netloop.tools.compat.handles import EVENTS, STREAMS
-from netloop.tools.compat.memory import DEVICE, PINNED, copy
+from netloop.tools.compat.memory import DEVICE, PINNED, address_of, copy
 from netloop.tools.compat.status import cudaError_t, reason_of, returning
 
 __getattr__ = partial(unavailable, "cuda.bindings.runtime")
@@ -32,6 +32,15 @@ class cudaMemcpyKind(IntEnum):
     cudaMemcpyDeviceToHost = 2
     cudaMemcpyDeviceToDevice = 3
     cudaMemcpyDefault = 4
+
+
+class cudaMemoryType(IntEnum):
+    """The kinds of memory."""
+
+    cudaMemoryTypeUnregistered = 0
+    cudaMemoryTypeHost = 1
+    cudaMemoryTypeDevice = 2
+    cudaMemoryTypeManaged = 3
 
 
 class cudaDeviceAttr(IntEnum):
@@ -62,6 +71,22 @@ class cudaDeviceProp:
     major, minor = (ATTRIBUTES[number] for number in (75, 76))
     multiProcessorCount = ATTRIBUTES[16]
     totalGlobalMem = free_and_total()[1]
+
+
+class cudaPointerAttributes:
+    """The memory at an address.
+
+    Attributes:
+        type: the kind of memory.
+        device: the number of the device that has it; -2 for memory that CUDA does not know.
+        devicePointer, hostPointer: the address for devices, and for the host; 0 where it has none.
+    """
+
+    def __init__(self, address: int, type: cudaMemoryType) -> None:
+        self.type = type
+        self.device = -2 if type is cudaMemoryType.cudaMemoryTypeUnregistered else 0
+        self.devicePointer = 0 if self.device else address
+        self.hostPointer = 0 if type is cudaMemoryType.cudaMemoryTypeDevice else address
 
 
 _status = partial(returning, cudaError_t)
@@ -117,6 +142,15 @@ def cudaFreeAsync(devPtr: Any, hStream: Any) -> None:
 def cudaFreeHost(ptr: Any) -> None:
     """Free host memory that was allocated here."""
     PINNED.release(int(ptr))
+
+
+@_status(1)
+def cudaPointerGetAttributes(ptr: Any) -> cudaPointerAttributes:
+    """The kind of memory at an address."""
+    address = address_of(ptr)
+    blocks = {cudaMemoryType.cudaMemoryTypeDevice: DEVICE, cudaMemoryType.cudaMemoryTypeHost: PINNED}
+    inside = (kind for kind, memory in blocks.items() if memory.has(address))
+    return cudaPointerAttributes(address, next(inside, cudaMemoryType.cudaMemoryTypeUnregistered))
 
 
 def _copy(dst: Any, src: Any, size: int, kind: int) -> None:
@@ -217,6 +251,12 @@ def cudaEventRecord(event: Any, stream: Any) -> None:
     """Record the time of an event."""
     STREAMS.check(stream)
     EVENTS.record(event)
+
+
+@_status()
+def cudaEventQuery(event: Any) -> None:
+    """Whether an event is done, which it is."""
+    EVENTS.check(event)
 
 
 @_status()

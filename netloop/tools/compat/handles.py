@@ -7,8 +7,8 @@ from itertools import count
 
 from netloop.tools.compat.status import InvalidHandle
 
-DEFAULT = 0
-"""The default stream, which is always there."""
+DEFAULT = (0, 1, 2)
+"""The handles of default streams, which are always there: 0, cudaStreamLegacy and cudaStreamPerThread."""
 
 
 class Handles:
@@ -18,9 +18,9 @@ class Handles:
         times: the time at which each was last recorded, in seconds.
     """
 
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._numbers = count(1)
+    def __init__(self, what: str, always: tuple[int, ...] = ()) -> None:
+        self._what, self._always = what, always
+        self._numbers = count(len(DEFAULT))
         self.times: dict[int, float] = {}
 
     def create(self) -> int:
@@ -40,7 +40,7 @@ class Handles:
         Raises:
             InvalidHandle: it is not.
         """
-        if int(handle) != DEFAULT and int(handle) not in self.times:
+        if int(handle) not in self._always and int(handle) not in self.times:
             raise InvalidHandle(f"{self._what} {int(handle)} was not created, or it was destroyed")
 
     def record(self, handle: int) -> None:
@@ -49,4 +49,4 @@ class Handles:
         self.times[int(handle)] = time.perf_counter()
 
 
-STREAMS, EVENTS = Handles("stream"), Handles("event")
+STREAMS, EVENTS = Handles("stream", DEFAULT), Handles("event")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from bisect import bisect_right
 from typing import Any
 
 import numpy as np
 
+from netloop.process.host_memory import HOST_MEMORY, BadAddress
 from netloop.values.types import Array
 
 
@@ -16,7 +18,11 @@ class InvalidAddress(Exception):
 
 
 class MemoryBlocks:
-    """Blocks of zeros, by their addresses; each is released once."""
+    """Blocks of zeros, by their addresses; each is released once.
+
+    They are pages of their own, which the system takes back when a block is freed: who reads them then has an error,
+    and not the numbers of another.
+    """
 
     def __init__(self) -> None:
         self._blocks: dict[int, Array] = {}
@@ -30,7 +36,10 @@ class MemoryBlocks:
         """
         if size < 0:
             raise ValueError(f"a block cannot have {size} bytes")
-        memory = np.zeros(max(size, 1), np.uint8)
+        try:
+            memory = np.frombuffer(mmap.mmap(-1, max(size, 1)), np.uint8)
+        except (OSError, OverflowError):
+            raise MemoryError(f"there are no {size} bytes of memory") from None
         self._blocks[memory.ctypes.data] = memory
         return memory.ctypes.data
 
@@ -49,10 +58,21 @@ class MemoryBlocks:
         Raises:
             InvalidAddress: it does not.
         """
+        block = self.block_at(address)
+        if size < 0 or block is None or address + size > block[0] + block[1]:
+            raise InvalidAddress(f"{size} bytes at {address:#x} are not within one block of device memory")
+
+    def block_at(self, address: int) -> tuple[int, int] | None:
+        """The address and the size of the block that has an address, or that ends there; None if there is none."""
         begins = sorted(self._blocks)
         place = bisect_right(begins, address) - 1
-        if size < 0 or place < 0 or address + size > begins[place] + self._blocks[begins[place]].size:
-            raise InvalidAddress(f"{size} bytes at {address:#x} are not within one block of device memory")
+        block = (begins[place], self._blocks[begins[place]].size) if place >= 0 else None
+        return block if block is not None and address <= sum(block) else None
+
+    def has(self, address: int) -> bool:
+        """Whether an address is in a block."""
+        block = self.block_at(address)
+        return block is not None and address < sum(block)
 
     def bytes_at(self, address: int, size: int) -> Array:
         """A range of bytes as an array of uint8, without a copy.
@@ -91,7 +111,7 @@ def copy(target: Any, source: Any, size: int, *, to_device: bool, from_device: b
     """Copy bytes to and from device memory, or memory of any kind.
 
     Raises:
-        InvalidAddress: device memory is meant, and the range is not in one block of it; or an address is 0.
+        InvalidAddress: device memory is meant, and the range is not in one block of it; or there is no memory.
     """
     places = [(address_of(target), to_device), (address_of(source), from_device)]
     for address, is_device in places:
@@ -99,4 +119,8 @@ def copy(target: Any, source: Any, size: int, *, to_device: bool, from_device: b
             DEVICE.check(address, size)
         elif size < 0 or (size and not address):
             raise InvalidAddress(f"there are no {size} bytes at {address:#x}")
-    ctypes.memmove(places[0][0], places[1][0], size)
+    (there, _), (here, _) = places
+    try:
+        HOST_MEMORY.write(there, HOST_MEMORY.read(here, np.dtype(np.uint8), (size,)))
+    except BadAddress as error:
+        raise InvalidAddress(error.what) from None

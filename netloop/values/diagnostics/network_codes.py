@@ -256,6 +256,19 @@ TEXTS = {
         Wrong: ``engine({"h": h})`` twice, where ``engine = netloop.compile(network, donate=["h"])``
         Right: ``h = engine({"h": h})["hn"]`` twice
         """,
+    "NL628": """
+        the runtime of CUDA failed: for lack of memory, for a stream or event that is none, or for work that had failed.
+
+        Its own message is part of this one.
+        """,
+    "NL629": """
+        an address has to be one of memory of this process, with room for the whole tensor, or of a GPU's memory.
+
+        It is checked before it is used: by the system for memory of the host, on Linux, and by CUDA's runtime for that
+        of a GPU, as far as allocations go. Without a GPU there are only addresses of the host.
+        Wrong: ``context.set_tensor_address("x", np.ones(4).ctypes.data)``, whose array is freed at once
+        Right: ``x = np.ones(4)``, and ``context.set_tensor_address("x", x.ctypes.data)``, with ``x`` kept
+        """,
     # ------------------------------------------------------------------ sandboxes
     "NL631": """
         a sandboxed model has a time limit for loading and for each call.

@@ -7,7 +7,7 @@ import pytest
 
 from netloop.model.layers.affine import IParametricReLULayer, IScaleLayer
 from netloop.model.network import INetworkDefinition
-from netloop.values.dims import Weights
+from netloop.model.weights import Weights
 from netloop.values.enums import DataType, ScaleMode
 from netloop.values.types import TensorType
 from tests.support.devices import assert_allclose

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer
 from netloop.model.layers.windows import Window, places_read, places_written
 from netloop.model.network import INetworkDefinition
+from netloop.model.weights import Weights
 from netloop.values.diagnostics import LayerError, NetworkError
-from netloop.values.dims import Weights
 from netloop.values.enums import DataType, PaddingMode
 from netloop.values.types import TensorType
 from tests.support.devices import assert_allclose

@@ -8,7 +8,9 @@ import pytest
 
 import netloop as trt
 from netloop.model.layers.plugin import IPluginV3Layer
+from netloop.process.cuda_runtime import LEGACY, MemoryKind
 from netloop.values import types
+from tests.support import fake_cuda
 from tests.support.laws import refuses
 from tests.support.networks import CONCATENATE, LAST, Op, cast, combine, constant, counted, counter, last, mark, stacked
 from tests.support.peers import needs_torch, torch
@@ -531,3 +533,22 @@ def test_plugin_on_tensorrts_own_road(network, x):
 
     assert context.execute_async_v3(0)
     np.testing.assert_array_equal(taken, np.pad(X, ((0, 0), (1, 1)), "wrap"))
+
+
+def test_addresses_are_valid_for_kernels_too_where_there_is_a_gpu(network, x, monkeypatch):
+    cuda = fake_cuda.install(monkeypatch)
+    kinds = []
+
+    class Doubling(Plugin):
+        def get_workspace_size(self, inputs, outputs):
+            return 8
+
+        def enqueue(self, input_desc, output_desc, inputs, outputs, workspace, stream):
+            kinds.extend(cuda.runtime.location(address).kind for address in (*inputs, *outputs, workspace))
+            source, target = (cuda.get(place, np.float32, X.shape) for place in (inputs[0], outputs[0]))
+            cuda.fill(LEGACY, outputs[0], source + source + target)
+
+    mark(network, y=added(network, Doubling(), x))
+
+    np.testing.assert_array_equal(trt.compile(network)({"x": X})["y"], 2 * X)
+    assert kinds == [MemoryKind.MANAGED] * 3

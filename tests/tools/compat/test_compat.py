@@ -3,15 +3,19 @@
 import ctypes
 import importlib
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import netloop
 from netloop.compat import stand_ins
+from netloop.tools import compat
 from netloop.tools.compat.command import main
+from tests.support import fake_cuda
 
 ROOT = Path(__file__).parents[3]
 pytest_plugins = ["netloop.compat.fixtures"]
@@ -65,6 +69,22 @@ def test_script_runs_unchanged(tmp_path):
     assert found.returncode == 0
 
 
+def test_script_runs_unchanged_on_a_gpu(monkeypatch, capsys, tmp_path):
+    cuda = fake_cuda.install(monkeypatch)
+    monkeypatch.setattr(compat, "has_gpu", lambda: True)
+    bindings = ModuleType("cuda.bindings")
+    bindings.runtime = cuda
+    for name, module in {"cuda": ModuleType("cuda"), "cuda.bindings": bindings}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    with stand_ins():
+        monkeypatch.setattr(sys, "argv", ["script.py"])
+        runpy.run_path(str(tmp_path / "script.py"), run_name="__main__")
+
+    assert capsys.readouterr().out == f"[-1. -2. -3.] {netloop.tensorrt.__version__}\n"
+    assert len(cuda.gpu.views) == 1
+
+
 def test_notebook_runs_unchanged(tmp_path):
     cells = [
         {"cell_type": "markdown", "source": ["# A loop"]},
@@ -107,6 +127,30 @@ def test_stand_ins_are_there_in_their_context_only(name):
         assert ctypes.CDLL is not real
     assert ctypes.CDLL is real
     assert sys.modules.get(name) is before
+
+
+def test_stand_ins_of_cuda_are_there_only_without_a_gpu(monkeypatch):
+    real, before = ctypes.CDLL, {name: sys.modules.get(name) for name in ("cuda.bindings.runtime", "pycuda.driver")}
+    monkeypatch.setattr(compat, "has_gpu", lambda: True)
+    with stand_ins():
+        assert sys.modules["tensorrt"] is netloop.tensorrt
+        assert ctypes.CDLL is real
+        assert {name: sys.modules.get(name) for name in before} == before
+
+
+def test_memory_that_was_freed_or_is_too_small_is_an_error():
+    network = netloop.INetworkDefinition()
+    network.mark_output(network.add_identity(network.add_input("x", netloop.float32, (3,))).get_output(0))
+    context = netloop.compile(network).create_execution_context()
+    with stand_ins():
+        from cuda.bindings import runtime as cudart
+
+        x, y, small = (cudart.cudaMalloc(size)[1] for size in (12, 12, 8))
+        cudart.cudaFree(y)
+
+        ran = [context.execute_v2(places) for places in ([x, y], [y, x], [small, x], [x, small], [x, x])]
+        cudart.cudaFree(x)
+    assert ran == [False, False, False, False, True]
 
 
 def test_fixture(tensorrt_without_gpu):

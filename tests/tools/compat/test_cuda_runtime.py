@@ -93,7 +93,10 @@ def test_streams_and_events():
 
     assert isinstance(stream, cudaStream_t)
     assert results(cuda_runtime.cudaEventElapsedTime(before, after)) >= 0
-    assert results(cuda_runtime.cudaStreamSynchronize(0)) == ()
+    assert [results(cuda_runtime.cudaStreamSynchronize(handle)) for handle in (0, 1, 2)] == [(), (), ()]
+    assert int(stream) > 2
+    assert cuda_runtime.cudaEventQuery(1) == (BAD_HANDLE,)
+    assert results(cuda_runtime.cudaEventQuery(after)) == ()
     assert results(cuda_runtime.cudaStreamDestroy(stream)) == ()
     assert cuda_runtime.cudaStreamSynchronize(stream) == (BAD_HANDLE,)
     assert cuda_runtime.cudaStreamDestroy(stream) == (BAD_HANDLE,)
@@ -118,6 +121,25 @@ def test_memory_is_that_of_the_device_that_jax_computes_on(monkeypatch):
     assert pycuda_driver.mem_get_info() == (70, 100)
     monkeypatch.setattr("netloop.tools.compat.device.has_started_jax", lambda: False)
     assert results(cuda_runtime.cudaMemGetInfo())[1] > 100  # of the host, as JAX is not started for it
+
+
+def test_kind_of_memory_is_that_of_its_address(block):
+    pinned = results(cuda_runtime.cudaMallocHost(8))
+    kinds = [
+        results(cuda_runtime.cudaPointerGetAttributes(place)) for place in (block + 8, pinned, X, block + X.nbytes)
+    ]
+
+    assert [int(kind.type) for kind in kinds] == [2, 1, 0, 0]
+    assert [kind.device for kind in kinds] == [0, 0, -2, -2]
+    assert (kinds[0].devicePointer, kinds[0].hostPointer, kinds[1].hostPointer) == (block + 8, 0, pinned)
+    assert results(cuda_driver.cuMemGetAddressRange(block + 8)) == (block, X.nbytes)
+    assert cuda_driver.cuMemGetAddressRange(8)[0] == CUresult.CUDA_ERROR_INVALID_VALUE
+    cuda_runtime.cudaFreeHost(pinned)
+
+
+def test_copy_from_no_memory_is_an_error(block):
+    for source in (8, 2**47):
+        assert cuda_runtime.cudaMemcpy(block, source, 4, TO_DEVICE) == (INVALID,)
 
 
 def test_driver():

@@ -11,8 +11,8 @@ from netloop.formats.shared.windows import among_all, pooled
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.windows import SlidingWindow
+from netloop.model.weights import Weights
 from netloop.values.diagnostics import require
-from netloop.values.dims import Weights
 from netloop.values.enums import DataType, PoolingType, ReduceOperation, SampleMode, UnaryOperation
 from netloop.values.types import HALVES, UNKNOWN
 

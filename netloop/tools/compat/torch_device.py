@@ -1,0 +1,186 @@
+"""PyTorch's device ``cuda`` on host memory: what a script is asked to put on a GPU stays where it is.
+
+Streams and events are those of the other stand-ins, and all work is done when the call that asks for it returns.
+
+Source: https://docs.pytorch.org/docs/stable/cuda.html
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from netloop.tools.compat.device import free_and_total
+from netloop.tools.compat.handles import EVENTS, STREAMS
+
+
+class HostStream:
+    """A stream of PyTorch's."""
+
+    def __init__(self, device: Any = None, priority: int = 0, *, handle: int | None = None) -> None:
+        self.cuda_stream = STREAMS.create() if handle is None else handle
+
+    def synchronize(self) -> None:
+        """Wait for the stream."""
+
+    def wait_stream(self, stream: HostStream) -> None:
+        """Let the stream wait for another."""
+
+    def wait_event(self, event: HostEvent) -> None:
+        """Let the stream wait for an event."""
+
+    def record_event(self, event: HostEvent | None = None) -> HostEvent:
+        """Record an event."""
+        result = event or HostEvent()
+        result.record(self)
+        return result
+
+    def query(self) -> bool:
+        """Whether all work is done: True."""
+        return True
+
+
+class HostEvent:
+    """An event of PyTorch's."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+        self.cuda_event = EVENTS.create()
+
+    def record(self, stream: HostStream | None = None) -> None:
+        """Record the present time."""
+        EVENTS.record(self.cuda_event)
+
+    def synchronize(self) -> None:
+        """Wait for the event."""
+
+    def wait(self, stream: HostStream | None = None) -> None:
+        """Let a stream wait for the event."""
+
+    def query(self) -> bool:
+        """Whether the event is done: True."""
+        return True
+
+    def elapsed_time(self, end_event: HostEvent) -> float:
+        """The milliseconds until another event."""
+        return 1000 * (EVENTS.times[end_event.cuda_event] - EVENTS.times[self.cuda_event])
+
+
+class CurrentStream:
+    """The stream that PyTorch's functions would use."""
+
+    def __init__(self) -> None:
+        self.stream = HostStream(handle=0)
+
+    def get(self, device: Any = None) -> HostStream:
+        """The stream."""
+        return self.stream
+
+    @contextmanager
+    def using(self, stream: HostStream) -> Generator[HostStream]:
+        """A context in which it is another."""
+        before, self.stream = self.stream, stream
+        try:
+            yield stream
+        finally:
+            self.stream = before
+
+
+ANSWERS = {
+    "is_available": True,
+    "device_count": 1,
+    "current_device": 0,
+    "get_device_name": "host memory, by netloop",
+    "synchronize": None,
+    "set_device": None,
+    "init": None,
+    "empty_cache": None,
+}
+"""The results of functions of ``torch.cuda``, whatever their arguments."""
+
+
+def _returning(result: Any) -> Callable[..., Any]:
+    """A new function: PyTorch's compiler refuses one that has two names."""
+    return lambda *_, **__: result
+
+
+def _returning_itself() -> Callable[..., Any]:
+    return lambda value, *_, **__: value
+
+
+def put_on_host(torch: Any) -> None:
+    """Make PyTorch take the device ``cuda`` for the host, in this thread, until the process ends."""
+    current, cuda = CurrentStream(), torch.cuda
+    for kind in (torch.Tensor, torch.nn.Module):
+        kind.cuda = _returning_itself()
+    for name, result in ANSWERS.items():
+        setattr(cuda, name, _returning(result))
+    cuda.Stream, cuda.Event, cuda.stream = HostStream, HostEvent, current.using
+    cuda.current_stream, cuda.default_stream = current.get, lambda *_: HostStream(handle=0)
+    cuda.mem_get_info = lambda *_: free_and_total()
+    on_host(torch).__enter__()
+
+
+def on_host(torch: Any) -> Any:
+    """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``."""
+
+    def moved(value: Any) -> Any:
+        is_device = isinstance(value, torch.device | str) and str(value).partition(":")[0] == "cuda"
+        return torch.device("cpu") if is_device else value
+
+    class OnHost(importlib.import_module("torch.overrides").TorchFunctionMode):
+        def __torch_function__(
+            self,
+            function: Callable[..., Any],
+            types: Sequence[type],
+            args: Sequence[Any] = (),
+            kwargs: Mapping[str, Any] | None = None,
+        ) -> Any:
+            named = {name: moved(value) for name, value in (kwargs or {}).items()}
+            return function(*map(moved, args), **named)
+
+    return OnHost()
+
+
+class TorchFinder:
+    """Finds PyTorch as all others do, and puts it on the host when it has been imported."""
+
+    def __init__(self) -> None:
+        self._is_asking = False
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The specification of PyTorch's module; None for every other."""
+        if name != "torch" or self._is_asking:
+            return None
+        self._is_asking = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self._is_asking = False
+        if spec is not None and spec.loader is not None:
+            _after(spec.loader, put_on_host)
+        return spec
+
+
+def _after(loader: Any, change: Callable[[Any], None]) -> None:
+    """Call a function with a module that a loader has executed."""
+    execute = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        execute(module)
+        change(module)
+
+    loader.exec_module = exec_module
+
+
+def install() -> None:
+    """Put PyTorch on the host, now or when it is imported."""
+    if "torch" in sys.modules:
+        put_on_host(sys.modules["torch"])
+    elif not any(isinstance(finder, TorchFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, TorchFinder())

@@ -1,0 +1,116 @@
+"""A TensorRT script with tensors of PyTorch runs on a GPU and without one."""
+
+import runpy
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import netloop.tensorrt
+from netloop.tools.compat import torch_device
+from tests.project.test_samples import SAMPLES, promised
+from tests.support import fake_cuda
+from tests.support.fake_torch import fake_torch
+from tests.support.peers import needs_torch, torch
+
+SAMPLE = SAMPLES / "tensorrt_pytorch.py"
+ROOT = Path(__file__).parents[3]
+
+SCRIPT = """
+import torch
+x = torch.ones(3, device="cuda:0")
+y = torch.zeros(3).to(torch.device("cuda")).cuda()
+assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+first, second = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+stream = torch.cuda.Stream()
+with torch.cuda.stream(stream):
+    first.record()
+    y += x
+    second.record(torch.cuda.current_stream())
+    assert torch.cuda.current_stream() is stream
+stream.wait_event(second)
+stream.wait_stream(torch.cuda.default_stream())
+stream.record_event().synchronize()
+torch.cuda.synchronize()
+assert first.elapsed_time(second) >= 0 and stream.query() and second.query()
+assert torch.cuda.current_stream().cuda_stream == 0 != stream.cuda_stream
+print(y.tolist(), torch.cuda.get_device_name())
+"""
+
+
+def ran(*arguments):
+    command = [sys.executable, "-m", "netloop.compat", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
+
+
+def test_sample_runs_on_a_gpu(monkeypatch, capsys):
+    cuda = fake_cuda.install(monkeypatch)
+    monkeypatch.setitem(sys.modules, "torch", fake_torch(cuda))
+    monkeypatch.setitem(sys.modules, "tensorrt", netloop.tensorrt)
+    runpy.run_path(str(SAMPLE), run_name="__main__")
+
+    assert capsys.readouterr().out.strip() == promised(SAMPLE)
+
+
+PACKAGE = {
+    "__init__.py": """
+import types
+class Tensor: pass
+class device(str): pass
+nn, cuda = types.SimpleNamespace(Module=type("Module", (), {})), types.SimpleNamespace()
+""",
+    "overrides.py": """
+modes = []
+class TorchFunctionMode:
+    def __enter__(self):
+        modes.append(self)
+""",
+}
+"""A package with what is replaced of PyTorch."""
+
+
+@pytest.mark.skipif(torch is not None, reason="PyTorch itself is imported")
+@pytest.mark.parametrize("asks", [False, True])
+def test_pytorch_is_on_the_host_when_it_has_been_imported(monkeypatch, tmp_path, asks):
+    (tmp_path / "torch").mkdir()
+    for name, text in PACKAGE.items():
+        (tmp_path / "torch" / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    torch_device.install()
+    torch_device.install()
+    assert sum(isinstance(finder, torch_device.TorchFinder) for finder in sys.meta_path) == 1
+    if asks:
+        assert find_spec("torch") is not None
+    try:
+        package = import_module("torch")
+        seen = [
+            mode.__torch_function__(lambda *given, **named: (given, named), (), ("cuda:1", 2), {"device": "cuda"})
+            for mode in import_module("torch.overrides").modes
+        ]
+    finally:
+        for name in ("torch", "torch.overrides"):
+            sys.modules.pop(name, None)
+
+    assert package.cuda.is_available()
+    assert package.cuda.current_stream().cuda_stream == 0
+    assert seen == [(("cpu", 2), {"device": "cpu"})]
+
+
+@needs_torch
+def test_sample_runs_without_a_gpu():
+    result = ran(SAMPLE)
+
+    assert result.stdout.strip() == promised(SAMPLE), result.stderr
+
+
+@needs_torch
+@pytest.mark.parametrize("before", ["", "import importlib.util\nimportlib.util.find_spec('torch')\n"])
+def test_device_of_pytorch_is_the_host(before, tmp_path):
+    (tmp_path / "script.py").write_text(before + SCRIPT)
+    result = ran(tmp_path / "script.py")
+
+    assert result.stdout == "[1.0, 1.0, 1.0] host memory, by netloop\n", result.stderr
