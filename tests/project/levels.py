@@ -39,7 +39,7 @@ WINGS = [
     ),
     Wing(
         "process",
-        "the process and its machine: files read and written whole, forks, memory at addresses, CUDA's runtime and GPUs",
+        "the process and its machine: files read and written whole, forks, memory at addresses, CUDA's runtime",
         ("atomic_write file_reading forked garbage_collection host_memory idle_gpu", "cuda_runtime"),
     ),
     Wing(
