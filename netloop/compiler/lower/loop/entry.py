@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from netloop.compiler.lower.frame import Frame, first_error
 from netloop.compiler.lower.loop.bounded_while import BoundedWhile
 from netloop.compiler.lower.loop.outputs import leave
-from netloop.compiler.lower.loop.prefix_scan import PrefixScan, Stages, stages_of
+from netloop.compiler.lower.loop.prefix_scan import LinearLoop, Stages, stages_of
 from netloop.compiler.lower.loop.reverse_guard import guarded
 from netloop.compiler.lower.loop.scan import Scan
 from netloop.compiler.lower.loop.state import LoopState
@@ -34,7 +34,7 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
         )
     lowering.loop_strategies[step.loop] = strategy
     if stages is not None and strategy.trips is not None:
-        leave(state, PrefixScan(state, strategy.trips, stages).run())
+        leave(state, LinearLoop(state, strategy.trips, stages).run())
     elif strategy.kind is StrategyKind.SCAN:
         assert strategy.trips is not None
         leave(state, Scan(state, strategy.trips).run())

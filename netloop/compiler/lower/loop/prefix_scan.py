@@ -172,7 +172,7 @@ def _is_associative(update: Sequence[LayerStep], state: ITensor, types: TypeTabl
     return is_same and layer.op in ASSOCIATIVE and list(layer.inputs).count(state) == 1
 
 
-class PrefixScan:
+class LinearLoop:
     """A loop of a known trip count whose states are computed by prefix scans."""
 
     def __init__(self, state: LoopState, trips: int, stages: Stages) -> None:
@@ -217,7 +217,7 @@ class PrefixScan:
         }
 
     def _run(self, steps: Sequence[LayerStep], values: dict[ITensor, Any]) -> dict[ITensor, Any]:
-        """What some steps write in all iterations, along axis 0, without what is computed already."""
+        """The tensors that some steps write in all iterations, along axis 0, without those that are computed already."""
         written = [tensor for step in steps for tensor in step.writes if tensor not in values]
 
         def iteration(trip: Any, present: dict[int, Any]) -> list[Any]:
@@ -280,7 +280,7 @@ def _results(carry: Carry) -> tuple[list[Any], list[Any]]:
 
 
 def _joined(layer: Any, operands: Sequence[Linear]) -> Linear:
-    """What a layer makes of linear values."""
+    """The linear value that a layer computes of others."""
     if isinstance(layer, ISelectLayer):
         (_, condition), a, b = operands
         return Linear(*(jnp.where(condition, *pair) for pair in zip(a, b, strict=True)))
