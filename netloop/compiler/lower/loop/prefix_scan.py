@@ -217,7 +217,7 @@ class LinearLoop:
         }
 
     def _run(self, steps: Sequence[LayerStep], values: dict[ITensor, Any]) -> dict[ITensor, Any]:
-        """The tensors that some steps write in all iterations, along axis 0, without those that are computed already."""
+        """The tensors that some steps write in all iterations, along axis 0, without those that are known already."""
         written = [tensor for step in steps for tensor in step.writes if tensor not in values]
 
         def iteration(trip: Any, present: dict[int, Any]) -> list[Any]:

@@ -75,7 +75,7 @@ def kernel_factor(steps: Iterable[Step], types: TypeTable, trips: float = math.i
 
 
 def _factor(steps: Iterable[Step], factors: Iterable[int], most: int, trips: float) -> int:
-    """The largest of some factors for which an unrolled body has at most so many layers, and the loop that many iterations."""
+    """The largest of some factors for which an unrolled body has at most so many layers, and the loop as many steps."""
     layers = [step.layer for step in walk(Block(list(steps))) if isinstance(step, LayerStep)]
     work = sum(not isinstance(layer, FREE) for layer in layers)
     return next((factor for factor in factors if factor <= trips and factor * work <= most), 1)
