@@ -21,6 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from netloop.compiler.recursion_limit import raised_recursion_limit
 from netloop.compiler.xla_compilation import XlaFunction, compiler_options
+from netloop.compiler.xla_faults import triton
 
 PLUGINS = "jax_cuda13_plugin", "jax_cuda12_plugin"
 
@@ -54,13 +55,15 @@ def sharding() -> NamedSharding:
 
 
 def compiled(function: Callable[..., Any], *types: Any, **options: Any) -> jax.stages.Compiled:
-    """The machine code of a function of arrays, or of their types; ``options`` are XLA's compiler options.
+    """The machine code of a function of arrays, or of their types, as engines compile it.
+
+    ``options`` are XLA's compiler options.
 
     Raises:
         JaxRuntimeError: XLA has no code for it.
     """
     traced = jax.jit(function, out_shardings=sharding()).trace(*jax.tree.map(_placed, types))
-    return traced.lower(lowering_platforms=("cuda",)).compile(compiler_options=options or None)
+    return triton.compiled(traced.lower(lowering_platforms=("cuda",)), options or None)
 
 
 def _placed(leaf: Any) -> jax.ShapeDtypeStruct:

@@ -22,7 +22,7 @@ from netloop.compiler.gpu_notice import warn_of_idle_gpu
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.phases import Phase, unwatched
 from netloop.compiler.recursion_limit import raised_recursion_limit
-from netloop.compiler.xla_faults import options_without_faults
+from netloop.compiler.xla_faults import options_without_faults, triton
 from netloop.process.garbage_collection import collection_paused
 
 STACK = 64 << 20
@@ -131,8 +131,8 @@ def compiler_options(nest: Nest) -> dict[str, Any]:
 
 
 def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
-    """XLA's program; on a CPU, one without its known faults."""
-    compiled = lowered.compile(compiler_options=options)
+    """XLA's program, without its known faults."""
+    compiled = triton.compiled(lowered, options)
     without_faults = options_without_faults(compiled.as_text()) if _is_for_cpus(compiled) else {}
     if without_faults:
         return lowered.compile(compiler_options={**(options or {}), **without_faults})

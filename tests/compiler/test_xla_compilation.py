@@ -20,6 +20,7 @@ from netloop.compiler.host.compiled_pieces import MOST_TRIPS_AT_ONCE
 from netloop.compiler.lower.weight_folding import SMALLEST
 from netloop.compiler.xla_compilation import XlaFunction, compile_lowered
 from tests.support import networks
+from tests.support.devices import only_on_cpus
 
 ROOT = Path(__file__).parents[2]
 X = np.eye(8, dtype=np.float32)
@@ -60,6 +61,7 @@ def interrupt_after(seconds: float):
     timer.join()
 
 
+@only_on_cpus("the program runs on the device that there is")
 def test_faults_are_looked_for_on_cpus_that_are_no_default(monkeypatch):
     texts = []
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")

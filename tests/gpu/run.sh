@@ -74,19 +74,19 @@ shards() {
 }
 
 say "$(date -u +%FT%TZ) $(git rev-parse --short HEAD 2>/dev/null)"
-part device 30 bash -c "nvidia-smi 2>/dev/null; '$python' -m netloop --version && '$python' -c '
+part device 20 bash -c "nvidia-smi 2>/dev/null; '$python' -m netloop --version && '$python' -c '
 import jax, numpy
 print(jax.__version__, numpy.__version__, jax.devices(), jax.devices()[0].memory_stats())'"
-part demo 60 "$python" -m netloop demo
-module check_addresses 40
-module check_arrays 40
-module check_precision 40
+part demo 40 "$python" -m netloop demo
+module check_addresses 30
+module check_arrays 30
+module check_precision 30
 mkdir -p "$out/tests"
 export -f shard shards
 export out python workers selection
-part tests 200 bash -c shards
+part tests 180 bash -c shards
 "$python" tests/gpu/shard.py "$out/tests" >"$out/tests.txt"
 head -n 1 "$out/tests.txt" | tee -a "$overview"
-part loops 100 "$python" -m tests.gpu.loops --results "$out/loops.jsonl" "${loops[@]}"
+part loops 130 "$python" -m tests.gpu.loops --results "$out/loops.jsonl" "${loops[@]}"
 say "$SECONDS s in all"
 exit "$failed"

@@ -2,6 +2,7 @@
 
 import os
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -125,6 +126,13 @@ def test_quotients_are_not_those_that_are_off_by_two_ulps():
     text = h100.compiled(lambda a, b: quotient(jnp, a, b), x, x).as_text()
 
     assert "f64[4]{0} divide(" in text
+
+
+@with_plugin
+def test_softmax_of_int4_is_compiled_without_the_fusion_that_xla_refuses():
+    x = np.zeros((4, 6), jnp.int4)
+
+    assert "__triton" not in h100.compiled(lambda x: jax.nn.softmax(x.astype(np.float32), 1), x).as_text()
 
 
 MOST = {

@@ -1,4 +1,6 @@
-"""Faults of XLA's compiler for CPUs, as they show in a compiled program; docs/decisions/0038 has their conditions."""
+"""Faults of XLA's compilers: for CPUs, as they show in a compiled program (docs/decisions/0038 has their conditions),
+and programs for GPUs that it refuses (``triton``).
+"""
 
 from netloop.compiler.xla_faults.library import WITHOUT_LIBRARY_FAULTS, has_library_fault
 from netloop.compiler.xla_faults.updates import WITHOUT_UPDATE_FAULTS, has_update_fault
