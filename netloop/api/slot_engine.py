@@ -179,7 +179,8 @@ class SlotEngine(Unpicklable, Compiled):
                 copies[name] = np.array(array)
             elif is_borrowed(array, inputs[name]):
                 with self.settings():
-                    copies[name] = self.recipe.placement.copied(array)
+                    # a copy is made when the device comes to it, and the caller may write to the array before
+                    copies[name] = jax.block_until_ready(self.recipe.placement.copied(array))
             else:
                 copies[name] = array
         return copies

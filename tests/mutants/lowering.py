@@ -25,6 +25,8 @@ PASSES = "tests/compiler/passes"
 PROGRAM = "netloop/compiler/lower/program.py"
 PROGRAMS = "netloop/compiler/execution/program_cache.py"
 READY = "netloop/compiler/execution/compiled_program.py"
+PREFIX, PREFIXES = "netloop/compiler/lower/loop/prefix_scan.py", "tests/compiler/lower/loop/test_prefix_scan.py"
+ROWS = "netloop/compiler/lower/loop/rows.py"
 SCAN = "netloop/compiler/lower/loop/scan.py"
 SPLIT = "tests/compiler/lower/loop/test_fission.py"
 STATE = "netloop/compiler/lower/loop/state.py"
@@ -34,6 +36,7 @@ SUPPRESSION = "netloop/model/layers/suppression.py"
 WHILE_LOOP = "netloop/compiler/lower/loop/while_loop.py"
 
 CALLED_TWICE = "none: it shows in a second call, or with donated inputs"
+OF_GPUS = "none: the forms are for GPUs, and random networks run on a CPU"
 SPEED = "none: it changes how fast numbers are computed, and no number"
 MEMORY = "none: it changes how much memory is used, and no number"
 PADS = "tests/compiler/host/test_padding.py"
@@ -180,13 +183,24 @@ FAULTS = [
            "tests/compiler/lower/loop/test_fission.py "
            "tests/compiler/passes/test_negative_cases.py "
            "tests/compiler/passes/test_lowering_forms.py"),
-    Mutant("rows of 2 bits are joined by unrolling", SCAN,
-           "if any(types[tensor].dtype in TINY for tensor in kept):", "if False:",
+    Mutant("rows of 2 bits are stacked as they are", ROWS,
+           "    if rows.dtype in TINY:\n", "    if False:\n",
            "tests/compiler/passes/test_lowering_forms.py::test_chunks_of_sub_byte_types_are_joined "
            "tests/compiler/execution/test_element_types.py"),
     Mutant("a next state that the prologue computes is not kept", FISSION,
            "*(tensor for step in core for tensor in step.reads), *following, *wanted}",
            "*(tensor for step in core for tensor in step.reads), *wanted}", SPLIT),
+
+    Mutant("a prefix scan keeps values that are not finite", PREFIX,
+           "if is_finite is not None:", "if is_finite is None:", PREFIXES, OF_GPUS),
+    Mutant("a state that reads one that is not computed is a prefix scan", PREFIX,
+           "dependent[following] == {state}", "state in dependent[following]", PREFIXES, OF_GPUS),
+    Mutant("a quotient by a state is linear", PREFIX, "places == {0} and", "places and", PREFIXES, OF_GPUS),
+    Mutant("the state after an iteration is read in it", PREFIX,
+           "jnp.concatenate([first[None], elements[:-1]])", "elements", PREFIXES, OF_GPUS),
+    Mutant("iterations after the end of a WHILE loop change its states", WHILE_LOOP,
+           "jax.tree.map(partial(jnp.where, goes_on), self.iterate(carry), carry)", "self.iterate(carry)",
+           "tests/compiler/lower/loop/test_unroll_heuristic.py", OF_GPUS),
 
     # ------------------------------------------------------------------ host execution and chunked loops
     Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,

@@ -11,7 +11,7 @@ import netloop as trt
 from netloop.model.graph.tensor import ITensor
 from netloop.values.types import numpy_type
 from tests.support.layer_specs import Kinds, Recipe, Unary
-from tests.support.tensor_drawing import ARITHMETIC, FLOATS, NUMBERS, REDUCIBLE, Act, Op
+from tests.support.tensor_drawing import ARITHMETIC, FLOATS, LISTED, NUMBERS, REDUCIBLE, Act, Op
 
 RANGES: list[Recipe] = []
 """The recipes of this module."""
@@ -227,6 +227,16 @@ def cumulate_products(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.with_axis(grow.among(tensor, types))
     axis = grow.fixed(grow.choose(np.int32, np.int64)(grow.between(-len(x.shape), len(x.shape) - 1)))
     return grow.tame(grow.network.add_cumulative(x, axis, op, is_exclusive, is_reverse).get_output(0))
+
+
+@draws
+def normalize_words(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """The lengths of numbers as words in any case, with and without some that are removed."""
+    text = grow.cast(grow.among(tensor, LISTED), trt.DataType.STRING)
+    case, stopwords, is_case_sensitive = grow.next_of(*product(trt.StringCase, (None, ["-1"]), (True, False)))
+    row = grow.reshape(text, grow.size(text))
+    words = grow.network.add_string_normalization(row, case, stopwords, is_case_sensitive).get_output(0)
+    return grow.cast(grow.network.add_shape(words).get_output(0), trt.int32)
 
 
 @draws

@@ -6,7 +6,6 @@ of the random networks (``tests/support/strategies.py``).
 """
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -506,10 +505,7 @@ class Kinds(Drawing):
         found = self.network.add_string_lookup(text, ["1", "-1", "0", "11-"]).get_output(0)
         is_match = self.network.add_string_match(text, r"[^-]\d*(-|1)?").get_output(0)
         parts = self.network.add_string_split(text, "-").get_output(1)
-        case, stopwords, is_case_sensitive = self.next_of(*product(trt.StringCase, (None, ["-1"]), (True, False)))
-        row = self.network.add_string_normalization(
-            self.reshape(text, self.size(text)), case, stopwords, is_case_sensitive
-        ).get_output(0)
+        row = self.network.add_string_normalization(self.reshape(text, self.size(text))).get_output(0)
         grams = self.network.add_string_ngrams(row, ["0", "1", "-1", "0", "1"], [0, 3]).get_output(0)
         return self.choose(self.combine(found, self.cast(is_match, trt.int64), Op.SUM), parts, grams)
 
