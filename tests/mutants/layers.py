@@ -140,7 +140,7 @@ FAULTS = [
            "return jnp.floor(inside + 0.5).astype(numpy_type(kind))",
            QUANTIZATION),
     Mutant("floats of few bits have one bit less", LOW_BIT,
-           "exponent = jnp.frexp(inside)[1] - 1", "exponent = jnp.frexp(inside)[1]", QUANTIZATION),
+           "jnp.frexp(inside)[1] - 1, lowest", "jnp.frexp(inside)[1], lowest", QUANTIZATION),
     Mutant("the scales of blocks are repeated as a whole", QUANTIZE,
            "scale = jnp.repeat(scale, many // few, axis)", "scale = jnp.concatenate([scale] * (many // few), axis)",
            QUANTIZATION),
