@@ -184,7 +184,9 @@ FAULTS = [
            "tests/compiler/passes/test_negative_cases.py "
            "tests/compiler/passes/test_lowering_forms.py"),
     Mutant("rows of 2 bits are stacked as they are", ROWS,
-           "    if rows.dtype in TINY:\n", "    if False:\n",
+           "    if rows.dtype in TINY:\n", "    if False:\n", "tests/compiler/lower/loop/test_rows.py", OF_GPUS),
+    Mutant("rows of 2 bits are joined by unrolling", SCAN,
+           "any(types[tensor].dtype in TINY for tensor in kept):", "False:",
            "tests/compiler/passes/test_lowering_forms.py::test_chunks_of_sub_byte_types_are_joined "
            "tests/compiler/execution/test_element_types.py"),
     Mutant("a next state that the prologue computes is not kept", FISSION,

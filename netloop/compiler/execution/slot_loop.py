@@ -132,7 +132,8 @@ class SlotLoop:
         # a row past the end of its buffer is dropped, and so is that of a request which has ended
         at = [jnp.where(live, slot.carry.trip, len(buffer)) for buffer in slot.buffers]
         entries = zip(slot.buffers, at, kept, strict=True)
-        buffers = [buffer.at[i].set(in_bytes(row), mode="drop") for buffer, i, row in entries]
+        platform = self._program.platform
+        buffers = [buffer.at[i].set(in_bytes(row, platform), mode="drop") for buffer, i, row in entries]
         if self._repeats:
             end = _chosen(live, after, slot.end)
             carry = _chosen(goes_on, after, slot.carry)

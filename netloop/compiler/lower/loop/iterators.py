@@ -41,5 +41,5 @@ def lower_iterator(lowering: Lowering, layer: IIteratorLayer, frame: Frame) -> N
     else:
         # a position past the end is clamped; the value is poisoned then
         index = narrow_indices(position, length - 1)
-        row = lax.dynamic_index_in_dim(in_bytes(array), index, axis, keepdims=False)
+        row = lax.dynamic_index_in_dim(in_bytes(array, lowering.platform), index, axis, keepdims=False)
         frame.values[output] = of_type(row, array.dtype)

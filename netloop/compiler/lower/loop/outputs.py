@@ -25,17 +25,17 @@ def empty_buffers(state: LoopState) -> list[jax.Array]:
     rows = [state.lowering.types[row] for row in state.step.rows]
     lengths = [state.lowering.facts.length(output) for output in state.step.stacked]
     zeros = [lax.full((length, *row.shape), _zero(row.dtype)) for length, row in zip(lengths, rows, strict=True)]
-    return [in_bytes(buffer) for buffer in zeros]
+    return [in_bytes(buffer, state.lowering.platform) for buffer in zeros]
 
 
 def write_rows(buffers: Sequence[jax.Array], rows: Sequence[jax.Array], trip: Any) -> list[jax.Array]:
-    """The buffers with the rows of an iteration, which XLA writes in place."""
+    """The buffers with the rows of an iteration, in their form, which XLA writes in place."""
     # past the end of a buffer the last row is overwritten; the output is poisoned then
     return [_with_row(buffer, row, trip) if len(buffer) else buffer for buffer, row in zip(buffers, rows, strict=True)]
 
 
 def _with_row(buffer: jax.Array, row: jax.Array, trip: Any) -> jax.Array:
-    return lax.dynamic_update_index_in_dim(buffer, in_bytes(row), narrow_indices(trip, len(buffer) - 1), 0)
+    return lax.dynamic_update_index_in_dim(buffer, row, narrow_indices(trip, len(buffer) - 1), 0)
 
 
 def leave(state: LoopState, end: Carry) -> None:

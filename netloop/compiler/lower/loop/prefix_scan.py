@@ -27,6 +27,7 @@ from jax.custom_batching import custom_vmap
 
 from netloop.compiler.lower.loop.fission import may_run_at_once
 from netloop.compiler.lower.loop.iterators import all_slices
+from netloop.compiler.lower.loop.rows import in_bytes
 from netloop.compiler.lower.loop.scan import Scan
 from netloop.compiler.lower.loop.state import Carry, LoopState
 from netloop.model.graph.infer import TypeTable
@@ -205,7 +206,7 @@ class LinearLoop:
             if stage.update and elements.dtype in FLOATS:
                 finite.append(_are_finite(lax.stop_gradient(elements)))
         values |= self._run(self._stages.rest, values)
-        rows = [self._row(row, values) for row in self._state.step.rows]
+        rows = [in_bytes(self._row(row, values), self._lowering.platform) for row in self._state.step.rows]
         carry = self._state.pack(self._state.initial(), inside)._replace(buffers=rows)
         return carry, reduce(operator.and_, finite) if finite else None
 

@@ -14,7 +14,9 @@ from netloop.compiler.lower.loop.state import Carry, LoopState
 from netloop.compiler.lower.loop.unroll_heuristic import launches_factor, unroll_factor
 from netloop.compiler.passes.forms import LoopFission, LoopUnrolling, LoweringForm
 from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.rearrange import lower_joined
 from netloop.model.manual_axes import scan
+from netloop.values.types import TINY
 
 Arrays = Sequence[Any]
 
@@ -58,7 +60,7 @@ class Scan:
         """The carry after all iterations, with the rows of the stacked outputs as its buffers."""
         numbers, frame = jnp.arange(self._trips), self._state.frame
         slices = [all_slices(self._lowering, iterator, self._trips, frame) for iterator in self._iterators]
-        result = numbers, [in_bytes(array) for array in slices]
+        result = numbers, [in_bytes(array, self._lowering.platform) for array in slices]
         run = self._chunk if self._parts.chunk >= self._trips else self._chunks
         carry, rows = run(self._state.initial(), result)
         return carry._replace(trip=self._trips, buffers=rows)
@@ -72,7 +74,7 @@ class Scan:
         rows = [row.reshape(whole, *row.shape[2:]) for row in rows]
         if whole < self._trips:
             carry, rest = self._chunk(carry, jax.tree.map(lambda value: value[whole:], inputs))
-            rows = [jnp.concatenate(pair) for pair in zip(rows, rest, strict=True)]
+            rows = [lower_joined(pair, 0) for pair in zip(rows, rest, strict=True)]
         return carry, rows
 
     def _chunk(self, carry: Carry, inputs: Any) -> tuple[Carry, list[Any]]:
@@ -119,7 +121,7 @@ class Scan:
 
     def _stored(self, tensors: Sequence[ITensor], inside: Frame) -> Arrays:
         """The values of tensors in an iteration, as rows."""
-        return [in_bytes(self._lowering.array(tensor, inside)) for tensor in tensors]
+        return [in_bytes(self._lowering.array(tensor, inside), self._lowering.platform) for tensor in tensors]
 
     def _load(self, tensors: Sequence[ITensor], rows: Arrays, inside: Frame) -> None:
         """Put rows into the frame of an iteration, in the types of their tensors."""
@@ -130,6 +132,9 @@ class Scan:
         """The number of iterations that one of the compiled loop makes."""
         types, kept = self._lowering.types, self._parts.kept
         if LoweringForm.LOOP_UNROLLING not in self._lowering.passes or self._is_rare:
+            return 1
+        # JAX joins the rows of unrolled iterations, and XLA ends the process when it joins types of 2 bits
+        if self._lowering.platform == "cpu" and any(types[tensor].dtype in TINY for tensor in kept):
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
         if self._lowering.platform == "gpu":

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from netloop.compiler.lower.frame import first_error
 from netloop.compiler.lower.loop.outputs import empty_buffers, write_rows
+from netloop.compiler.lower.loop.rows import in_bytes
 from netloop.compiler.lower.loop.state import Carry, LoopState
 from netloop.compiler.lower.loop.unroll_heuristic import kernel_factor
 from netloop.compiler.lower.ranks import require_in_step
@@ -74,7 +75,8 @@ class WhileLoop:
     def iterate(self, carry: Carry) -> Carry:
         """The carry after another iteration."""
         after, rows = self.advance(carry)
-        return after._replace(buffers=write_rows(carry.buffers, rows, carry.trip))
+        stored = [in_bytes(row, self._lowering.platform) for row in rows]
+        return after._replace(buffers=write_rows(carry.buffers, stored, carry.trip))
 
     def advance(self, carry: Carry) -> tuple[Carry, list[Any]]:
         """The carry after another iteration, with the buffers as they were, and the rows that belong into them."""

@@ -1,4 +1,4 @@
-"""Loops stack and read rows of types of less than a byte as bytes: XLA's GPUs copy no parts of one."""
+"""Loops on GPUs stack and read rows of types of less than a byte as bytes: XLA copies no parts of one there."""
 
 import re
 
@@ -20,7 +20,7 @@ def test_every_number_of_a_type_is_the_same_as_a_byte(dtype):
     least, most = (-8, 7) if dtype in (trt.int4, trt.fp4) else (0, 3)
     numbers = np.arange(least, most + 1).astype(NUMPY_TYPES[dtype])
 
-    stored = jax.jit(in_bytes)(numbers)
+    stored = jax.jit(lambda rows: in_bytes(rows, "gpu"))(numbers)
     assert stored.dtype.itemsize == 1
     assert np.asarray(of_type(stored, numbers.dtype)).tobytes() == numbers.tobytes()
 
@@ -38,11 +38,12 @@ def looped(dtype: trt.DataType, is_open: bool) -> trt.INetworkDefinition:
 
 @each_type
 @pytest.mark.parametrize("is_open", [False, True])
-def test_rows_in_loops_are_whole_bytes(dtype, is_open):
+def test_rows_in_loops_of_gpus_are_whole_bytes(dtype, is_open, monkeypatch):
     network = looped(dtype, is_open)
     x = np.arange(60, dtype=np.int32).reshape(20, 3) % 2
-    function, weights = trt.to_jax(network, passes=[])
-    with jax.enable_x64(True):
+    with monkeypatch.context() as patched, jax.enable_x64(True):
+        patched.setattr("jax.default_backend", lambda: "gpu")
+        function, weights = trt.to_jax(network, passes=[])
         text = jax.jit(function).lower(weights, {"x": x}).as_text()
 
     moved = re.findall(r"stablehlo.dynamic_(?:update_)?slice .* : \(tensor<20x3x(\w+)>", text)
