@@ -52,7 +52,7 @@ FAULTS = [
            "jnp.moveaxis(array, layer.axis, 0)[:trips]", "jnp.moveaxis(array, layer.axis, 0)[-trips:]",
            LOOPS),
     Mutant("a while loop writes its rows one position too late", WHILE_LOOP,
-           "write_rows(carry.buffers, rows, carry.trip)", "write_rows(carry.buffers, rows, carry.trip + 1)", LOOPS),
+           "write_rows(carry.buffers, stored, carry.trip)", "write_rows(carry.buffers, stored, carry.trip + 1)", LOOPS),
     Mutant("an engine pads REVERSE at its beginning", OUTPUTS,
            "jnp.roll(rows, trips - length, 0)", "rows", LOOPS),
     Mutant("an engine pads E8M0 with NaN", OUTPUTS,
