@@ -33,6 +33,8 @@ log_compiles = operator.attrgetter("jax_log_compiles")
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
 
+UNKNOWN_OPTION = "No such compile option"
+
 POLL = 0.2
 """The seconds after which the main thread looks for Ctrl-C: on Windows, it does not end a wait."""
 
@@ -132,11 +134,21 @@ def compiler_options(nest: Nest) -> dict[str, Any]:
 
 def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
     """XLA's program, without its known faults."""
-    compiled = triton.compiled(lowered, options)
+    compiled = _with_known(options, lowered)
     without_faults = options_without_faults(compiled.as_text()) if _is_for_cpus(compiled) else {}
     if without_faults:
         return lowered.compile(compiler_options={**(options or {}), **without_faults})
     return compiled
+
+
+def _with_known(options: dict[str, Any] | None, lowered: Any) -> Any:
+    """XLA's program by some options, or by none where this release of XLA does not know them."""
+    try:
+        return triton.compiled(lowered, options)
+    except jax.errors.JaxRuntimeError as error:
+        if not options or UNKNOWN_OPTION not in str(error):
+            raise
+    return triton.compiled(lowered, None)
 
 
 def _is_for_cpus(compiled: jax.stages.Compiled) -> bool:

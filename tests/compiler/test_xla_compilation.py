@@ -309,3 +309,11 @@ def test_any_interrupt_leaves_jax_and_netloop_as_they_were():
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=200)
 
     assert ran.stdout == "in order\n", ran.stderr
+
+
+def test_option_that_a_release_of_xla_does_not_know_is_left_out():
+    lowered = jax.jit(lambda x: x + 1).lower(1.0)
+
+    compiled = compile_lowered(lowered, {"xla_gpu_an_option_of_another_release": 1})
+
+    assert compiled(1.0) == 2
