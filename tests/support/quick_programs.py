@@ -17,6 +17,7 @@ import jax
 import pytest
 from jax._src import compiler
 from jax._src.interpreters import mlir
+from jax._src.lib.mlir import ir
 
 from tests.support.examples import IS_NIGHTLY
 
@@ -47,12 +48,21 @@ _options_of_jax = compiler.get_compile_options
 _context_of_jax = mlir.make_ir_context
 
 
+def _is_lowering() -> bool:
+    try:
+        return ir.Context.current is not None
+    except ValueError:
+        return False
+
+
 class _Contexts(threading.local):
     """MLIR's contexts, each for many programs: JAX makes one for each, in most of the time of its lowering."""
 
     used = 0
 
     def __call__(self) -> Any:
+        if _is_lowering():  # a module that is made while another one is would become a part of it
+            return _context_of_jax()
         if self.used % PROGRAMS_OF_A_CONTEXT == 0:
             self.present = _context_of_jax()
         self.used += 1

@@ -37,3 +37,8 @@ def test_contexts_are_for_many_programs_each():
 
     assert 2 <= len(set(map(id, contexts))) <= 3
     assert len(set(map(id, of_users))) == 2
+
+
+def test_context_of_a_program_that_is_lowered_is_not_that_of_another_one():
+    with quick_programs(), mlir.make_ir_context() as outer:
+        assert mlir.make_ir_context() is not outer
