@@ -61,8 +61,8 @@ def driver_version(root: Path = ROOT) -> int | None:
         text = (root / "proc/driver/nvidia/version").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    found = re.search(r"\b(\d{3,4})\.\d+", text)
-    return None if found is None else int(found[1])
+    version = re.search(r"\b(\d{3,4})\.\d+", text)
+    return None if version is None else int(version[1])
 
 
 def _command(driver: int | None) -> str:

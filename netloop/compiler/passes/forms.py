@@ -49,8 +49,9 @@ class PrefixScan(LoweringPass):
         "A loop of at least 16 iterations whose number is a compile-time constant, and whose states are all linear, "
         "runs for all iterations at once: the next value of a state is `a * s + b` element by element, or its maximum, "
         "minimum, AND, OR or XOR with a number of the iteration, where nothing else depends on the state. Applies on "
-        "GPUs and TPUs, to float32, float64, int32 and int64, if all values take at most 1 GiB. The loop itself runs "
-        "if a value is not finite."
+        "GPUs and TPUs, `a * s + b` to float32, float64, int32 and int64, if all values take at most 1 GiB. The loop "
+        "itself runs if a value is not finite. Sums and products are rounded in another order, and contributions are "
+        "lost where the product of the factors after them is below the smallest normal number, 1e-38 in float32."
     )
     alternatives = (OFF,)
 

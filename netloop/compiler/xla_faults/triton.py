@@ -23,6 +23,6 @@ def compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
     except jax.errors.JaxRuntimeError as error:
         if REFUSED not in str(error):
             raise
-    given = options or {}
-    names = [name for name in (given.get(DISABLED, ""), PASS) if name]
-    return lowered.compile(compiler_options={**given, DISABLED: ",".join(names)})
+    options = options or {}
+    names = [name for name in (options.get(DISABLED, ""), PASS) if name]
+    return lowered.compile(compiler_options={**options, DISABLED: ",".join(names)})

@@ -1,5 +1,7 @@
 """What passes that are forms of lowering allow."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import netloop as trt
 from netloop.compiler.lower import weight_folding
 from netloop.compiler.lower.loop import fission, prefix_scan, unroll_heuristic
 from netloop.compiler.passes import PASSES, LoweringForm, LoweringPass
+from netloop.compiler.xla_compilation import compiler_options
 from netloop.values import types
 from tests.support.cells import gru, lstm
 from tests.support.networks import conditional_in_loop, constant, last, mark, stacked
@@ -114,3 +117,48 @@ def test_refit_recomputes_folded_weights():
 
     assert refitter.refit_cuda_engine()
     assert_close(engine(inputs), trt.evaluate(network, inputs))
+
+
+# ---------------------------------------------------------------------------- GPUs
+
+
+@pytest.fixture
+def for_a_gpu(monkeypatch):
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
+
+
+def selected(elements):
+    """One of two branches of one layer each, by an input."""
+    network = trt.INetworkDefinition()
+    x, choice = network.add_input("x", trt.float32, (elements,)), network.add_if_conditional()
+    choice.set_condition(network.add_input("c", trt.bool, ()))
+    ways = (
+        network.add_activation(x, kind).get_output(0) for kind in (trt.ActivationType.TANH, trt.ActivationType.RELU)
+    )
+    return mark(network, y=choice.add_output(*ways).get_output(0))
+
+
+@pytest.mark.parametrize(
+    ("elements", "number"), [(unroll_heuristic.MOST_OF_A_GPU, 1), (unroll_heuristic.MOST_OF_A_GPU + 1, 0)]
+)
+def test_larger_branches_are_selected_on_gpus(elements, number, for_a_gpu):
+    assert len(trt.compile(selected(elements)).notes) == number
+
+
+def test_branches_of_that_size_stay_branches_on_cpus():
+    assert trt.compile(selected(unroll_heuristic.MOST_OF_A_GPU)).notes == []
+
+
+def test_products_move_out_of_loops_of_gpus_without_chunks(four_iterations_at_once, for_a_gpu):
+    notes = [str(note) for note in trt.compile(gru(trips=9), passes=["loop_fission"]).notes]
+
+    assert len(notes) == 1
+    assert "run for 9 iterations at once" in notes[0]
+
+
+def test_loops_of_gpus_are_graphs_of_any_size():
+    program = SimpleNamespace(platform="gpu", longest_body=1)
+
+    assert compiler_options(program) == {"xla_gpu_graph_min_graph_size": 1}
+    assert compiler_options(SimpleNamespace(platform="cpu", longest_body=1)) == {}
+    assert compiler_options(SimpleNamespace(platform="gpu", longest_body=0)) == {}

@@ -250,11 +250,11 @@ class LinearLoop:
             shape = (self._trips, *first.shape)
             numbers = jnp.broadcast_to(self._row(other, values), shape)
             return lax.associative_scan(layer.lower, numbers.at[0].set(layer.lower(first, numbers[0])))
-        known = {state: Linear(1, 0)}
+        linear = {state: Linear(1, 0)}
         for step in stage.update:
-            operands = [known.get(tensor) or Linear(0, self._row(tensor, values)) for tensor in _operands(step)]
-            known[step.writes[0]] = _joined(step.layer, operands)
-        factor, term = known[following]
+            operands = [linear.get(tensor) or Linear(0, self._row(tensor, values)) for tensor in _operands(step)]
+            linear[step.writes[0]] = _joined(step.layer, operands)
+        factor, term = linear[following]
         return linear_scan(factor, term, first, self._trips)
 
 
