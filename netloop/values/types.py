@@ -16,6 +16,8 @@ from netloop.values.string_arrays import STRING, type_name
 Array = npt.NDArray[Any]
 FlatArray = Annotated[Array, "1-D"]
 """Weights as TensorRT returns them: they have a number of elements, and no shape."""
+MaskedArray = np.ma.MaskedArray[Any, Any]
+"""A value of which some elements are unknown, which are masked."""
 Shape = tuple[int, ...]
 
 UNKNOWN = -1
@@ -113,11 +115,13 @@ class TensorType:
         dtype: the element type.
         shape: the dims, -1 where unknown.
         value: the value, where it follows from constants and shapes only and is small.
+        partial: the same where only some elements follow from them; the others are masked.
     """
 
     dtype: np.dtype[Any]
     shape: Shape = ()
     value: Array | None = field(default=None, compare=False, repr=False)
+    partial: MaskedArray | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
     def of(value: Array) -> "TensorType":
@@ -214,11 +218,26 @@ class TensorType:
 
     def without_value(self) -> "TensorType":
         """Return the type without its value."""
-        return replace(self, value=None)
+        return replace(self, value=None, partial=None)
 
     def ints(self) -> list[int] | None:
         """The value as a flat list of Python ints, or None where it is unknown."""
         return None if self.value is None else [int(value) for value in self.value.reshape(-1)]
+
+    def elements(self) -> MaskedArray | None:
+        """The value, masked where it is unknown; None if there are too many elements to know some of them."""
+        if self.partial is not None or self.value is not None:
+            return self.partial if self.value is None else np.ma.MaskedArray(self.value)
+        if not self.is_tensor or self.is_string or not 0 <= self.nbytes <= LARGEST_KNOWN_VALUE:
+            return None
+        return np.ma.MaskedArray(np.ones(self.shape, self.dtype), np.ones(self.shape, np.bool_))
+
+    def lengths(self) -> Shape:
+        """The elements of a list of lengths, of known number; -1 for those that are unknown, or that are no lengths."""
+        elements = self.elements()
+        if elements is None:
+            return (UNKNOWN,) * self.volume
+        return tuple(max(int(length), UNKNOWN) for length in elements.filled(UNKNOWN))
 
     def __str__(self) -> str:
         return f"{type_name(self.dtype)}[{','.join(map(str, self.shape))}]"

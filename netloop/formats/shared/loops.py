@@ -127,6 +127,8 @@ class _LoopBuilder:
         self._loop = make.network.add_loop()
         self._loop.name = name
         self._counter = make.counter(self._loop)
+        if limits.trip_count is not None:
+            make.bounds[self._counter.outputs[0]] = limits.trip_count
         self._carried = CarriedValues(make, self._loop, initial)
         self._step = self._carried.through(lambda values: self._iteration(body, values))
         self._condition = make.scalar(self._step.goes_on)

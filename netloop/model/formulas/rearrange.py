@@ -158,6 +158,8 @@ class Arranging(FormulaBase):
             return x if tuple(values) == x.type.shape else self.slice(x, [0] * rank, values, strides)
         # the others keep their lengths, which so stay known
         axes = [axis for axis, length in enumerate(x.type.shape) if length in (1, UNKNOWN)]
+        if not axes:
+            return x
         sizes, strides = (
             self.output(self.network.add_gather(tensor, self.constant(axes), 0)) for tensor in (sizes, strides)
         )

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.model.formulas.rearrange import Arranging
+from netloop.model.formulas.arithmetic import Arithmetic
 from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.sequence import ISequenceLayer, part_lengths
+from netloop.model.layers.sequence import ISequenceLayer, ISequenceSplitLayer, part_lengths
 from netloop.values.enums import DataType
 from netloop.values.types import UNKNOWN, data_type, normal_axis
 
@@ -14,7 +14,7 @@ MOST_PARTS = 1024
 """The longest sequence that is taken apart."""
 
 
-class Sequencing(Arranging):
+class Sequencing(Arithmetic):
     """Formulas with sequences. Negative positions count from the end."""
 
     def parts(self, sequence: ITensor) -> list[ITensor] | None:
@@ -50,9 +50,20 @@ class Sequencing(Arranging):
         """The tensor at a position of a sequence."""
         parts = self.parts(sequence)
         place = None if parts is None else self._place(position, len(parts), len(parts) - 1)
-        if parts is None or place is None:
-            return self.network.add_sequence_at(sequence, position).outputs[0]
-        return parts[place]
+        if parts is not None and place is not None:
+            return parts[place]
+        split, places = sequence.producer, self.ints(position)
+        if isinstance(split, ISequenceSplitLayer) and split.inputs[1:] in ([], [None]) and places is not None:
+            return self._part(split, places[0])
+        return self.network.add_sequence_at(sequence, position).outputs[0]
+
+    def _part(self, split: ISequenceSplitLayer, place: int) -> ITensor:
+        """A part of length 1 of a tensor along an axis whose length only a call knows."""
+        (x, *_), axis = split.inputs, split.axis
+        assert x is not None, "a split has an input"
+        start = place if place >= 0 else self.add(self.tensor(self.length(x, axis)), place)
+        part = self.slice(x, [start], [1], axes=[axis])
+        return part if split.keep_axis else self.squeeze(part, [axis])
 
     def sequence_length(self, sequence: ITensor) -> ITensor:
         """The number of tensors of a sequence; int64, 0-D."""

@@ -6,17 +6,22 @@ from itertools import accumulate
 import numpy as np
 
 from netloop.model.formulas.arithmetic import Arithmetic
-from netloop.model.formulas.gather import Indexing
 from netloop.model.formulas.rearrange import Numbers
+from netloop.model.formulas.rows import Rows
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count
+from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import require
 from netloop.values.enums import CumulativeOperation, SampleMode
 from netloop.values.types import normal_axis
 
 
-class Slicing(Arithmetic, Indexing):
+class Slicing(Arithmetic, Rows):
     """Formulas that take parts of axes, or extend them."""
+
+    def __init__(self, network: INetworkDefinition) -> None:
+        super().__init__(network)
+        self._rows: dict[ITensor, tuple[ITensor, ITensor, int]] = {}
 
     def slice_between(
         self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor | None = None, steps: ITensor | None = None
@@ -35,9 +40,32 @@ class Slicing(Arithmetic, Indexing):
         require(values is None or 0 not in values, f"the steps are {values}, and none may be 0")
         spans = self._spans(x, starts, ends, axes, steps)
         if spans is None:
-            return self._between(x, starts, ends, axes, steps)
+            return self._row(x, starts, ends, axes, steps) or self._between(x, starts, ends, axes, steps)
         first, sizes, strides = [span.start for span in spans], [len(span) for span in spans], [r.step for r in spans]
         return self.slice(x, first, sizes, strides, axes)
+
+    def _row(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> ITensor | None:
+        """The slice if it is always one row, at a position that only a run knows."""
+        along = self.ints(axes)
+        if along is None or len(along) != 1 or self.ints(steps) != [1] or not self.is_next(starts, ends):
+            return None
+        axis = normal_axis(along[0], x.type.rank)
+        if self.is_inside(starts, x, axis):
+            return self.gather(x, starts, axis)
+        result = self._between(x, starts, ends, axes, steps)
+        self._rows[result] = x, starts, axis
+        return result
+
+    def squeeze(self, x: ITensor, axes: Numbers | None = None) -> ITensor:
+        """``x`` without axes of length 1: those named, or all."""
+        whole, start, axis = self._rows.get(x, (x, None, 0))
+        listed = None if axes is None else self.ints(self.list_tensor(axes))
+        if start is None or listed is None or [normal_axis(a, x.type.rank) for a in listed] != [axis]:
+            return super().squeeze(x, axes)
+        # an axis that is removed has the length 1, so that the position is inside
+        length = self.list_tensor([self.length(whole, axis)])
+        start = self.where(self.less(start, -1), self.add(start, length), start)  # from -1 to 0 there is no row
+        return super().squeeze(self.slice(whole, start, [1], axes=[axis]), [axis])
 
     def _spans(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> list[range] | None:
         """Return the positions along each axis; None if they depend on the call."""

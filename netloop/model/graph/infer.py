@@ -257,8 +257,10 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
     """Return the types of the outputs, with their values where these are small and follow from known values."""
     evaluate = getattr(layer, "evaluate", None)
     types = outputs if isinstance(outputs, tuple) else (outputs,)
-    if evaluate is None or not types or not _foldable(layer, inputs, types):
+    if evaluate is None or not types or not _foldable(layer, types):
         return outputs
+    if not _all_known(inputs):
+        return _with_elements(layer, inputs, outputs) if isinstance(outputs, TensorType) else outputs
     try:
         with np.errstate(all="ignore"):
             arrays = evaluate(*(None if tensor_type is None else tensor_type.value for tensor_type in inputs))
@@ -269,9 +271,26 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
     return valued if isinstance(outputs, tuple) else valued[0]
 
 
-def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[TensorType, ...]) -> bool:
+def _with_elements(layer: ILayer, inputs: list[TensorType | None], output: TensorType) -> TensorType:
+    """Return the type of an output, with those of its elements that follow from known elements of the inputs."""
+    present = [tensor_type for tensor_type in inputs if tensor_type is not None]
+    if output.partial is not None or all(type_.value is None and type_.partial is None for type_ in present):
+        return output
+    if any(type_.elements() is None for type_ in present):
+        return output
+    partial = getattr(layer, "partial", None)
+    try:
+        elements = partial and partial(*(tensor_type and tensor_type.elements() for tensor_type in inputs))
+    except LayerError:
+        return output
+    if elements is None or elements.mask.all():
+        return output
+    return replace(output, partial=elements) if np.ma.is_masked(elements) else replace(output, value=elements.data)
+
+
+def _foldable(layer: ILayer, outputs: tuple[TensorType, ...]) -> bool:
     small = all(tensor_type.value is None and 0 <= tensor_type.nbytes <= LARGEST_KNOWN_VALUE for tensor_type in outputs)
-    return small and _all_known(inputs) and getattr(layer, "is_foldable", False)
+    return small and getattr(layer, "is_foldable", False)
 
 
 def _all_known(types: Iterable[TensorType | None]) -> bool:

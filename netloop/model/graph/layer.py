@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,6 +20,7 @@ from netloop.model.graph.call_site import call_site
 from netloop.model.graph.infer import Known, TypeTable
 from netloop.model.graph.layer_compat import LayerCompatibility
 from netloop.model.graph.layer_text import layer_text, value_text
+from netloop.model.graph.partial_values import elementwise, moved
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import (
     Finding,
@@ -32,7 +34,7 @@ from netloop.values.diagnostics import (
 )
 from netloop.values.enums import LayerType
 from netloop.values.removed_names import unknown
-from netloop.values.types import HALVES, Array, TensorType
+from netloop.values.types import HALVES, Array, MaskedArray, TensorType
 
 ACCESSOR = re.compile(r"(get|set|reset|is)_")
 """The beginning of the names of all methods that TensorRT's layers have, except for those in READABLE."""
@@ -304,6 +306,8 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
 
 Axes = frozenset[int]
 NO_AXES: Axes = frozenset()
+ALL_INPUTS = sys.maxsize
+"""``Operation.MOVED_INPUTS`` of a layer that moves elements of all inputs."""
 
 
 class Operation(ILayer):
@@ -318,6 +322,8 @@ class Operation(ILayer):
 
     IS_ELEMENTWISE: ClassVar[bool] = False
     """Whether an element of the output depends on the elements of the inputs at its place only."""
+    MOVED_INPUTS: ClassVar[int] = 0
+    """The number of first inputs whose elements are those of the output, in places that the other inputs say."""
     NUMPY_IS_FAST: ClassVar[bool] = False
     """Whether ``host_value`` takes a few microseconds for small arrays; it gives what a program gives, or raises."""
 
@@ -354,6 +360,15 @@ class Operation(ILayer):
             The axes; None if the layer cannot run with such padding.
         """
         return NO_AXES if self.IS_ELEMENTWISE else None
+
+    def partial(self, *inputs: MaskedArray | None) -> MaskedArray | None:
+        """Return the output for inputs of which some elements are unknown; None if nothing is known of it.
+
+        These elements are masked, and those of the output that depend on them.
+        """
+        if self.IS_ELEMENTWISE:
+            return elementwise(self, inputs)
+        return moved(self, inputs, self.MOVED_INPUTS) if self.MOVED_INPUTS else None
 
     @property
     def draws(self) -> bool:

@@ -40,6 +40,7 @@ class IGatherLayer(Operation):
     """
 
     REQUIRED_INPUTS = 2
+    MOVED_INPUTS = 1
     TAKES_STRINGS = True
     NUMPY_IS_FAST = True
 

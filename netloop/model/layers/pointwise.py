@@ -10,6 +10,7 @@ import numpy as np
 from netloop.model.graph.layer import Elementary, Operation, layer
 from netloop.model.graph.layer_compat import PLAIN
 from netloop.model.graph.network_base import NetworkBase
+from netloop.model.graph.partial_values import selected
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.element_conversion import convert, lower_conversion
 from netloop.model.layers.lax_forms import maximum, minimum, quotient, rounded, sigmoid
@@ -17,7 +18,7 @@ from netloop.model.manual_axes import while_loop
 from netloop.values.diagnostics import require
 from netloop.values.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
 from netloop.values.string_arrays import type_name
-from netloop.values.types import OWN, TINY, Array, TensorType, broadcast, numpy_type, wide
+from netloop.values.types import OWN, TINY, Array, MaskedArray, TensorType, broadcast, numpy_type, wide
 
 
 def _erf(xp: Any, x: Any) -> Any:
@@ -371,6 +372,9 @@ class ISelectLayer(Elementary):
             fix="convert one of them with add_cast",
         )
         return then_input.with_shape(broadcast(condition.shape, then_input.shape, else_input.shape))
+
+    def partial(self, *inputs: MaskedArray | None) -> MaskedArray | None:
+        return selected(self, inputs)
 
     def formula(self, xp: Any, condition: Any, then_input: Any, else_input: Any) -> Any:
         return xp.where(condition, then_input, else_input)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import NO_AXES, Axes, Operation, check_tensor, layer
+from netloop.model.graph.layer import ALL_INPUTS, NO_AXES, Axes, Operation, check_tensor, layer
 from netloop.model.graph.network_base import NetworkBase, check_tensors, third_from_end
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
@@ -36,6 +36,7 @@ class IShuffleLayer(Operation):
     SHAPE_INPUTS = frozenset({1})
     INPUT_OF = {"reshape_dims": 1}
     NUMPY_IS_FAST = True
+    MOVED_INPUTS = 1
     TAKES_STRINGS = True
 
     first_transpose: PermutationLike | None = None
@@ -85,7 +86,12 @@ class IShuffleLayer(Operation):
             why="TensorRT's tensors have no more axes",
         )
         dims = reshape.ints()
-        return (UNKNOWN,) * reshape.volume if dims is None else self._reshaped(shape, dims)
+        return self._partly_reshaped(shape, reshape.lengths()) if dims is None else self._reshaped(shape, dims)
+
+    def _partly_reshaped(self, shape: Shape, dims: Shape) -> Shape:
+        """The known part of the shape after a reshape to dims of which some, here -1, are unknown."""
+        copied = [axis for axis, length in enumerate(dims) if length == 0 and self.zero_is_placeholder]
+        return tuple((*shape, *(UNKNOWN,) * len(dims))[axis] if axis in copied else n for axis, n in enumerate(dims))
 
     def _reshaped(self, shape: Shape, dims: Sequence[int]) -> Shape:
         """The shape after a reshape of ``shape`` to ``dims``; both may have unknown dims."""
@@ -162,6 +168,7 @@ class ISqueezeLayer(Operation):
 
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
+    MOVED_INPUTS = 1
     TAKES_STRINGS = True
     NUMPY_IS_FAST = True
 
@@ -224,6 +231,7 @@ class IUnsqueezeLayer(Operation):
 
     REQUIRED_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
+    MOVED_INPUTS = 1
     TAKES_STRINGS = True
     NUMPY_IS_FAST = True
 
@@ -311,6 +319,7 @@ class IConcatenationLayer(Operation):
     """
 
     NUMPY_IS_FAST = True
+    MOVED_INPUTS = ALL_INPUTS
     TAKES_STRINGS = True
 
     axis: int = 0

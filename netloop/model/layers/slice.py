@@ -74,6 +74,7 @@ class ISliceLayer(Operation):
     MAX_INPUTS = 6
     SHAPE_INPUTS = frozenset({2, 5})
     INPUT_OF = {"start": 1, "shape": 2, "stride": 3, "axes": 5}
+    MOVED_INPUTS = 1
     TAKES_STRINGS = True
     NUMPY_IS_FAST = True
 
@@ -104,7 +105,8 @@ class ISliceLayer(Operation):
         if along is None:
             return x.with_shape((UNKNOWN,) * x.rank)
         if sizes is None:
-            return x.with_shape(UNKNOWN if axis in along else length for axis, length in enumerate(x.shape))
+            assert size is not None
+            return x.with_shape(_replaced(x.shape, along, size.lengths() if size.is_fixed else [UNKNOWN] * count))
         shape = _replaced(x.shape, along, sizes)
         what = f"shape {tuple(sizes)} has a negative dim"
         require(min(sizes, default=0) >= 0, what, "a length is 0 or more", "give it as input 2")

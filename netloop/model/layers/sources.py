@@ -184,7 +184,7 @@ class IFillLayer(Operation):
             require(shape.is_fixed, f"the shape {shape} has an unknown number of dims", why="the rank is fixed")
             dims = shape.ints()
             if dims is None:
-                return (UNKNOWN,) * shape.volume
+                return shape.lengths()
             lengths = dims
         require(
             min(lengths, default=0) >= 0, f"the shape {tuple(lengths)} has a negative dim", why="a length is 0 or more"
@@ -305,8 +305,10 @@ class IShapeLayer(Operation):
     TAKES_STRINGS = True
 
     def infer(self, x: TensorType) -> TensorType:
-        value = np.array(x.shape, np.int64) if x.is_fixed else None
-        return TensorType(np.dtype(np.int64), (x.rank,), value)
+        lengths = np.array(x.shape, np.int64)
+        if x.is_fixed:
+            return TensorType.of(lengths)
+        return TensorType(lengths.dtype, lengths.shape, partial=np.ma.masked_equal(lengths, UNKNOWN))
 
     def evaluate(self, x: Array) -> Array:
         return np.array(x.shape, np.int64)
