@@ -57,9 +57,10 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types, strictly."""
+    """Types: of the package strictly, of the scripts that users write with the defaults of pyright and mypy."""
     session.install("-e", ".[dev]")
     session.run("pyright", "--pythonpath", _python(session))
+    session.run(_python(session), "-m", "tests.project.user_scripts", external=True)
 
 
 @nox.session(python=PYTHONS)

@@ -50,10 +50,11 @@ def generate(model: char_rnn.CharRnn, seed: str, length: int) -> tuple[str, floa
         inputs["cellIn"] = np.asarray(outputs["cellOut"])
         return outputs["pred"].item()
 
-    for character in char_rnn.encode(seed):
-        predicted = step(character)
+    *read, last = char_rnn.encode(seed)
+    for character in read:
+        step(character)
     begin = time.perf_counter()
-    generated = [predicted]
+    generated = [step(last)]
     while len(generated) < length:
         generated.append(step(generated[-1]))
     return char_rnn.decode(generated), 1e3 * (time.perf_counter() - begin) / length

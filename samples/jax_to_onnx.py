@@ -83,9 +83,9 @@ def main() -> None:
     names = f"input {graph.input[0].name}, weights {', '.join(weights)}, output {graph.output[0].name}"
     print(f"{path.name}: {names}, {loops} loop")
 
-    x = np.float32([1, 2, 3, 4, -1, -2, -3, -4])
-    (found,) = onnxruntime.InferenceSession(path).run(None, {"x": x})
-    for name, sums in (("JAX:        ", model(params, x)["sums"]), ("onnxruntime:", found)):
+    x = np.array([1, 2, 3, 4, -1, -2, -3, -4], np.float32)
+    outputs = onnxruntime.InferenceSession(path).run(None, {"x": x})
+    for name, sums in (("JAX:        ", model(params, x)["sums"]), ("onnxruntime:", np.asarray(outputs[0]))):
         # + 0 makes 0 of -0
         print(name, np.array2string(np.round(sums, 1) + 0, formatter={"float": lambda other: f"{other:4.1f}"}))
 

@@ -15,13 +15,13 @@ It prints the fifth power of 2 with all steps, the derivative 5 x^4, and the fif
 
 import jax
 import numpy as np
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 import netloop
 import netloop.onnx
 
 
-def value(name: str, kind: int, *shape: int | str) -> object:
+def value(name: str, kind: int, *shape: int | str) -> ValueInfoProto:
     """Return the declaration of an input or output of a graph."""
     return helper.make_tensor_value_info(name, kind, shape)
 
@@ -56,11 +56,11 @@ def main() -> None:
 
     function, weights = netloop.to_jax(network)
 
-    def power(x: jax.Array) -> jax.Array:
+    def power(x: jax.typing.ArrayLike) -> jax.Array:
         return function(weights, {"x": x, "n": np.int64(5)})["power"]
 
-    print(f"derivative at 2: {jax.grad(power)(np.float32(2)):g}")
-    print(f"fifth powers of 1, 2 and 3: {jax.vmap(power)(np.float32([1, 2, 3]))}")
+    print(f"derivative at 2: {jax.grad(power)(2.0):g}")
+    print(f"fifth powers of 1, 2 and 3: {jax.vmap(power)(np.array([1, 2, 3], np.float32))}")
 
 
 if __name__ == "__main__":

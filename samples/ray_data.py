@@ -35,17 +35,17 @@ def recurrent_network() -> trt.INetworkDefinition:
         for _ in range(2)
     )
     loop = network.add_loop()
-    loop.add_trip_limit(network.add_constant((), np.int32([STEPS])).get_output(0), trt.TripLimit.COUNT)
+    loop.add_trip_limit(network.add_constant((), np.array([STEPS], np.int32)).get_output(0), trt.TripLimit.COUNT)
     step = loop.add_iterator(x, 1).get_output(0)
     first = network.add_reduce(x, trt.ReduceOperation.PROD, 1 << 1, False).get_output(0)
-    zero = network.add_constant((1, 1), np.float32([[0]])).get_output(0)
+    zero = network.add_constant((1, 1), np.array([[0]], np.float32)).get_output(0)
     state = loop.add_recurrence(network.add_elementwise(first, zero, trt.ElementWiseOperation.PROD).get_output(0))
     plain = trt.MatrixOperation.NONE
-    products = (
+    of_step, of_state = (
         network.add_matrix_multiply(tensor, plain, weights, plain).get_output(0)
         for tensor, weights in ((step, w), (state.get_output(0), u))
     )
-    total = network.add_elementwise(*products, trt.ElementWiseOperation.SUM).get_output(0)
+    total = network.add_elementwise(of_step, of_state, trt.ElementWiseOperation.SUM).get_output(0)
     state.set_input(1, network.add_activation(total, trt.ActivationType.TANH).get_output(0))
     y = loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
     y.name = "y"

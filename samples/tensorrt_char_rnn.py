@@ -60,9 +60,10 @@ def generate(model: char_rnn.CharRnn, seed: str, length: int) -> str:
             raise RuntimeError("the run failed; the log has the reason")
         return buffers["pred"].item()
 
-    for character in char_rnn.encode(seed):
-        predicted = step(character)
-    generated = [predicted]
+    *read, last = char_rnn.encode(seed)
+    for character in read:
+        step(character)
+    generated = [step(last)]
     while len(generated) < length:
         generated.append(step(generated[-1]))
     return char_rnn.decode(generated)

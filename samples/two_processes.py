@@ -67,8 +67,8 @@ def run(number: int, address: str) -> None:
     network = trt.from_jax(generate, WEIGHTS, FIRST, weights="weights", names=["weights", "first"])
     engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("parts",)), in_specs=CUT)
     tokens = process_allgather(engine({"first": FIRST}), tiled=True)
-    alone = trt.compile(network)({"first": FIRST})
-    equal = all(np.array_equal(tokens[name], value) for name, value in alone.items())
+    expected = trt.compile(network)({"first": FIRST})
+    equal = all(np.array_equal(tokens[name], value) for name, value in expected.items())
     print(f"process {number}: tokens equal to one process: {equal}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from netloop.api.allocators import IGpuAllocator
 from netloop.api.build_options import BuildOptions
@@ -104,11 +104,11 @@ class Builder(WithStatement, LoggedObject):
         """Whether a network has no errors."""
         return not any(finding.severity is Severity.ERROR for finding in check(network))
 
-    def build_engine_with_config(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
+    def build_engine_with_config(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | Any:
         """Build the engine of a network; None, with the errors in the log, if it is invalid or a monitor cancels."""
         return self._build(network, config, lambda progress: self._engine(network, config, progress))
 
-    def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | None:
+    def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | Any:
         """Build the plan of a network; None, with the errors in the log, if it is invalid or a monitor cancels."""
 
         def build(progress: Progress) -> IHostMemory:

@@ -96,6 +96,6 @@ class IDebugListener:
 
     def process_debug_tensor(
         self, addr: Any, location: TensorLocation, type: DataType, shape: Dims, name: str, stream: int
-    ) -> bool:
+    ) -> bool | None:
         """Receive a tensor at an address of the host or of a GPU, as the location says; whether the run continues."""
         return True

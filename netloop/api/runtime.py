@@ -52,7 +52,7 @@ class Runtime(WithStatement, LoggedObject):
         *,
         stream_reader: IStreamReader | None = None,
         stream_reader_v2: IStreamReaderV2 | None = None,
-    ) -> ICudaEngine | None:
+    ) -> ICudaEngine | Any:
         """Deserialize a plan from its bytes or from a stream reader, which is read in order.
 
         The engine computes on the GPU of ``cudaSetDevice``, as in TensorRT, if that is another than the first, and

@@ -189,16 +189,16 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         """False: all axes are part of the shapes."""
         return False
 
-    def get_layer(self, index: int) -> ILayer | None:
+    def get_layer(self, index: int) -> Any:
         """Layer number ``index``; None if there is none. Its ``type`` is a LayerType, as of ``network[index]``."""
         layer: ILayer | None = _at(self.layers, index)
         return None if layer is None else as_listed(layer)
 
-    def get_input(self, index: int) -> ITensor | None:
+    def get_input(self, index: int) -> ITensor | Any:
         """Input number ``index``; None if there is none."""
         return _at(self.inputs, index)
 
-    def get_output(self, index: int) -> ITensor | None:
+    def get_output(self, index: int) -> ITensor | Any:
         """Output number ``index``; None if there is none."""
         return _at(self.outputs, index)
 
@@ -209,10 +209,11 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
     def __len__(self) -> int:
         return len(self.layers)
 
-    def __getitem__(self, index: int) -> ILayer:
+    # Any, as each layer has the attributes of its kind
+    def __getitem__(self, index: int) -> Any:
         return as_listed(self.layers[operator.index(index)])
 
-    def __iter__(self) -> Iterator[ILayer]:
+    def __iter__(self) -> Iterator[Any]:
         return map(as_listed, self.layers)
 
     # ------------------------------------------------------------------ loops and conditionals

@@ -120,6 +120,10 @@ def _unpacked(packed: Array, bits: int, dtype: np.dtype[Any]) -> Array:
     return ((codes ^ half).astype(np.int8) - half).astype(dtype)
 
 
+WeightsLike = Array | np.generic | Weights
+"""Arrays, numpy's numbers and TensorRT's ``Weights``."""
+
+
 def weights_array(given: Any, name: str = "weights") -> Array:
     """Return ``given`` as an array that a layer may keep: C-contiguous, of a type that networks have.
 

@@ -4,10 +4,9 @@ import contextlib
 import doctest
 import io
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -15,12 +14,10 @@ import netloop
 from netloop.model.check.rule import RULES
 from netloop.tools.cli import main
 from tests.project import methods
+from tests.project.pages import DOCS, FENCE, PAGES, ROOT, Example, examples, name_of
 from tests.project.test_surface import NAMES_ONLY, has_method, has_property
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 
-ROOT = Path(__file__).parents[2]
-DOCS = sorted((ROOT / "docs").rglob("*.md"))
-PAGES = [ROOT / "README.md", *DOCS]
 TENSORRT = "coming-from-tensorrt.md"
 LINKED = [
     *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
@@ -28,7 +25,6 @@ LINKED = [
     *PAGES,
 ]
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 CODE = re.compile(r"\bNL\d{3}\b")
@@ -36,37 +32,10 @@ PATH = re.compile(r"`((?:netloop|tests|samples|docs)/[\w./]*)`")
 NAME_IN_FILE = re.compile(r"`(\w+)` in `(netloop/[\w./]+\.py)`")
 
 
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
 each_page_with_examples = pytest.mark.parametrize(
     "path", [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")], ids=name_of
 )
 each_linked_page = pytest.mark.parametrize("path", LINKED, ids=name_of)
-
-
-class Example(NamedTuple):
-    """A Python block of a page.
-
-    Attributes:
-        line: the line of the page on which its source begins, from 1.
-        source: the block.
-        output: what it prints, if the page says so in a text block right after it.
-    """
-
-    line: int
-    source: str
-    output: str | None
-
-
-def examples(text: str) -> Iterator[Example]:
-    blocks = list(FENCE.finditer(text))
-    for number, block in enumerate(blocks):
-        if block[1] == "python":
-            after = next((block for block in blocks[number + 1 : number + 2] if block[1] == "text"), None)
-            follows = after is not None and not text[block.end() : after.start()].strip()
-            yield Example(text.count("\n", 0, block.start(2)) + 1, block[2], after[2] if after and follows else None)
 
 
 def run(example: Example, page: str, names: dict[str, Any]) -> str:

@@ -142,11 +142,13 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
         """The number of outputs."""
         return len(self.outputs)
 
-    def get_input(self, index: int) -> ITensor | None:
+    # methods that return None for an index, as TensorRT's do, are typed "or Any": scripts ask for what is there, and a
+    # type checker would want a test for None around each call
+    def get_input(self, index: int) -> ITensor | Any:
         """Input ``index``; None if it is missing or there is no such input."""
         return self.inputs[index] if 0 <= index < len(self.inputs) else None
 
-    def get_output(self, index: int) -> ITensor | None:
+    def get_output(self, index: int) -> ITensor | Any:
         """Output ``index``, after the cast if its ``dtype`` was set; None if there is no such output."""
         return self.outputs[index].as_converted if 0 <= index < len(self.outputs) else None
 

@@ -7,7 +7,7 @@ import numpy as np
 from netloop.model.graph.layer import Elementary, layer
 from netloop.model.graph.network_base import NetworkBase, third_from_end
 from netloop.model.graph.tensor import ITensor
-from netloop.model.weights import Weights, weights_array
+from netloop.model.weights import WeightsLike, weights_array
 from netloop.values.diagnostics import require
 from netloop.values.enums import LayerType, ScaleMode
 from netloop.values.types import HALVES, UNKNOWN, Array, Shape, TensorType, normal_axis
@@ -137,9 +137,9 @@ class AffineMethods(NetworkBase):
         self,
         input: ITensor,
         mode: ScaleMode,
-        shift: Array | Weights | None = None,
-        scale: Array | Weights | None = None,
-        power: Array | Weights | None = None,
+        shift: WeightsLike | None = None,
+        scale: WeightsLike | None = None,
+        power: WeightsLike | None = None,
     ) -> IScaleLayer:
         """(input * scale + shift) ^ power, with channels on axis 1; ELEMENTWISE weights cover the last three axes."""
         axis = max(1, third_from_end(input)) if mode is ScaleMode.ELEMENTWISE else 1
@@ -149,9 +149,9 @@ class AffineMethods(NetworkBase):
         self,
         input: ITensor,
         mode: ScaleMode,
-        shift: Array | Weights | None = None,
-        scale: Array | Weights | None = None,
-        power: Array | Weights | None = None,
+        shift: WeightsLike | None = None,
+        scale: WeightsLike | None = None,
+        power: WeightsLike | None = None,
         channel_axis: int = 1,
     ) -> IScaleLayer:
         """(input * scale + shift) ^ power, with channels on ``channel_axis``."""

@@ -15,7 +15,7 @@ from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers import matrix
 from netloop.model.layers.windows import SlidingWindow, Window, WindowPositions, places_written
-from netloop.model.weights import Weights, weights_array
+from netloop.model.weights import WeightsLike, weights_array
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike, check_dims
 from netloop.values.enums import LayerType, PaddingMode
@@ -356,8 +356,8 @@ class ConvolutionMethods(NetworkBase):
         input: ITensor,
         num_output_maps: int,
         kernel_shape: Sequence[int],
-        kernel: Array | Weights,
-        bias: Array | Weights | None = None,
+        kernel: WeightsLike,
+        bias: WeightsLike | None = None,
     ) -> IConvolutionLayer:
         """Slide a window of weights over ``input``; empty weights mean input 1 or 2, or no bias."""
         return self._add_window(IConvolutionLayer, input, num_output_maps, kernel_shape, kernel, bias)
@@ -367,8 +367,8 @@ class ConvolutionMethods(NetworkBase):
         input: ITensor,
         num_output_maps: int,
         kernel_shape: Sequence[int],
-        kernel: Array | Weights,
-        bias: Array | Weights | None = None,
+        kernel: WeightsLike,
+        bias: WeightsLike | None = None,
     ) -> IDeconvolutionLayer:
         """Write a window of weights for each element of ``input``; empty weights mean input 1 or 2, or no bias."""
         return self._add_window(IDeconvolutionLayer, input, num_output_maps, kernel_shape, kernel, bias)
@@ -379,8 +379,8 @@ class ConvolutionMethods(NetworkBase):
         input: ITensor,
         num_output_maps: int,
         kernel_shape: Sequence[int],
-        kernel: Array | Weights,
-        bias: Array | Weights | None,
+        kernel: WeightsLike,
+        bias: WeightsLike | None,
     ) -> W:
         result = kind(
             num_output_maps=num_output_maps,

@@ -14,7 +14,7 @@ from netloop.model.graph.attributes import check_member
 from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
 from netloop.model.graph.tensor import ITensor
-from netloop.model.weights import Weights, weights_array
+from netloop.model.weights import WeightsLike, weights_array
 from netloop.process.forked import require_jax
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike
@@ -322,7 +322,7 @@ class SourceMethods(NetworkBase):
 
     FAMILY = "sources"
 
-    def add_constant(self, shape: Sequence[int], weights: Array | Weights) -> IConstantLayer:
+    def add_constant(self, shape: Sequence[int], weights: WeightsLike) -> IConstantLayer:
         """Add a constant of the given shape and numbers."""
         return self.add(IConstantLayer(shape=shape, weights=weights_array(weights, "weights")), [])
 
