@@ -56,9 +56,7 @@ class CircularPad(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, tr
     def supports_format_combination(self, pos: int, in_out: Any, num_inputs: int) -> bool:
         return in_out[pos].desc.type is trt.int32
 
-    def enqueue(
-        self, input_desc: Any, output_desc: Any, inputs: Any, outputs: Any, workspace: int, stream: int
-    ) -> None:
+    def enqueue(self, input_desc: Any, output_desc: Any, inputs: Any, outputs: Any, *_: int) -> None:
         x, y = array_at(inputs[0], input_desc[0]), array_at(outputs[0], output_desc[0])
         y[...] = np.pad(x, self.pads.reshape(-1, 2)[::-1], mode="wrap")
 

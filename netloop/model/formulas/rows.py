@@ -12,10 +12,10 @@ from netloop.values.types import normal_axis
 ONE_NUMBER = ICastLayer, IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 
 
-class Rows(Indexing):
+class SingleRows(Indexing):
     """Formulas about single rows."""
 
-    def is_next(self, position: ITensor, other: ITensor) -> bool:
+    def _is_next(self, position: ITensor, other: ITensor) -> bool:
         """Whether ``other`` is the position after ``position``: its sum with 1."""
         return self._operand(other, ElementWiseOperation.SUM, 1) is number_of(position)
 
@@ -27,7 +27,7 @@ class Rows(Indexing):
         a, b = (number_of(tensor) for tensor in layer.inputs if tensor is not None)
         return a if self.ints(b) == [number] else b if self.ints(a) == [number] else None
 
-    def is_inside(self, position: ITensor, x: ITensor, axis: int) -> bool:
+    def _is_inside(self, position: ITensor, x: ITensor, axis: int) -> bool:
         """Whether a position is one of an axis in every run: the number of an iteration of a loop over the axis."""
         bound, length = self.bounds.get(number_of(position)), x.type.shape[axis]
         if bound is None:

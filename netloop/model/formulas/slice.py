@@ -7,7 +7,7 @@ import numpy as np
 
 from netloop.model.formulas.arithmetic import Arithmetic
 from netloop.model.formulas.rearrange import Numbers
-from netloop.model.formulas.rows import Rows
+from netloop.model.formulas.rows import SingleRows
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count
 from netloop.model.network import INetworkDefinition
@@ -16,7 +16,7 @@ from netloop.values.enums import CumulativeOperation, SampleMode
 from netloop.values.types import normal_axis
 
 
-class Slicing(Arithmetic, Rows):
+class Slicing(Arithmetic, SingleRows):
     """Formulas that take parts of axes, or extend them."""
 
     def __init__(self, network: INetworkDefinition) -> None:
@@ -47,10 +47,10 @@ class Slicing(Arithmetic, Rows):
     def _row(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> ITensor | None:
         """The slice if it is always one row, at a position that only a run knows."""
         along = self.ints(axes)
-        if along is None or len(along) != 1 or self.ints(steps) != [1] or not self.is_next(starts, ends):
+        if along is None or len(along) != 1 or self.ints(steps) != [1] or not self._is_next(starts, ends):
             return None
         axis = normal_axis(along[0], x.type.rank)
-        if self.is_inside(starts, x, axis):
+        if self._is_inside(starts, x, axis):
             return self.gather(x, starts, axis)
         result = self._between(x, starts, ends, axes, steps)
         self._rows[result] = x, starts, axis

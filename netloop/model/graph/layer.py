@@ -369,8 +369,8 @@ class Operation(ILayer):
         These elements are masked, and those of the output that depend on them.
         """
         if self.IS_ELEMENTWISE:
-            return elementwise(self, inputs)
-        return moved(self, inputs, self.MOVED_INPUTS) if self.MOVED_INPUTS else None
+            return elementwise(self.evaluate, inputs)
+        return moved(self.evaluate, inputs, self.MOVED_INPUTS) if self.MOVED_INPUTS else None
 
     @property
     def draws(self) -> bool:

@@ -6,40 +6,39 @@ no kind of layer is defined a second time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from netloop.values.types import Array, MaskedArray
 
-if TYPE_CHECKING:
-    from netloop.model.graph.layer import Operation
-
 Masked = Sequence[MaskedArray | None]
 """The inputs of a layer; None for one that is left out."""
+Evaluate = Callable[..., Any]
+"""``Operation.evaluate`` of a layer."""
 
 
-def elementwise(layer: Operation, inputs: Masked) -> MaskedArray | None:
+def elementwise(evaluate: Evaluate, inputs: Masked) -> MaskedArray | None:
     """Return the output of an element-wise layer: an element is known where those of all inputs are."""
     unknown = reduce(np.logical_or, [_mask(array) for array in inputs])
-    return None if unknown.all() else masked(layer.evaluate(*map(_data, inputs)), unknown)
+    return None if unknown.all() else masked(evaluate(*map(_data, inputs)), unknown)
 
 
-def moved(layer: Operation, inputs: Masked, count: int) -> MaskedArray | None:
+def moved(evaluate: Evaluate, inputs: Masked, count: int) -> MaskedArray | None:
     """Return the output of a layer that moves elements of its first ``count`` inputs, to places that the others say."""
     masks, others = [_mask(array) for array in inputs[:count]], inputs[count:]
     if all(mask.all() for mask in masks) or any(map(np.ma.is_masked, others)):
         return None
-    unknown = np.asarray(layer.evaluate(*masks, *map(_data, others)), np.bool_)  # masks move as the elements do
-    return masked(layer.evaluate(*map(_data, inputs)), unknown)
+    unknown = np.asarray(evaluate(*masks, *map(_data, others)), np.bool_)  # masks move as the elements do
+    return masked(evaluate(*map(_data, inputs)), unknown)
 
 
-def selected(layer: Operation, inputs: Masked) -> MaskedArray | None:
+def selected(evaluate: Evaluate, inputs: Masked) -> MaskedArray | None:
     """Return the output of a selection; elements that a known condition does not select may be unknown."""
     condition, *unknown = map(_mask, inputs)
-    return masked(layer.evaluate(*map(_data, inputs)), condition | np.where(_data(inputs[0]), *unknown))
+    return masked(evaluate(*map(_data, inputs)), condition | np.where(_data(inputs[0]), *unknown))
 
 
 def masked(elements: Any, unknown: Array) -> MaskedArray:

@@ -374,7 +374,7 @@ class ISelectLayer(Elementary):
         return then_input.with_shape(broadcast(condition.shape, then_input.shape, else_input.shape))
 
     def partial(self, *inputs: MaskedArray | None) -> MaskedArray | None:
-        return selected(self, inputs)
+        return selected(self.evaluate, inputs)
 
     def formula(self, xp: Any, condition: Any, then_input: Any, else_input: Any) -> Any:
         return xp.where(condition, then_input, else_input)

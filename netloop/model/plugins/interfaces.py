@@ -179,6 +179,7 @@ class IPluginV3OneRuntime(IPluginCapability):
         outputs: Sequence[int],
         workspace: int,
         stream: int,
+        /,
     ) -> None:
         """Compute the outputs; an exception, or a return value other than 0, is an error.
 
