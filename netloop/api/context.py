@@ -502,7 +502,12 @@ def _unset(name: str, what: str, method: str) -> Finding:
 
 
 def _address(memory: int) -> int:
-    number = operator.index(memory)
+    try:
+        number = operator.index(memory)
+    except TypeError:
+        kind = type(memory).__name__
+        what = f"an address is an int, such as array.ctypes.data or tensor.data_ptr(), not {kind}"
+        raise TypeError(what) from None
     if not 0 <= number < 1 << 64:
         raise ValueError(f"{number} is not an address")
     return number

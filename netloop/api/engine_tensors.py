@@ -7,7 +7,7 @@ from functools import cached_property
 from netloop.api.build_options import BuildOptions
 from netloop.api.engine_core import EngineCore
 from netloop.api.enums import ErrorCodeTRT
-from netloop.api.logger import ILogger
+from netloop.api.logger import ILogger, Logger
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.profile_shapes import types_within
@@ -175,8 +175,11 @@ class EngineTensors(EngineCore):
             self.build_options.logger.log(severity, what)
 
     def log_error(self, what: str) -> None:
-        """Log an error, and pass it to the error recorder."""
-        report_error(self.build_options.logger, self.error_recorder, ErrorCodeTRT.FAILED_EXECUTION, what)
+        """Log an error, and pass it to the error recorder; without either, print it to standard error."""
+        logger = self.build_options.logger
+        if logger is None and self.error_recorder is None:
+            logger = Logger()  # who sees False alone cannot know why
+        report_error(logger, self.error_recorder, ErrorCodeTRT.FAILED_EXECUTION, what)
 
     def find_tensor(self, name: str) -> ITensor | None:
         """The input or output of a name, or None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 from netloop.api.allocators import IGpuAllocator
@@ -108,5 +109,6 @@ def _bytes(source: Any) -> bytes | memoryview:
     try:
         return source if isinstance(source, bytes) else memoryview(source)
     except TypeError:
-        what = f"serialized_engine is the bytes of a plan, or an IStreamReaderV2, not {type(source).__name__}"
+        hint = ": write open(path, 'rb').read()" if isinstance(source, str | PathLike) else ""
+        what = f"serialized_engine is the bytes of a plan, or an IStreamReaderV2, not {type(source).__name__}{hint}"
         raise TypeError(what) from None

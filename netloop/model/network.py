@@ -211,7 +211,10 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
     # Any, as each layer has the attributes of its kind
     def __getitem__(self, index: int) -> Any:
-        return as_listed(self.layers[operator.index(index)])
+        try:
+            return as_listed(self.layers[operator.index(index)])
+        except IndexError:
+            raise IndexError(f"the layers of the network have the numbers below {len(self)}, not {index}") from None
 
     def __iter__(self) -> Iterator[Any]:
         return map(as_listed, self.layers)

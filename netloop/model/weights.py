@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import jax
 import numpy as np
 
 from netloop.process.cuda_runtime import address_finding, cuda_runtime
@@ -120,8 +121,8 @@ def _unpacked(packed: Array, bits: int, dtype: np.dtype[Any]) -> Array:
     return ((codes ^ half).astype(np.int8) - half).astype(dtype)
 
 
-WeightsLike = Array | np.generic | Weights
-"""Arrays, numpy's numbers and TensorRT's ``Weights``."""
+WeightsLike = Array | np.generic | jax.Array | Weights
+"""Arrays of numpy and JAX, numpy's numbers, and TensorRT's ``Weights``."""
 
 
 def weights_array(given: Any, name: str = "weights") -> Array:
@@ -130,11 +131,13 @@ def weights_array(given: Any, name: str = "weights") -> Array:
     Arrays of str objects and of texts of fixed length become arrays of strings.
 
     Raises:
-        TypeError: it is neither an array nor ``Weights``.
+        TypeError: it is neither an array of numpy or JAX nor ``Weights``.
         ValueError: it is not C-contiguous, or networks do not have its element type.
     """
     if isinstance(given, Weights):
         return given.numpy()
+    if isinstance(given, jax.Array):
+        given = np.asarray(given)
     if not isinstance(given, np.ndarray | np.generic):
         hint = f": write np.array({name}, np.float32)" if isinstance(given, list | tuple | int | float) else ""
         raise TypeError(f"{name} must be a numpy array or Weights, not {type(given).__name__}{hint}")

@@ -20,6 +20,13 @@ def check_word(name: str, value: int) -> int:
     return value
 
 
+def _length(length: Any) -> int:
+    try:
+        return check_word("a length", operator.index(length))
+    except TypeError:
+        raise TypeError(f"a length is an int, and -1 where only a call knows it, not {length!r}") from None
+
+
 class Dims(tuple[int, ...]):
     """The lengths of the axes of a tensor, at most eight; -1 is an unknown length.
 
@@ -35,8 +42,9 @@ class Dims(tuple[int, ...]):
     def __new__(cls, *args: Any, **named: Any) -> "Dims":
         shape = cls._given(*args, **named)
         if isinstance(shape, UNORDERED) or not isinstance(shape, Iterable):
-            raise TypeError(f"{cls.__name__} takes a sequence of ints, not {shape!r}")
-        lengths = tuple(check_word("a length", operator.index(length)) for length in shape)
+            hint = f": write ({shape},)" if isinstance(shape, int) else ""
+            raise TypeError(f"{cls.__name__} takes a sequence of ints, not {shape!r}{hint}")
+        lengths = tuple(map(_length, shape))
         if len(lengths) > cls.MAX_DIMS:
             raise ValueError(f"a shape has at most {cls.MAX_DIMS} axes, not {len(lengths)}")
         if cls.NAMES and len(lengths) != len(cls.NAMES):

@@ -1,5 +1,7 @@
 """Names that TensorRT removed since version 8 and their replacements, which error messages suggest."""
 
+from netloop.values.foreign_names import FOREIGN_NAMES
+
 _ENGINE = "build_serialized_network, and deserialize_cuda_engine of a Runtime"
 _WORKSPACE = "set_memory_pool_limit(MemoryPoolType.WORKSPACE, size) of the builder's config"
 _NAMES = "the names of tensors instead of binding numbers"
@@ -47,7 +49,9 @@ REPLACEMENTS = {
 
 
 def unknown(owner: str, name: str, purpose: str = "", hint: str = "") -> str:
-    """Return the message for an unknown attribute: with its replacement if TensorRT removed it, else with a hint."""
-    instead = REPLACEMENTS.get(name)
-    hint = hint if instead is None else f"TensorRT removed it; use {instead}"
+    """Return the message for an unknown attribute, with what replaces a name that TensorRT removed or others have."""
+    if name in REPLACEMENTS:
+        hint = f"TensorRT removed it; use {REPLACEMENTS[name]}"
+    elif name in FOREIGN_NAMES and owner == "INetworkDefinition":
+        hint = f"use {FOREIGN_NAMES[name]}"
     return f"{owner} has no attribute {name!r}{purpose}" + (hint and f"; {hint}")

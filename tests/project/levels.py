@@ -30,7 +30,7 @@ WINGS = [
         "values",
         "what a network speaks of: element types, shapes, enumerations, values of tensors, findings",
         (
-            "enum_base",
+            "enum_base foreign_names",
             "devices enums diagnostics foreign_arrays removed_names unpicklable string_arrays",
             "types checked_attributes",
             "dims map_types",

@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import Any
 
 import netloop as trt
-from tests.support import mistakes_in_calls, mistakes_in_loops, mistakes_in_networks
+from tests.support import mistakes_in_calls, mistakes_in_loops, mistakes_in_networks, mistakes_in_python
 
-MODULES = (mistakes_in_loops, mistakes_in_networks, mistakes_in_calls)
+MODULES = (mistakes_in_loops, mistakes_in_networks, mistakes_in_calls, mistakes_in_python)
 MESSAGES = Path(__file__).parents[1] / "data" / "messages.txt"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from netloop.formats.from_jax.importer import JaxprImporter
-from netloop.formats.from_jax.tree_names import argument_names, leaf_names, result_names
+from netloop.formats.from_jax.tree_names import argument_names, check_examples, leaf_names, result_names
 from netloop.formats.from_jax.unknown_primitives import check_primitives
 from netloop.formats.shared.own_operators import OwnOperator, checked
 from netloop.model.network import INetworkDefinition
@@ -45,6 +45,7 @@ def from_jax(
         raise TypeError(f"from_jax takes a function, not {type(function).__name__}")
     own = checked(rules)
     called = argument_names(function, len(examples), names)
+    check_examples(function, examples)
     traced, result = jax.make_jaxpr(function, return_shape=True)(*examples)
     check_primitives(traced, own)
     network = INetworkDefinition()

@@ -31,6 +31,24 @@ def argument_names(function: Callable[..., Any], count: int, names: Sequence[str
     return [*texts, *(f"input{index}" for index in range(len(texts), count))][:count]
 
 
+def check_examples(function: Callable[..., Any], examples: Sequence[Any]) -> None:
+    """Check that there is an example of each argument, and that its leaves are arrays.
+
+    Raises:
+        TypeError: there is not, or one is none.
+    """
+    why = "examples are arrays, numbers, jax.ShapeDtypeStruct((2, 3), 'float32'), or pytrees of these"
+    try:
+        inspect.signature(function).bind(*examples)
+    except TypeError as error:
+        raise TypeError(f"from_jax takes an example of each argument of the function: {error}; {why}") from None
+    except ValueError:  # the signature of a function written in C is unknown
+        pass
+    for leaf in jax.tree.leaves(examples):
+        if not hasattr(leaf, "shape") and not isinstance(leaf, bool | int | float | complex):
+            raise TypeError(f"{leaf!r} is no example of an argument: {why}")
+
+
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         return [*inspect.signature(function).parameters.values()]

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from netloop.model.graph.call_site import importing
@@ -15,6 +16,7 @@ from netloop.values.diagnostics import (
     NetworkError,
     Place,
     SourceLocation,
+    quoted,
     reason,
 )
 
@@ -154,6 +156,11 @@ def open_model_file(path: str, code: str) -> tuple[BinaryIO, int]:
     """
     try:
         return open_regular(path)
+    except FileNotFoundError as error:
+        what, fix = f"there is no file {quoted(path)}", "give the path of the file, from the working directory or /"
+        raise ModelError(
+            Finding(code, what, path, f"the working directory is {quoted(str(Path.cwd()))}", fix)
+        ) from error
     except (OSError, ValueError) as error:
         what, fix = f"the file cannot be read: {error}", "give the path of a file that exists and may be read"
         raise ModelError(Finding(code, what, path, reason(code), fix)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,21 @@ def tensor_hint(value: Any) -> str:
 
 def _of_constant(shape: tuple[int, ...], array: str) -> str:
     return f": write network.add_constant({shape}, {array}).get_output(0)"
+
+
+LOADERS = {".onnx": "netloop.onnx.load", ".xml": "netloop.openvino.load", ".plan": "netloop.plan.load"}
+"""The function that loads a network from a file, by the end of its name."""
+
+
+def network_hint(value: Any) -> str:
+    """How a file or a function becomes a network."""
+    if isinstance(value, str | PathLike):
+        path = str(fspath(value))  # pyright: ignore[reportUnknownArgumentType]
+        load = next((load for end, load in LOADERS.items() if path.lower().endswith(end)), "netloop.onnx.load")
+        return f": write {load}({path!r})"
+    if callable(value) and not isinstance(value, type):
+        return ": write netloop.from_jax(function, *examples)"
+    return ""
 
 
 def member_hint(value: Any, enum: type[Enum]) -> str:

@@ -21,6 +21,7 @@ from netloop.model.graph.infer import Known, TypeTable
 from netloop.model.graph.layer_compat import LayerCompatibility
 from netloop.model.graph.layer_text import layer_text, value_text
 from netloop.model.graph.partial_values import elementwise, moved
+from netloop.model.graph.python_operators import PythonOperators
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import (
     Finding,
@@ -56,7 +57,7 @@ class LayerKind(ABCMeta):
     __subclasscheck__ = type.__subclasscheck__
 
 
-class ILayer(LayerCompatibility, metaclass=LayerKind):
+class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     """A layer of a network.
 
     The attributes of a kind are the fields of its class. Setting one checks the value, and makes the network forget
@@ -71,6 +72,8 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
         index: its index in the network.
         source_location: the line of the user's script that added it, or the node of the model that it comes from.
     """
+
+    OPERAND = "a layer, which is not its output layer.get_output(0),"
 
     LAYER_TYPE: ClassVar[LayerType]
     LABEL: ClassVar[str]

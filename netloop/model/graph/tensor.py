@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from netloop.model.graph.attributes import check_member
+from netloop.model.graph.python_operators import PythonOperators
 from netloop.values.checked_attributes import CheckedAttributes, text
 from netloop.values.diagnostics import Finding, NetworkError
 from netloop.values.dims import Dims
@@ -49,7 +50,7 @@ def _check_name(label: str, name: Any) -> str:
     return name
 
 
-class ITensor(Unpicklable, CheckedAttributes):
+class ITensor(PythonOperators, Unpicklable, CheckedAttributes):
     """A tensor of a network: an input, or an output of a layer. Inside a loop it has a value for each iteration.
 
     Attributes:

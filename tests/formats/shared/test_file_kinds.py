@@ -45,7 +45,7 @@ def test_damaged_document_is_to_be_saved_again():
 
 @pytest.mark.parametrize("load", [netloop.onnx.load, netloop.openvino.load])
 def test_missing_file_says_what_to_do(load, tmp_path):
-    assert fix_of(load, tmp_path / "missing.onnx") == "give the path of a file that exists and may be read"
+    assert fix_of(load, tmp_path / "missing.onnx") == "give the path of the file, from the working directory or /"
 
 
 def test_missing_file_of_a_tensor_says_what_to_do(tmp_path):
