@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator
 from itertools import groupby
 from typing import Any
@@ -14,10 +15,16 @@ from hypothesis import HealthCheck, settings
 import netloop
 from netloop.compiler.xla_compilation import compile_lowered
 from tests.support import eight_devices
+from tests.support.equal_programs import equal_programs_share_executables
 from tests.support.exact_products import ask_for_exact_products
 from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 from tests.support.quick_programs import is_quick, quick_programs
+
+gc.disable()  # until all tests are collected, which live on
+# compiled files are for all processes: otherwise each that a test starts compiles the sources of netloop first
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a shell starts what runs in its background so; tests send Ctrl-C to themselves and to their children
@@ -68,11 +75,13 @@ def equal_programs_are_compiled_once(
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Compile the cases of each parametrized test in batches, and leave what was collected out of Python's collections.
 
-    Full collections of the garbage collector would visit all tests and modules each time, to free nothing.
+    Full collections of the garbage collector would visit all tests and modules each time, to free nothing; and then
+    what JAX keeps of thousands of programs.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000)
+    gc.set_threshold(50_000, 10, 100)
+    gc.enable()
     for _, items in groupby(session.items, lambda item: item.nodeid.partition("[")[0]):
         cases = [
             item.callspec.params.get("case")
@@ -86,7 +95,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Compile the programs of a test, and of its fixtures, quickly or as users compile, with products of float32."""
     ask_for_exact_products()
-    with quick_programs(is_quick(item)):
+    with quick_programs(is_quick(item)), equal_programs_share_executables():
         return (yield)
 
 

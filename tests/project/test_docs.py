@@ -96,11 +96,16 @@ def test_pages_are_reached_from_the_index():
     assert [name_of(page) for page in DOCS if page not in {*linked, index}] == []
 
 
-@each_linked_page
-def test_rules_exist(path):
+@pytest.fixture(scope="module")
+def codes():
+    """The codes of all errors in the sources."""
     sources = "".join(path.read_text(encoding="utf-8") for path in Path(netloop.__file__).parent.rglob("*.py"))
+    return set(RULES) | set(CODE.findall(sources))
 
-    assert set(CODE.findall(path.read_text(encoding="utf-8"))) <= set(RULES) | set(CODE.findall(sources))
+
+@each_linked_page
+def test_rules_exist(path, codes):
+    assert set(CODE.findall(path.read_text(encoding="utf-8"))) <= codes
 
 
 @each_linked_page

@@ -6,8 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pytest
+from onnx.backend.test.case.base import _Exporter
 
+from tests.support.examples import IS_NIGHTLY
 from tests.support.onnx_backend import Comparing, QuickBackend
 
 EXCLUDED = [
@@ -22,6 +25,18 @@ ROUGH = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse
 
 MANY, ONE_OF = 9, 3
 """Of so many models of an operator, or more, one of a few is compiled; in the slow tests, all are."""
+
+LARGE = {f"export_{operator}_3d_default" for operator in ("averagepool", "lppool", "maxpool")}
+"""Functions of ONNX that compute data of volumes of 32 x 32 x 32 element by element, for seconds, in each process that
+collects tests; those of small volumes have the same attributes. The nightly profile has them."""
+
+
+def make_data(cls, name, bases, functions):
+    """Make the models of a class of ONNX as ONNX does, but without large ones and the text of its documentation."""
+    for key in functions:
+        if key.startswith("export") and (IS_NIGHTLY or key not in LARGE):
+            np.random.seed(0)  # the data are those that ONNX publishes
+            getattr(cls, key)()
 
 
 def evaluated(names):
@@ -46,7 +61,7 @@ def compiled(test):
 
 def cases():
     """The tests by category, without those for other devices and of large models."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), patch.object(_Exporter, "__init__", make_data):
         warnings.simplefilter("ignore")  # numpy's, while the package makes its data
         runner = Comparing(QuickBackend, __name__, ROUGH)
     for name, _ in EXCLUDED:
