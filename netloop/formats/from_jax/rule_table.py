@@ -25,9 +25,9 @@ COMPLEX: OperatorTable[str, Rule] = OperatorTable()
 
 MOVED = frozenset({
     "add", "add_any", "broadcast_in_dim", "checkpoint", "closed_call", "concatenate", "cond", "copy",
-    "custom_jvp_call", "custom_vjp_call", "device_put", "dynamic_slice", "dynamic_update_slice", "fft", "gather", "jit",
-    "name", "neg", "optimization_barrier", "pjit", "reduce_sum", "remat2", "reshape", "rev", "scan", "slice", "split",
-    "squeeze", "stack", "stop_gradient", "sub", "transpose", "unstack", "while",
+    "custom_jvp_call", "custom_linear_solve", "custom_vjp_call", "device_put", "dynamic_slice",
+    "dynamic_update_slice", "fft", "gather", "jit", "name", "neg", "optimization_barrier", "pjit", "reduce_sum",
+    "remat2", "reshape", "rev", "scan", "slice", "split", "squeeze", "stack", "stop_gradient", "sub", "transpose", "unstack", "while",
 })  # fmt: skip
 """The primitives whose rules serve complex numbers as they are, part by part."""
 

@@ -53,7 +53,8 @@ def _of(equation: JaxprEqn, where: str, custom: Collection[str]) -> list[tuple[t
     if not has_rule and not (numbers and COMPLEX.find(name) is not None):
         if numbers and name not in REFUSED:
             what, fix = f"{name!r} takes or returns {_text(numbers[0])}", _other_types(numbers[0])
-            return [((name, "complex"), Finding("NL746", what, where, reason("NL746"), fix))]
+            why = "complex numbers are pairs of real ones in a network, and this primitive has no rule for pairs"
+            return [((name, "complex"), Finding("NL746", what, where, why, fix))]
         why = REFUSED.get(name, reason("NL744"))
         finding = Finding("NL744", f"netloop has no rule for the primitive {name!r}", where, why, OWN_RULE % name)
         return [((name, ""), finding)]

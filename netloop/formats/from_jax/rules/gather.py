@@ -1,5 +1,6 @@
 """Gathers and scatters by index."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from jax.lax import GatherScatterMode
 from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import Indices, Windows
 from netloop.formats.from_jax.rule_table import complex_primitive, primitive
+from netloop.formats.from_jax.rules.pointwise.complex_numbers import product
 from netloop.formats.from_jax.rules.reduce import neutral
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.formulas import Length
@@ -158,3 +160,55 @@ def scatter_complex(call: EquationCall, *operands: ITensor) -> list[ITensor]:
         return jnp.stack([write(x[..., part], indices, updates[..., part], **values) for part in range(2)], -1)
 
     return call.define(of_parts, *operands)
+
+
+@complex_primitive("scatter-mul")
+def scatter_complex_product(call: EquationCall, *operands: ITensor) -> list[ITensor]:
+    """An array with some elements multiplied, at places; index by index, as a place may occur more than once."""
+    params = call.params
+    numbers, mode = params["dimension_numbers"], params["mode"]
+
+    def of_parts(x: Any, indices: Any, updates: Any) -> Any:
+        batch = [axis for axis in range(updates.ndim - 1) if axis not in numbers.update_window_dims]
+        indices, single = _without_batching(numbers, indices)
+        if params["unique_indices"] or all(updates.shape[axis] == 1 for axis in batch):
+            window = [axis for axis in range(updates.ndim) if axis not in batch]
+            together = single._replace(update_window_dims=numbers.update_window_dims)
+            return _multiplied(x, indices, updates, together, [updates.shape[axis] for axis in window[:-1]], mode)
+        rows = jnp.moveaxis(updates, batch, range(len(batch)))
+        window = rows.shape[len(batch) :]
+
+        def step(x: Any, row: Any) -> tuple[Any, None]:
+            return _multiplied(x, *row, single, window[:-1], mode), None
+
+        return lax.scan(step, x, (indices.reshape(-1, indices.shape[-1]), rows.reshape(-1, *window)))[0]
+
+    return call.define(of_parts, *operands)
+
+
+def _without_batching(numbers: lax.ScatterDimensionNumbers, indices: Any) -> tuple[Any, lax.ScatterDimensionNumbers]:
+    """Indices that also say the position along batching axes, and the numbers of a scatter of one of them."""
+    places = [lax.broadcasted_iota(indices.dtype, (*indices.shape[:-1], 1), axis)
+              for axis in numbers.scatter_indices_batching_dims]  # fmt: skip
+    window = range(len(numbers.update_window_dims))
+    inserted = sorted((*numbers.inserted_window_dims, *numbers.operand_batching_dims))
+    scattered = (*numbers.operand_batching_dims, *numbers.scatter_dims_to_operand_dims)
+    single = lax.ScatterDimensionNumbers(tuple(window), tuple(inserted), scattered)
+    return jnp.concatenate([*places, indices], -1), single
+
+
+def _multiplied(
+    x: Any, indices: Any, updates: Any, numbers: lax.ScatterDimensionNumbers, window: Sequence[int], mode: Any
+) -> Any:
+    """``x`` with windows at different places multiplied; all have their parts along a last axis."""
+    kept = iter(window)
+    sizes = [1 if axis in numbers.inserted_window_dims else next(kept) for axis in range(x.ndim - 1)]
+    reading = lax.GatherDimensionNumbers(
+        numbers.update_window_dims, numbers.inserted_window_dims, numbers.scatter_dims_to_operand_dims
+    )
+    a, b = (lax.gather(x[..., part], indices, reading, sizes, mode=mode) for part in range(2))
+    written_parts = [
+        lax.scatter(x[..., number], indices, part, numbers, unique_indices=True, mode=mode)
+        for number, part in enumerate(product(a, b, updates[..., 0], updates[..., 1]))
+    ]
+    return jnp.stack(written_parts, -1)

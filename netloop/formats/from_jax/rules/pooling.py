@@ -5,9 +5,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from netloop.formats.from_jax.call import EquationCall, ints
-from netloop.formats.from_jax.rule_table import defined, primitive, refuse
+from netloop.formats.from_jax.rule_table import defined, on_parts, primitive, refuse
 from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
 from netloop.formats.shared.word_tables import REDUCTIONS
@@ -22,6 +23,11 @@ def reduce_window(call: EquationCall, x: ITensor) -> ITensor:
     """The reduction of that name of windows: a pooling, or one axis after the other."""
     name = call.name.replace("_window", "")
     return _windows(call, REDUCTIONS.jax.read[name], x)
+
+
+@on_parts("reduce_window_sum")
+def _sums_of_parts(a: Any, b: Any, **params: Any) -> Any:
+    return tuple(lax.reduce_window(part, part.dtype.type(0), lax.add, **params) for part in (a, b))
 
 
 @primitive("reduce_window")

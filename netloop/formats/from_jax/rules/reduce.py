@@ -10,6 +10,7 @@ from jax import lax
 from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import is_complex
 from netloop.formats.from_jax.rule_table import complex_primitive, on_parts, primitive
+from netloop.formats.from_jax.rules.pointwise.complex_numbers import product
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, CUMULATIVE, REDUCTIONS, TOP_K
 from netloop.model.formulas.reduce import bitmask
 from netloop.model.graph.tensor import ITensor
@@ -132,6 +133,31 @@ def running(call: EquationCall, x: ITensor) -> ITensor:
 @on_parts("cumsum")
 def _running_sum(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
     return lax.cumsum(a, axis, reverse), lax.cumsum(b, axis, reverse)
+
+
+@on_parts("cumprod")
+def _running_product(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+    return _products(a, b, axis, reverse)[1]
+
+
+@on_parts("reduce_prod")
+def _total_product(a: Any, b: Any, *, axes: Sequence[int], **_: Any) -> Any:
+    for axis in sorted(axes, reverse=True):
+        a, b = _products(a, b, axis)[0]
+    return a, b
+
+
+def _products(a: Any, b: Any, axis: int, reverse: bool = False) -> tuple[Any, Any]:
+    """The product of complex numbers along an axis, and those of the first ones, by their parts."""
+
+    def step(total: Any, row: Any) -> tuple[Any, Any]:
+        result = product(*total, *row)
+        return result, result
+
+    rows = jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0)
+    one = jnp.ones(rows[0].shape[1:], a.dtype), jnp.zeros(rows[0].shape[1:], a.dtype)
+    last, all_products = lax.scan(step, one, rows, reverse=reverse)
+    return last, tuple(jnp.moveaxis(part, 0, axis) for part in all_products)
 
 
 # ---------------------------------------------------------------------- order

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+import netloop
 from tests.support.jax_functions import check_same
 
 PARTS = np.float32([[3, -4], [0, 2], [-1, 0], [3, -5], [0, 0], [-1e15, 1e15]])
@@ -69,3 +70,85 @@ def test_conversions_between_real_and_complex_numbers():
     check(
         lambda x, y: x.real.astype(np.complex64) + y.astype(np.complex64), PARTS, np.float32([1, -2, np.inf, 0, 1, 2])
     )
+
+
+MATRICES = np.float32([[[3, 1], [0, 2], [1, -1]], [[-1, 0], [2, -2], [0, 1]], [[1, 1], [1, -3], [4, 0]]])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_product(reverse):
+    check(lambda x: lax.cumprod(x, 0, reverse), PARTS[:5])
+
+
+@pytest.mark.parametrize("axis", [0, 1, (0, 1)])
+def test_product(axis):
+    check(lambda x: x.prod(axis), MATRICES)
+
+
+def test_gradient_of_a_product():
+    check(lambda x: jax.grad(lambda y: jnp.abs(y.prod()))(x), MATRICES[0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.at[1].multiply(2 - 1j),
+        lambda x: x.at[1, 2].multiply(3j),
+        lambda x: x.at[jnp.array([2, 0])].divide(1 + 1j, unique_indices=True),
+        lambda x: x.at[jnp.array([0, 2, 0, 9])].multiply(x[0] + 1j, mode="drop"),
+        lambda x: x.at[:, jnp.array([1, 1])].multiply(jnp.array([1j, 2])),
+        lambda x: jax.vmap(lambda row: row.at[jnp.array([0, 2, 0])].multiply(jnp.array([2j, 3, 1 - 1j])))(x),
+        lambda x: jax.ops.segment_prod(x, jnp.array([0, 1, 0]), 3),
+    ],
+)
+def test_multiplied_elements(function):
+    check(function, MATRICES)
+
+
+@pytest.mark.parametrize("name", ["tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh",
+                                  "arctanh", "log1p", "expm1", "exp2"])  # fmt: skip
+def test_functions_agree_with_numpy(name):
+    """JAX is not asked: these are formulas of their own, with numpy's functions as the oracle."""
+    parts = np.random.default_rng(0).normal(0, 2, (500, 2)).astype(np.float32)
+    network = netloop.from_jax(getattr(jnp, name), jax.ShapeDtypeStruct((500,), np.complex64))
+    (y,) = netloop.evaluate(network, {network.get_input(0).name: parts}).values()
+    expected = getattr(np, name)(parts[:, 0].astype(np.complex128) + 1j * parts[:, 1])
+
+    np.testing.assert_allclose(y[:, 0] + 1j * y[:, 1], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("function", [lambda x: x**x, lambda x: x**2.5, lambda x: 0 * x**0, jax.nn.sigmoid])
+def test_powers_and_logistic_function(function):
+    check(function, MATRICES)
+
+
+def test_tangent_of_large_numbers_does_not_overflow():
+    check(jnp.tanh, np.float32([[100, 1], [-100, 1], [100, 3e4]]))
+
+
+@pytest.mark.parametrize("function", [jnp.maximum, jnp.minimum])
+def test_larger_and_smaller_numbers(function):
+    check(lambda x: function(x, x[::-1] + 1j * (x.real == x[::-1].real)), MATRICES)
+
+
+def test_sums_of_windows():
+    check(lambda x: lax.reduce_window(x, 0j, lax.add, (2, 1), (1, 1), "VALID"), MATRICES)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        jnp.linalg.inv,
+        lambda x: jnp.linalg.solve(x, x + 1),
+        lambda x: jnp.linalg.cholesky(x @ x.conj().T + 3 * jnp.eye(3)),
+        lambda x: jax.scipy.linalg.solve_triangular(x, x, trans="C"),
+        jax.scipy.linalg.expm,
+    ],
+)
+def test_equations(function):
+    check(function, MATRICES)
+
+
+def test_primitive_without_a_rule_for_pairs_says_so():
+    with pytest.raises(netloop.ModelError, match="this primitive has no rule for pairs"):
+        netloop.from_jax(lax.clamp_p.bind, 1j, 1j, 1j)

@@ -28,29 +28,36 @@ def element(x: Any, number: Any) -> Any:
     return lax.dynamic_index_in_dim(x, number, 0, keepdims=False)
 
 
-@defined("cholesky")
+def conjugated(x: Any) -> Any:
+    """The complex conjugates; real numbers as they are."""
+    return lax.conj(x) if jnp.iscomplexobj(x) else x
+
+
+@defined("cholesky", is_complex=True)
 def cholesky(x: Any, **_: Any) -> Any:
-    """The lower triangle whose product with its transpose is the matrix, column by column."""
+    """The lower triangle whose product with its transpose, conjugated, is the matrix, column by column."""
 
     def factor(a: Any) -> Any:
         rows = jnp.arange(a.shape[0])
 
         def column(number: Any, lower: Any) -> Any:
             row = lax.dynamic_index_in_dim(lower, number, 0, keepdims=False)
-            left = lax.dynamic_index_in_dim(a, number, 1, keepdims=False) - lower @ row
+            left = lax.dynamic_index_in_dim(a, number, 1, keepdims=False) - lower @ conjugated(row)
             root = jnp.sqrt(lax.dynamic_index_in_dim(left, number, 0, keepdims=False))
             return lax.dynamic_update_index_in_dim(lower, jnp.where(rows >= number, left / root, 0), number, 1)
 
         return lax.fori_loop(0, a.shape[0], column, jnp.zeros_like(a))
 
-    return batched(factor, (x + jnp.swapaxes(x, -1, -2)) / 2)
+    return batched(factor, (x + conjugated(jnp.swapaxes(x, -1, -2))) / 2)
 
 
-@defined("triangular_solve")
+@defined("triangular_solve", is_complex=True)
 def triangular_solve(
     a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
 ) -> Any:
     """The solution of equations with a triangle, row by row."""
+    if conjugate_a:
+        a = conjugated(a)
     if transpose_a:
         a, lower = jnp.swapaxes(a, -1, -2), not lower
     if not left_side:
@@ -74,7 +81,7 @@ def triangular_solve(
     return result if left_side else jnp.swapaxes(result, -1, -2)
 
 
-@defined("lu")
+@defined("lu", is_complex=True)
 def lu(x: Any, **_: Any) -> Any:
     """The triangles whose product is the matrix with its rows in another order, and that order."""
 
