@@ -91,7 +91,7 @@ def show_launches(workloads: Sequence[Workload]) -> None:
     print(f"| {' | '.join(launches.HEADER)} |\n|{'---|' * len(launches.HEADER)}")
     for workload in workloads:
         for line in launches.measured(workload):
-            print(f"| {' | '.join(launches.row(line))} |", flush=True)
+            print(f"| {' | '.join(launches.cells(line))} |", flush=True)
 
 
 def main() -> None:
