@@ -124,7 +124,8 @@ def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lower
         def call(arrays: Sequence[Any]) -> list[Any]:
             result = compiled(loaded, *arrays)
             outputs, verdict = completed(result) if waits else result
-            lowered.require(verdict)
+            if verdict is not None:
+                lowered.require(verdict)
             return outputs
 
         return call
