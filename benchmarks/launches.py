@@ -55,7 +55,12 @@ def variants(workload: Workload) -> Mapping[str, Callable[[], list[str]]]:
         left_out = {f"without {name}": every - {name} for name in workload.passes}
         for name, passes in ({"netloop": every} | left_out | {"without any": frozenset[str]()}).items():
             result[name] = lambda passes=passes: of_engine(network, passes, inputs)
-    for name, solution in (("expert", workload.expert()), ("idiomatic", workload.idiomatic())):
+    by_hand = {
+        "expert": workload.expert(),
+        "expert for GPUs": workload.gpu_expert(),
+        "idiomatic": workload.idiomatic(),
+    }
+    for name, solution in by_hand.items():
         if solution is not None:
             function, weights = solution.function, solution.weights
             result[name] = lambda function=function, weights=weights: [

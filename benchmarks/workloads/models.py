@@ -12,7 +12,7 @@ import onnx
 import netloop as trt
 import netloop.onnx
 from benchmarks.exported import Files
-from benchmarks.workload import Arrays, Jax, JaxFunction, Workload
+from benchmarks.workload import Arrays, Call, Jax, JaxFunction, Workload
 from benchmarks.workloads import convolutional, recurrent, transformers
 
 
@@ -75,6 +75,21 @@ class Exported(Workload):
 
     def models(self) -> Mapping[str, Callable[[], onnx.ModelProto]]:
         return {"model": lambda: onnx.load(str(self.files.model))}
+
+    def torch(self, torch: Any) -> Call | None:
+        if not self.files.program.exists():
+            return None
+        program = torch.export.load(self.files.program)
+        module = torch.export.passes.move_to_device_pass(program, torch.get_default_device()).module()
+        names = [output.name for output in onnx.load(str(self.files.model), load_external_data=False).graph.output]
+        order = [*self.files.inputs()]
+
+        def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            results = module(*(inputs[name] for name in order))
+            flat = torch.utils._pytree.tree_leaves(results)
+            return dict(zip(names, flat, strict=True))
+
+        return call
 
 
 CONVOLUTIONS = "channels_last", "weight_folding"
