@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -80,14 +81,14 @@ class Exported(Workload):
         if not self.files.program.exists():
             return None
         program = torch.export.load(self.files.program)
-        module = torch.export.passes.move_to_device_pass(program, torch.get_default_device()).module()
+        moved = import_module("torch.export.passes").move_to_device_pass(program, str(torch.get_default_device()))
+        module, leaves = moved.module(), import_module("torch.utils._pytree").tree_leaves
         names = [output.name for output in onnx.load(str(self.files.model), load_external_data=False).graph.output]
         order = [*self.files.inputs()]
 
         def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             results = module(*(inputs[name] for name in order))
-            flat = torch.utils._pytree.tree_leaves(results)
-            return dict(zip(names, flat, strict=True))
+            return dict(zip(names, leaves(results), strict=True))
 
         return call
 
