@@ -105,7 +105,7 @@ def test_onnxruntime_without_cuda_says_so(monkeypatch):
 @pytest.mark.parametrize("kind", [TorchOnGpu, TorchCompiled])
 @pytest.mark.parametrize("workload", [RunningSum(20, 8), Lstm(hidden=8, length=5)], ids=lambda value: value.name)
 def test_torch_computes_on_the_device(workload, kind, monkeypatch):
-    pytest.importorskip("torch")
+    pytest.importorskip(kind.package)
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
 
     assert difference(solve(kind(), workload, kind.variant), expected(workload), workload.tolerance) is None
