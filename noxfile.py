@@ -103,7 +103,7 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def gpu(session: nox.Session) -> None:
-    """Checks, tests and loops that need a GPU, in under eight minutes, into gpu-results/; ``DRY=1``: on a CPU."""
+    """Checks, tests and loops that need a GPU, in under twelve minutes, into gpu-results/; ``DRY=1``: on a CPU."""
     session.install("-e", ".[cuda13,test]", "torch")
     session.run("bash", "tests/gpu/run.sh", external=True, env={"PYTHON": _python(session)})
 

@@ -6,15 +6,26 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import figure, h100, launches, table
+from benchmarks import figure, gpu_systems, h100, launches, table
 from benchmarks.ablation import Ablation
 from benchmarks.runner import Plan, Result, Runner, absent
+from benchmarks.systems import SYSTEMS
 from benchmarks.workload import Workload
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import WORKLOADS, by_importance
 
 PAGE = Path(__file__).parent / "RESULTS.md"
+
+
+CORES = len(os.sched_getaffinity(0))
+PLANS = {
+    "cpu": Plan(threads=2, systems=SYSTEMS),
+    # products are rounded to TensorFloat-32 there, so that texts of greedy searches may differ
+    "gpu": Plan(CORES, 12, 0.5, 1, limit=60, systems=gpu_systems.GPU_SYSTEMS, times_what_differs=True),
+}
+"""How workloads are measured on each platform, where nothing else is said."""
 
 
 def positive(text: str) -> int:
@@ -39,15 +50,16 @@ def options() -> argparse.Namespace:
     add("--list", action="store_true", help="print the names of the workloads and run none")
     add("--ablate", action="store_true", help="time workloads with and without each pass that they measure")
     add("--launches", action="store_true", help="count the kernels of programs for an H100, and run none")
-    add("--threads", type=positive, default=2, help="number of cores for each system (2)")
-    add("--repetitions", type=positive, default=30, help="samples of each variant (30)")
+    says = "where the systems run; on a GPU, the workloads of most interest come first, and defaults are for minutes"
+    add("--platform", choices=PLANS, default="cpu", help=says)
+    add("--threads", type=positive, help="number of cores for each system (2; gpu: all)")
+    add("--repetitions", type=positive, help="samples of each variant (30; gpu: 12)")
     add(
         "--seconds",
         type=float,
-        default=10.0,
-        help="stop sampling a variant after this time and at least 3 samples (10)",
+        help="stop sampling a variant after this time and at least 3 samples (10; gpu: 0.5)",
     )
-    add("--places", type=positive, default=3, help="how often each variant is prepared anew, elsewhere in memory (3)")
+    add("--places", type=positive, help="how often each variant is prepared anew, elsewhere in memory (3; gpu: 1)")
     add("--json", type=Path, metavar="F", help="add the results to those of earlier runs in a file")
     add("--plot", type=Path, metavar="FOLDER", help=f"draw the results of {PAGE.name} into a folder, and run nothing")
     add("--write", action="store_true", help=f"write the results to {PAGE.name}")
@@ -91,7 +103,7 @@ def show_launches(workloads: Sequence[Workload]) -> None:
     print(f"| {' | '.join(launches.HEADER)} |\n|{'---|' * len(launches.HEADER)}")
     for workload in workloads:
         for line in launches.measured(workload):
-            print(f"| {' | '.join(launches.row(line))} |", flush=True)
+            print(f"| {' | '.join(launches.cells(line))} |", flush=True)
 
 
 def main() -> None:
@@ -100,8 +112,11 @@ def main() -> None:
     if given.plot:
         print(*figure.draw(figure.lines(PAGE.read_text(encoding="utf-8")), given.plot), sep="\n")
         return
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the other systems run there
+    os.environ.setdefault("JAX_PLATFORMS", {"cpu": "cpu", "gpu": "cuda,cpu"}[given.platform])
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the systems share a GPU
     workloads = chosen(given.only)
+    if given.platform == "gpu":
+        workloads = [workload for workload in by_importance() if workload in workloads]
     if given.ablate:
         workloads = [Ablation(workload) for workload in workloads if workload.passes]
     if given.list:
@@ -115,11 +130,14 @@ def main() -> None:
 
 def measure(workloads: Sequence[Workload], given: argparse.Namespace) -> None:
     """Time workloads, and print and keep the results as they come."""
-    for package in absent():
+    plan = PLANS[given.platform]
+    said = {name: getattr(given, name) for name in ("threads", "repetitions", "seconds", "places")}
+    plan = replace(plan, **{name: value for name, value in said.items() if value is not None})
+    for package in absent(plan.systems):
         print(f"{package} is not installed and is left out", file=sys.stderr)
     order = [workload.name for workload in (*WORKLOADS, *map(Ablation, WORKLOADS))]
     results = table.load(given.json) if given.json else []
-    for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds, given.places)):
+    for result in run(workloads, plan):
         print(table.markdown(table.DETAIL, table.detail(result)), flush=True)
         results = table.joined(results, [result], order)
         if given.json:

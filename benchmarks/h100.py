@@ -6,12 +6,10 @@ where there is a device, and by rules here; the fusions, the loops and the numbe
 """
 
 import importlib.util
-import re
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 import jax
@@ -76,135 +74,22 @@ def _placed(leaf: Any) -> jax.ShapeDtypeStruct:
 def programs_are_compiled_for_it() -> Generator[list[jax.stages.Compiled]]:
     """A context in which the programs of engines are compiled for the card too, with its passes, and collected.
 
-    They run where they did before.
+    They run where they did before, and the engines report the launches of those for the card.
     """
-    programs, compile_here = list[jax.stages.Compiled](), XlaFunction.compile
+    programs, compile_here, texts = list[jax.stages.Compiled](), XlaFunction.compile, dict[XlaFunction, str]()
 
     def compile_for_both(self: Any, *arguments: Any) -> jax.stages.Compiled:
         if self._compiled is None:
             options = {} if self._nest is None else compiler_options(self._nest)
             with raised_recursion_limit(0 if self._nest is None else self._nest.depth):
                 programs.append(compiled(self._jitted.__wrapped__, *arguments, **options))
+            texts[self] = programs[-1].as_text() or ""
         return compile_here(self, *arguments)
 
-    with patch.object(XlaFunction, "compile", compile_for_both), patch.object(jax, "default_backend", lambda: "gpu"):
+    text = property(lambda self: texts.get(self, ""))
+    with (
+        patch.object(XlaFunction, "compile", compile_for_both),
+        patch.object(XlaFunction, "text", text),
+        patch.object(jax, "default_backend", lambda: "gpu"),
+    ):
         yield programs
-
-
-# ---------------------------------------------------------------------------- launches
-
-LAUNCHING = frozenset(
-    [
-        "fusion",
-        "custom-call",
-        "copy",
-        "sort",
-        "dot",
-        "convolution",
-        "fft",
-        "cholesky",
-        "triangular-solve",
-        "scatter",
-        "reduce",
-        "reduce-window",
-        "async",
-    ]
-)
-"""The operations of optimized HLO that are one kernel, or one call of a library, each."""
-NO_KERNELS = "AllocateBuffer", "Sharding", "AssumeGatherIndicesInBound", "PinToDevice"
-"""The targets of custom calls that launch nothing."""
-
-COMMENT = re.compile(r"/\*.*?\*/")
-BLOCK = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*?^\}", re.MULTILINE | re.DOTALL)
-OPERATION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = (?:\([^=]*?\)|\S+) ([\w\-]+)\((.*)$", re.MULTILINE)
-CALLED = re.compile(r"(body|condition|to_apply|calls|branch_computations|true_computation|false_computation)="
-                    r"(\{[^}]*\}|%?[\w.\-]+)")  # fmt: skip
-COUNTED = re.compile(r"known_trip_count\W+n\W+(\d+)")
-TARGETED = re.compile(r'custom_call_target="([^"]*)"')
-
-
-class Place(NamedTuple):
-    """One part of a program, whose kernels run together.
-
-    Attributes:
-        kind: "entry", "body" or "condition" of a loop, "branch" of a conditional, or "graph", a CUDA graph.
-        name: its name in the program.
-        inside: the name of the place that runs it; empty for the entry.
-        kernels: the number of launches by kind of operation; "graph" is the launch of a graph.
-        times: how often it runs in a run of the place around it; 0 if only the run decides.
-    """
-
-    kind: str
-    name: str
-    inside: str
-    kernels: Counter[str]
-    times: int = 1
-
-
-def launches(text: str) -> list[Place]:
-    """The kernels that the optimized HLO of a program launches, place by place, the entry first.
-
-    A loop and a conditional cost their places; what is in a graph is one launch of the place around it.
-    """
-    blocks = {found[2]: found for found in BLOCK.finditer(COMMENT.sub("", text))}
-    entry = next(name for name, found in blocks.items() if found[1])
-    return [*_places(("entry", entry, "", 1), blocks)]
-
-
-def _places(part: tuple[str, str, str, int], blocks: Mapping[str, re.Match[str]]) -> Iterator[Place]:
-    kind, name, inside, times = part
-    kernels, within = Counter[str](), list[tuple[str, str, str, int]]()
-    for operation, rest in OPERATION.findall(blocks[name][0]):
-        operation = operation.removesuffix("-start")
-        if operation in ("while", "conditional", "call"):
-            within += _parts(operation, rest, name)
-            kernels["graph"] += operation == "call"
-        elif operation in LAUNCHING and not any(target in NO_KERNELS for target in TARGETED.findall(rest)):
-            kernels[operation] += 1
-    yield Place(kind, name, inside, +kernels, times)
-    for inner in within:
-        yield from _places(inner, blocks)
-
-
-def _parts(operation: str, rest: str, name: str) -> list[tuple[str, str, str, int]]:
-    """The kind, name, place around it and number of runs of what a loop, a conditional or a call runs."""
-    called = {role: [part.strip(" %") for part in names.strip("{}").split(",")] for role, names in CALLED.findall(rest)}
-    if operation == "while":
-        (body,), (condition,) = called["body"], called["condition"]
-        # the host counts the iterations of a loop whose number it knows
-        trips = COUNTED.search(rest)
-        return [("body", body, name, int(trips[1])) if trips else ("body", body, name, 0),
-                *([] if trips else [("condition", condition, body, 1)])]  # fmt: skip
-    kind = "branch" if operation == "conditional" else "graph"
-    return [(kind, part, name, 1) for parts in called.values() for part in parts]
-
-
-def per_iteration(text: str) -> dict[str, int]:
-    """The launches in one iteration of each loop, by the name of its body: those of the body and of the condition.
-
-    Those of loops inside of it, and of branches, are not part of the number.
-    """
-    numbers = dict[str, int]()
-    for place in launches(text):
-        loop = {"body": place.name, "condition": place.inside}.get(place.kind)
-        if loop is not None:
-            numbers[loop] = numbers.get(loop, 0) + sum(place.kernels.values())
-    return numbers
-
-
-def total(text: str) -> int | None:
-    """The launches of a whole run; None if a loop ends where only the run knows.
-
-    Of a conditional it counts both branches but for one with a loop, which is that of rare cases.
-    """
-    places = launches(text)
-    loops = {place.inside for place in places if place.kind == "body"}
-    times, number = {"": 1}, 0
-    for place in places:
-        is_rare = place.kind == "branch" and place.name in loops
-        # the kernels of a graph are one launch, which is that of the place around it
-        times[place.name] = 0 if is_rare or place.kind == "graph" else times[place.inside] * place.times
-        if place.kind == "body" and not place.times and times[place.inside]:
-            return None
-        number += times[place.name] * sum(place.kernels.values())
-    return number

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import netloop as trt
 from benchmarks import h100
 from benchmarks.workload import Workload
+from netloop.compiler.launches import Launches
 
 
-class Launches(NamedTuple):
+class Row(NamedTuple):
     """The launches of one way to solve a workload.
 
     Attributes:
@@ -36,15 +37,14 @@ class Launches(NamedTuple):
 HEADER = "workload", "variant", "launches of a call", "in an iteration of each compiled loop", "compiled in s"
 
 
-def measured(workload: Workload) -> Iterator[Launches]:
+def measured(workload: Workload) -> Iterator[Row]:
     """The launches of netloop with all passes, without each one that the workload measures, and of JAX by hand."""
     for variant, text in variants(workload).items():
         began = time.perf_counter()
-        programs = text()
-        totals = [h100.total(program) for program in programs]
-        total = None if None in totals else sum(filter(None, totals))
-        loops = [number for program in programs for number in h100.per_iteration(program).values()]
-        yield Launches(workload.name, variant, total, loops, time.perf_counter() - began)
+        launches = Launches.joined(map(Launches.of, text()))
+        assert launches is not None
+        loops = [loop.launches for loop in launches.loops]
+        yield Row(workload.name, variant, launches.total, loops, time.perf_counter() - began)
 
 
 def variants(workload: Workload) -> Mapping[str, Callable[[], list[str]]]:
@@ -55,7 +55,12 @@ def variants(workload: Workload) -> Mapping[str, Callable[[], list[str]]]:
         left_out = {f"without {name}": every - {name} for name in workload.passes}
         for name, passes in ({"netloop": every} | left_out | {"without any": frozenset[str]()}).items():
             result[name] = lambda passes=passes: of_engine(network, passes, inputs)
-    for name, solution in (("expert", workload.expert()), ("idiomatic", workload.idiomatic())):
+    by_hand = {
+        "expert": workload.expert(),
+        "expert for GPUs": workload.gpu_expert(),
+        "idiomatic": workload.idiomatic(),
+    }
+    for name, solution in by_hand.items():
         if solution is not None:
             function, weights = solution.function, solution.weights
             result[name] = lambda function=function, weights=weights: [
@@ -74,7 +79,7 @@ def of_engine(network: trt.INetworkDefinition, passes: frozenset[str], inputs: M
     return texts[loading:] or texts[-1:]
 
 
-def row(launches: Launches) -> tuple[str, ...]:
-    """A row of the table."""
-    total = "as many as the run decides" if launches.total is None else f"{launches.total:,}"
-    return launches.workload, launches.variant, total, ", ".join(map(str, launches.loops)), f"{launches.seconds:.1f}"
+def cells(row: Row) -> tuple[str, ...]:
+    """The cells of a row of the table."""
+    total = "as many as the run decides" if row.total is None else f"{row.total:,}"
+    return row.workload, row.variant, total, ", ".join(map(str, row.loops)), f"{row.seconds:.1f}"

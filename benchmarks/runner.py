@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -87,6 +87,8 @@ class Plan:
         places: how often a variant is prepared anew, as the location of its memory decides how well it fits a cache.
         seconds: the time after which a variant gets no more samples than the minimum.
         limit: the seconds after which a system that does not answer is killed.
+        systems: the systems that are compared.
+        times_what_differs: whether variants with other results are timed too, and the difference is noted.
     """
 
     threads: int
@@ -94,6 +96,8 @@ class Plan:
     seconds: float = 10.0
     places: int = 3
     limit: float = 300.0
+    systems: Sequence[type[System]] = tuple(SYSTEMS)
+    times_what_differs: bool = False
 
 
 class Runner:
@@ -111,14 +115,15 @@ class Runner:
             for _ in range(self.plan.places):
                 for variant, found in self.time(dict(self.prepare(workload, result)), result).items():
                     samples[variant] += found
-        timed = (variant for variant in samples if variant not in result.failures)
+        wanted = self.plan.times_what_differs
+        timed = (variant for variant in samples if samples[variant] and (wanted or variant not in result.failures))
         result.timings.update((variant, Timing.of(samples[variant])) for variant in timed)
         return result
 
     def prepare(self, workload: Workload, result: Result) -> Iterator[tuple[str, tuple[Worker, int]]]:
         """Yield the variants with correct results, each with its process and its number of samples."""
         first, expected = "", Arrays()
-        for system in (kind for kind in present() if kind.solves(workload)):
+        for system in (kind for kind in present(self.plan.systems) if kind.solves(workload)):
             worker = self.worker(system)
             for variant in ask(worker, result, system.__name__, "variants", workload) or []:
                 worker = self.worker(system)
@@ -131,7 +136,8 @@ class Runner:
                 problem = difference(arrays, expected, workload.tolerance)
                 if problem:
                     result.failures[variant] = f"differs from {first}: {problem}"
-                    continue
+                    if not self.plan.times_what_differs:
+                        continue
                 yield variant, (worker, self.samples(seconds))
 
     def samples(self, seconds: float) -> int:
@@ -159,7 +165,7 @@ class Runner:
     def worker(self, system: type[System]) -> Worker:
         """The process of a system; a new one if the last has ended."""
         if system not in self.workers or not self.workers[system].alive:
-            self.workers[system] = Worker(system, self.plan.limit)
+            self.workers[system] = Worker(system, min(self.plan.limit, system.limit))
         return self.workers[system]
 
     def close(self) -> None:
@@ -205,6 +211,6 @@ def pinned(threads: int) -> Generator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def absent() -> list[str]:
+def absent(systems: Sequence[type[System]]) -> list[str]:
     """Return the packages of systems that are not installed."""
-    return [system.package for system in SYSTEMS if system not in present()]
+    return sorted({system.package for system in systems if system not in present(systems)})

@@ -5,9 +5,10 @@ A system is constructed in the process in which it is measured, which is pinned 
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -37,9 +38,11 @@ class System(ABC):
 
     Attributes:
         package: the package that it needs.
+        limit: the most seconds that an answer of it takes; it is killed then.
     """
 
     package: ClassVar[str]
+    limit: ClassVar[float] = math.inf
 
     @abstractmethod
     def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
@@ -76,13 +79,16 @@ class InJax(System):
     def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
         network = workload.network()
         ours: dict[str, Callable[[], Call]] = {} if network is None else {"netloop": lambda: trt.compile(network)}
-        solutions = {"expert": workload.expert(), "idiomatic": workload.idiomatic()}
         by_hand = {
-            name: lambda each=each: self.compiled(each, workload)
-            for name, each in solutions.items()
-            if each is not None
+            name: lambda solution=solution: self.compiled(solution, workload)
+            for name, solution in self.by_hand(workload).items()
+            if solution is not None
         }
         return {**ours, **workload.parts(), **by_hand}
+
+    def by_hand(self, workload: Workload) -> Mapping[str, Jax | None]:
+        """The solutions in JAX, by name."""
+        return {"expert": workload.expert(), "idiomatic": workload.idiomatic()}
 
     def compiled(self, solution: Jax, workload: Workload) -> Call:
         weights = jax.device_put(solution.weights)
@@ -202,9 +208,9 @@ class Numba(System):
 SYSTEMS: list[type[System]] = [InJax, OnnxRuntime, OpenVino, Torch, Numba]
 
 
-def present() -> list[type[System]]:
-    """Return the systems that are installed."""
-    return [each for each in SYSTEMS if find_spec(each.package)]
+def present(systems: Sequence[type[System]] = SYSTEMS) -> list[type[System]]:
+    """Return those of some systems that are installed."""
+    return [system for system in systems if find_spec(system.package)]
 
 
 def versions() -> dict[str, str]:

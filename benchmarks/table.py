@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.runner import OURS, Result, Timing
 from benchmarks.systems import versions
+from netloop.process.atomic_write import write_whole
 
 Row = Sequence[str]
 
@@ -141,8 +142,8 @@ def _result(data: dict[str, Any]) -> Result:
 
 
 def save(results: Iterable[Result], path: Path) -> None:
-    """Write results to a file."""
-    path.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n", encoding="utf-8")
+    """Write results to a file, which has the old ones until it has the new ones."""
+    write_whole(path, [(json.dumps([asdict(result) for result in results], indent=1) + "\n").encode()])
 
 
 def joined(old: Iterable[Result], new: Iterable[Result], order: Sequence[str]) -> list[Result]:

@@ -77,6 +77,10 @@ class Workload(ABC):
         """Hand-written JAX with every known optimization."""
         return None
 
+    def gpu_expert(self) -> Jax | None:
+        """Hand-written JAX in the form that is best on a GPU; None if it is that of ``expert``."""
+        return None
+
     def idiomatic(self) -> Jax | None:
         """JAX as users write it."""
         return None

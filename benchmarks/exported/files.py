@@ -26,6 +26,11 @@ class Files:
         return FOLDER / f"{self.name}.onnx"
 
     @property
+    def program(self) -> Path:
+        """The model as ``torch.export`` has it; there is none for models that are not made in PyTorch."""
+        return FOLDER / f"{self.name}.pt2"
+
+    @property
     def exist(self) -> bool:
         """Whether the model was made; it is the last of its files to be written."""
         return self.model.exists()

@@ -27,6 +27,7 @@ def export(files: Files, module: nn.Module, inputs: dict[str, Tensor], outputs: 
         {name: tensor.numpy() for name, tensor in inputs.items()},
         {name: value.numpy() for name, value in module.state_dict().items()},
     )
+    torch.export.save(torch.export.export(module, tuple(inputs.values())), files.program)
     part = files.model.with_suffix(".part")
     torch.onnx.export(
         module, tuple(inputs.values()), str(part), input_names=list(inputs), output_names=outputs,

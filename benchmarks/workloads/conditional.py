@@ -123,11 +123,19 @@ class Cheap(Conditional):
         return self.conditionals()
 
     def expert(self) -> Jax:
+        return self.selections(8)
+
+    def gpu_expert(self) -> Jax:
+        return self.selections(64)
+
+    def selections(self, unroll: int) -> Jax:
+        """A scan that computes both branches."""
+
         def function(_: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             def body(s: Any, flag: Any) -> Any:
                 return jnp.where(flag, s * 0.9, s * 0.5 + 0.25), None
 
-            return {"y": lax.scan(body, inputs["s"], inputs["flags"], unroll=8)[0]}
+            return {"y": lax.scan(body, inputs["s"], inputs["flags"], unroll=unroll)[0]}
 
         return Jax(function)
 

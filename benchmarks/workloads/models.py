@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ import onnx
 import netloop as trt
 import netloop.onnx
 from benchmarks.exported import Files
-from benchmarks.workload import Arrays, Jax, JaxFunction, Workload
+from benchmarks.workload import Arrays, Call, Jax, JaxFunction, Workload
 from benchmarks.workloads import convolutional, recurrent, transformers
 
 
@@ -75,6 +76,21 @@ class Exported(Workload):
 
     def models(self) -> Mapping[str, Callable[[], onnx.ModelProto]]:
         return {"model": lambda: onnx.load(str(self.files.model))}
+
+    def torch(self, torch: Any) -> Call | None:
+        if not self.files.program.exists():
+            return None
+        program = torch.export.load(self.files.program)
+        moved = import_module("torch.export.passes").move_to_device_pass(program, str(torch.get_default_device()))
+        module, leaves = moved.module(), import_module("torch.utils._pytree").tree_leaves
+        names = [output.name for output in onnx.load(str(self.files.model), load_external_data=False).graph.output]
+        order = [*self.files.inputs()]
+
+        def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            results = module(*(inputs[name] for name in order))
+            return dict(zip(names, leaves(results), strict=True))
+
+        return call
 
 
 CONVOLUTIONS = "channels_last", "weight_folding"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -33,6 +34,7 @@ LARGEST_HOISTED = 4 << 20
 """The bytes of input products that stay in the cache; larger ones are computed in chunks."""
 
 CHUNK = 8
+GPU_UNROLL = 16
 LEAST_BATCH_OF_PLAIN_PRODUCTS = 8
 LEAST_LEFT = 1 << 19
 """The elements of a matrix that takes longer to pack than the state."""
@@ -133,6 +135,11 @@ class Rnn(Workload):
     def expert(self) -> Jax:
         return Jax(self.stacked(lambda weights, x, reverse: self.fast_scan(weights, x, reverse)), self.packed(True))
 
+    def gpu_expert(self) -> Jax:
+        """The plain scan, 16 steps at a time: launches decide, and XLA captures them as one graph."""
+        scan = partial(self.plain_scan, unroll=GPU_UNROLL)
+        return Jax(self.stacked(scan), self.packed(False))
+
     def stacked(self, scan: Callable[[Any, Any, bool], Any]) -> Callable[[Any, Any], Any]:
         """All layers in both directions."""
 
@@ -163,7 +170,7 @@ class Rnn(Workload):
             weights.recurrent_bias.reshape(-1),
         )
 
-    def plain_scan(self, weights: Any, x: Any, reverse: bool) -> Any:
+    def plain_scan(self, weights: Any, x: Any, reverse: bool, unroll: int = 1) -> Any:
         """A scan that computes everything in each step, as flax and haiku do."""
 
         def step(states: Any, row: Any) -> Any:
@@ -171,7 +178,7 @@ class Rnn(Workload):
             return states, states[0]
 
         zero = jnp.zeros((self.batch, self.hidden))
-        return lax.scan(step, (zero,) * self.states, x, reverse=reverse)[1]
+        return lax.scan(step, (zero,) * self.states, x, reverse=reverse, unroll=unroll)[1]
 
     @abstractmethod
     def plain_step(self, weights: Any, states: Any, x: Any) -> Any:

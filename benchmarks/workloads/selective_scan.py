@@ -84,6 +84,9 @@ class SelectiveScan(Workload):
 
         return Jax(function, self.rates.swapaxes(1, 2).copy())
 
+    def gpu_expert(self) -> Jax:
+        return self.idiomatic()  # a prefix scan
+
     def models(self) -> Mapping[str, Callable[[], ModelProto]]:
         return {"loop": self.loop_model}
 

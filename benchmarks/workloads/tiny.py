@@ -73,6 +73,9 @@ class Tiny(Workload):
     def expert(self) -> Jax:
         return self.scan(8 if self.stacked else 16)
 
+    def gpu_expert(self) -> Jax:
+        return self.scan(64)
+
     def models(self) -> Mapping[str, Callable[[], ModelProto]]:
         return {"loop": self.loop_model}
 

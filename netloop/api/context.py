@@ -39,7 +39,6 @@ from netloop.values.diagnostics import (
     reason,
 )
 from netloop.values.dims import Dims
-from netloop.values.enums import TensorFormat
 from netloop.values.types import UNKNOWN, Array, TensorType, agree, numpy_type
 from netloop.values.unpicklable import OF_AN_ENGINE, Unpicklable
 
@@ -216,7 +215,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         return shapeless + [tensor.name for tensor in self._engine.host_inputs if not self._addresses.get(tensor.name)]
 
     def _input_shape(self, tensor: ITensor) -> Dims:
-        return self._shapes.get(tensor.name, tensor.shape)
+        return self._shapes.get(tensor.name) or tensor.shape
 
     def _types(self) -> dict[ITensor, TensorType]:
         types: dict[ITensor, TensorType] = {}
@@ -297,7 +296,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
                 if self._consumed:
                     run.record(self._consumed)
                 for name, array in arrays.items():
-                    self._write(run, name, array, Dims(np.shape(outputs[name])), stream)
+                    self._write(run, name, array, np.shape(outputs[name]), stream)
             if waits or self.profiler is not None:
                 run.synchronize()
         except (NetloopError, MemoryError) as error:
@@ -336,6 +335,8 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         Raises:
             InputError: a value is not.
         """
+        if not self._engine.shape_inputs:
+            return
         ranges = self._engine.profile_of(self._profile).values()
         for tensor in self._engine.shape_inputs:
             limits = ranges.get(tensor.name)
@@ -362,7 +363,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         return moved_axis(array, -1, -3) if self._is_hwc(name) else array
 
     def _is_hwc(self, name: str) -> bool:
-        return self._engine.get_tensor_format(name) is TensorFormat.HWC
+        return name in self._engine.hwc_tensors
 
     def _moved(self, name: str, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of a tensor at its address, where its axes may have another order."""
@@ -371,13 +372,13 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
     def _as_at_address(self, name: str, array: Any) -> Any:
         return moved_axis(array, -3, -1) if self._is_hwc(name) else array
 
-    def _write(self, run: HostTransfers, name: str, array: Any, shape: Dims, stream: int) -> None:
+    def _write(self, run: HostTransfers, name: str, array: Any, shape: tuple[int, ...], stream: int) -> None:
         allocator = self._allocators.get(name)
         if allocator is not None:
             before = self._addresses.get(name, 0)
             address = allocator.reallocate_output_async(name, before, array.nbytes, ALIGNMENT, stream)
             self._addresses[name] = _address(address or 0)
-            allocator.notify_shape(name, shape)
+            allocator.notify_shape(name, Dims(shape))
         if not self._addresses.get(name) and array.nbytes:
             raise InputError(_unset(name, "address", "set_tensor_address"))
         _write_to(run, name, self._addresses.get(name, 0), array)

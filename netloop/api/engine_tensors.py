@@ -183,7 +183,17 @@ class EngineTensors(EngineCore):
 
     def find_tensor(self, name: str) -> ITensor | None:
         """The input or output of a name, or None."""
-        return next((tensor for tensor in self._tensors() if tensor.name == name), None)
+        return self._by_name.get(name) if isinstance(name, str) else None
+
+    @cached_property
+    def _by_name(self) -> dict[str, ITensor]:
+        """The inputs and outputs; contexts look them up in each run."""
+        return {tensor.name: tensor for tensor in self._tensors()}
+
+    @cached_property
+    def hwc_tensors(self) -> frozenset[str]:
+        """The names of the tensors that have the layout HWC at their addresses."""
+        return frozenset(name for name in self._by_name if self.get_tensor_format(name) is TensorFormat.HWC)
 
     def _tensors(self) -> list[ITensor]:
         return self.network.inputs + [tensor for tensor in self.network.outputs if not tensor.is_network_input]

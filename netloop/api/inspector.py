@@ -10,6 +10,7 @@ from netloop.api.context import IExecutionContext
 from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.api.observers import IErrorRecorder
+from netloop.compiler.launches import Launches
 from netloop.compiler.passes import PASSES, Note
 from netloop.compiler.trial import Trial
 from netloop.model.graph.layer import ILayer
@@ -28,8 +29,9 @@ class EngineInspector(Unpicklable, CheckedAttributes):
     of each loop, its reason, and the layers computed for many iterations at once; ``Passes`` has the changes made by
     optimization passes, with the rule of each pass. Both are empty until a program is compiled. ``Tactics`` has the
     forms of passes that tuning timed, with the times of a call, and is empty for an engine that was not tuned here.
-    ``TF32`` is the flag of the build, and ``Products`` the type to which the device rounds the operands of float32
-    products.
+    ``Launches`` has the launches of a call on a GPU, and of an iteration of each loop of the compiled program; it is
+    null on other devices. ``TF32`` is the flag of the build, and ``Products`` the type to which the device rounds the
+    operands of float32 products.
 
     Attributes:
         execution_context: a context of the engine; recorded without effect.
@@ -61,6 +63,7 @@ class EngineInspector(Unpicklable, CheckedAttributes):
             "Loops": self._loops(),
             "Passes": [_pass(note) for note in self._engine.notes if note.by in PASSES],
             "Tactics": [_tactic(trial) for trial in self._trials],
+            "Launches": _launches(self._engine.launches),
             "TF32": self._engine.build_options.tf32,
             "Products": self._engine.product_precision,
             "Bindings": self._tensors,
@@ -123,6 +126,13 @@ def _tactic(trial: Trial) -> dict[str, Any]:
     times = {"Milliseconds": trial.seconds, "MillisecondsBefore": trial.before}
     in_ms = {name: None if number is None else number * 1e3 for name, number in times.items()}
     return {"Name": trial.by, "Form": trial.form, **in_ms, "Chosen": trial.chosen, "Failure": trial.failure}
+
+
+def _launches(launches: Launches | None) -> dict[str, Any] | None:
+    if launches is None:
+        return None
+    loops = [{"Name": loop.name, "Iteration": loop.launches, "TripCount": loop.iterations} for loop in launches.loops]
+    return {"Call": launches.total, "Entry": launches.entry, "Loops": loops}
 
 
 def _line(layer: Any) -> str:

@@ -21,7 +21,7 @@ from netloop.values.devices import JaxDevice
 from netloop.values.diagnostics import Finding, InputError, reason
 from netloop.values.unpicklable import Unpicklable
 
-Pick = Callable[[Sequence[Any]], tuple[Any, ...]]
+Pick = Callable[[Sequence[Any]], Sequence[Any]]
 """Returns some elements of a sequence."""
 
 
@@ -184,6 +184,6 @@ def _require_states(arrays: Iterable[jax.Array]) -> None:
 def _picking(places: Iterable[int]) -> Pick:
     """A function that returns the elements at some places, without a loop in Python."""
     chosen = [*places]
-    if len(chosen) > 1:
-        return operator.itemgetter(*chosen)
-    return lambda given: tuple(given[number] for number in chosen)
+    first, end = min(chosen, default=0), max(chosen, default=-1) + 1
+    # of one place an itemgetter returns the element itself, of a slice a sequence
+    return operator.itemgetter(*([slice(first, end)] if chosen == [*range(first, end)] else chosen))

@@ -20,6 +20,7 @@ import jax
 
 from netloop.compiler.gpu_notice import warn_of_idle_gpu
 from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.launches import Launches
 from netloop.compiler.phases import Phase, unwatched
 from netloop.compiler.recursion_limit import raised_recursion_limit
 from netloop.compiler.xla_faults import options_without_faults, triton
@@ -108,6 +109,18 @@ class XlaFunction:
         """The memory in bytes that it needs besides inputs, outputs and weights; 0 before, or if XLA does not say."""
         analysis = self._compiled.memory_analysis() if self._compiled is not None else None
         return int(analysis.temp_size_in_bytes) if analysis is not None else 0
+
+    @property
+    def text(self) -> str:
+        """XLA's optimized program; empty before it is compiled, or if XLA does not say."""
+        return (self._compiled.as_text() or "") if self._compiled is not None else ""
+
+    @property
+    def launches(self) -> Launches | None:
+        """The launches of a call on a GPU; None on other devices, and where there is no text."""
+        is_for_gpus = self._nest is not None and self._nest.platform == "gpu"
+        text = self.text if is_for_gpus else ""
+        return Launches.of(text) if text else None
 
     def compile(self, *arguments: Any) -> jax.stages.Compiled:
         """XLA's program for some arguments, or for their types; it is compiled once."""

@@ -6,6 +6,7 @@ import pytest
 from benchmarks import table
 from benchmarks.runner import Plan, Result, Runner, Timing, difference
 from benchmarks.systems import SYSTEMS
+from benchmarks.worker import Bench, WorkerError
 from benchmarks.workload import Workload
 from benchmarks.workloads.running_sum import RunningSum
 
@@ -125,6 +126,37 @@ class Wrong(Workload):
             "failing": fail,
             "wrong": lambda: lambda inputs: {"y": inputs["x"] + 1},
         }
+
+
+def test_variant_that_differs_is_timed_where_products_are_rounded(monkeypatch):
+    class Here:
+        """A worker in this process."""
+
+        alive = True
+
+        def __init__(self, system, limit):
+            self.bench = Bench(system())
+
+        def ask(self, method, *arguments):
+            try:
+                return getattr(self.bench, method)(*arguments)
+            except Exception as error:
+                raise WorkerError(f"{type(error).__name__}: {error}") from error
+
+    monkeypatch.setattr("benchmarks.runner.Worker", Here)
+    found = Runner(Plan(threads=1, repetitions=3, seconds=0.1, places=1, times_what_differs=True)).run(Wrong())
+
+    assert [*found.timings] == ["right", "wrong"]
+    assert found.failures == {"failing": "ValueError: no", "wrong": "differs from right: 'y' is off by 1"}
+
+
+def test_file_of_results_is_the_old_one_where_the_new_one_cannot_be_written(tmp_path, monkeypatch):
+    table.save([result()], tmp_path / "results.json")
+    monkeypatch.setattr("os.replace", None)
+    with pytest.raises(TypeError):
+        table.save([result(), result(peer=1)], tmp_path / "results.json")
+
+    assert table.load(tmp_path / "results.json") == [result()]
 
 
 @pytest.mark.slow

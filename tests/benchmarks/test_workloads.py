@@ -7,9 +7,10 @@ import pytest
 import netloop as trt
 from benchmarks.__main__ import ready
 from benchmarks.ablation import Ablation
+from benchmarks.gpu_systems import JaxOnGpu, OnnxRuntimeOnGpu, TorchCompiled, TorchOnGpu
 from benchmarks.runner import OURS, difference
 from benchmarks.systems import SYSTEMS, InJax, OnnxRuntime
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import WORKLOADS, by_importance
 from benchmarks.workloads.build import Build, Calls, Load
 from benchmarks.workloads.char_rnn import Generate, Steps
 from benchmarks.workloads.conditional import Cheap, Dear
@@ -73,6 +74,48 @@ def test_results_are_those_of_netloop(workload, system):
         if variant != OURS and (type(workload).__name__, variant) not in NOT_READ:
             found_difference = difference(solve(found, workload, variant), expected(workload), workload.tolerance)
             assert found_difference is None, variant
+
+
+@pytest.mark.parametrize("workload", SMALL, ids=lambda value: value.name)
+def test_experts_for_gpus_agree(workload):
+    if "expert for GPUs" not in JaxOnGpu().variants(workload):
+        assert workload.gpu_expert() is None
+        return
+    solved = solve(JaxOnGpu(), workload, "expert for GPUs")
+
+    assert difference(solved, expected(workload), workload.tolerance) is None
+
+
+@pytest.mark.parametrize("workload", [RunningSum(20, 8), Steps(hidden=8, length=6)], ids=lambda value: value.name)
+def test_onnxruntime_computes_with_arrays_on_the_device(workload, monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    system = OnnxRuntimeOnGpu()
+
+    for variant in system.variants(workload):
+        assert difference(solve(system, workload, variant), expected(workload), workload.tolerance) is None
+
+
+def test_onnxruntime_without_cuda_says_so(monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cuda,cpu")
+    with pytest.raises(RuntimeError, match="has no CUDAExecutionProvider; onnxruntime-gpu has"):
+        OnnxRuntimeOnGpu().variants(RunningSum(20, 8))["onnxruntime op"]()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [TorchOnGpu, TorchCompiled])
+@pytest.mark.parametrize("workload", [RunningSum(20, 8), Lstm(hidden=8, length=5)], ids=lambda value: value.name)
+def test_torch_computes_on_the_device(workload, kind, monkeypatch):
+    pytest.importorskip(kind.package)
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+
+    assert difference(solve(kind(), workload, kind.variant), expected(workload), workload.tolerance) is None
+
+
+def test_each_workload_on_a_gpu_has_its_place_in_the_order():
+    names = [workload.name for workload in WORKLOADS if not workload.name.startswith("B")]
+
+    assert sorted(names) == sorted(workload.name for workload in by_importance())
+    assert by_importance()[0].name == "W1 LSTM 512 batch 1"
 
 
 @pytest.mark.slow

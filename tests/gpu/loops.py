@@ -13,7 +13,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +25,13 @@ without_onnx()
 
 from benchmarks.systems import InJax  # noqa: E402 (after the stand-in)
 from benchmarks.workload import Arrays, Workload  # noqa: E402
-from benchmarks.workloads import WORKLOADS  # noqa: E402
+from benchmarks.workloads import by_importance  # noqa: E402
 
 LOOPS = "W1", "W4", "W8", "W2", "W6", "W9", "W7", "W5", "W3"
 """The beginnings of the names of loops, the ones of most interest first."""
 SECONDS = 0.5
 """The time after which a system gets no more samples than the least."""
 FEWEST = 3
-
-
-def chosen(beginnings: list[str]) -> list[Workload]:
-    """The workloads whose names begin so: the first of each beginning, then the second ones, and so on."""
-    groups = [[workload for workload in WORKLOADS if workload.name.startswith(text)] for text in beginnings]
-    return [workload for turn in zip_longest(*groups) for workload in turn if workload is not None]
 
 
 def measured(run: Callable[[], Mapping[str, Any]], samples: int) -> Iterator[float]:
@@ -89,7 +82,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, help="the file to which the lines are added")
     given = parser.parse_args()
     failed = False
-    for workload in chosen(given.only or [*LOOPS]):
+    for workload in by_importance(given.only or LOOPS):
         for line in results(workload, given.samples):
             failed |= "error" in line
             print(json.dumps(line), flush=True)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What only a GPU can show, in under eight minutes of one: the demo; addresses, arrays and precision; the tests; loops.
+# What only a GPU can show, in under twelve minutes of one: the demo; addresses, arrays and precision; the tests; loops;
+# and other systems on the same card.
 #
 # It needs this folder and a Python with jax (and its CUDA plugin), numpy and pytest; torch for the parts about its
 # tensors. Each part has a time limit of its own, and writes what it finds at once, so that a run that is stopped loses
@@ -7,6 +8,7 @@
 #
 #     tests/gpu/run.sh                        # the results are in gpu-results/, the overview in gpu-results/overview.txt
 #     OUT=/tmp/results WORKERS=16 tests/gpu/run.sh
+#     PARTS="loops peers" tests/gpu/run.sh    # these parts only
 #     DRY=1 tests/gpu/run.sh                  # the same on a CPU, with a few tests and one loop
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -16,11 +18,11 @@ python=${PYTHON:-python3}
 dry=${DRY:-}
 workers=${WORKERS:-$([ -n "$dry" ] && echo 2 || nproc)}
 selection=${TESTS:-tests/model/layers tests/compiler tests/gpu}
-loops=()
+loops=() peers=()
 if [ -n "$dry" ]; then
     export JAX_PLATFORMS=cpu
     selection=${TESTS:-tests/model/layers/test_bits.py tests/model/layers/test_fourier.py}
-    loops=(--only "W4 " --samples 2)
+    loops=(--only "W4 " --samples 2) peers=(--only "W4 " --repetitions 3)
 else
     export JAX_PLATFORMS=cuda,cpu  # without a GPU each part fails, instead of running on the CPU
 fi
@@ -36,6 +38,7 @@ say() { echo "$*" | tee -a "$overview"; }
 part() {
     local name=$1 limit=$2 began=$SECONDS status
     shift 2
+    [[ -z ${PARTS:-} || " $PARTS " == *" $name "* ]] || return
     timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>&1
     status=$?
     case $status in
@@ -88,5 +91,6 @@ part tests 180 bash -c shards
 "$python" tests/gpu/shard.py "$out/tests" >"$out/tests.txt"
 head -n 1 "$out/tests.txt" | tee -a "$overview"
 part loops 130 "$python" -m tests.gpu.loops --results "$out/loops.jsonl" "${loops[@]}"
+part peers 240 "$python" -m tests.gpu.peers --platform gpu --json "$out/peers.json" "${peers[@]}"
 say "$SECONDS s in all"
 exit "$failed"

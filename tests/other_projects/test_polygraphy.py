@@ -18,7 +18,7 @@ SOURCES = Path(NAMED) if NAMED else None
 
 def explained() -> list[str]:
     """The tests that fail, as the page has them; ``{a,b}`` stands for both a and b."""
-    section = PAGE.read_text(encoding="utf-8").partition("## TensorRT's own tools\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").partition("## TensorRT's own tools\n")[2].partition("\n##")[0]
     found: list[str] = []
     for name in re.findall(r"^\| `(test_\S+::.*?)` \|", section, re.MULTILINE):
         before, brace, rest = name.partition("{")

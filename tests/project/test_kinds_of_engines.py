@@ -11,9 +11,12 @@ import pytest
 
 import netloop as trt
 from netloop.compiler import xla_compilation
+from netloop.compiler.launches import Launches
 from netloop.compiler.passes import OFF
 from netloop.compiler.tuning import TimedPair
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.serve import Sequences
+from tests.support.gpu_programs import COUNTED
 from tests.support.log import Log
 from tests.support.networks import combine, constant, counted, last, mark
 
@@ -142,6 +145,14 @@ def knows_memory(kind):
     engine()
     assert isinstance(engine.own.scratch_size, int)
     assert engine.own.scratch_size > 0
+
+
+def counts_launches(kind, monkeypatch):
+    engine = kind()
+    engine()
+    assert engine.own.launches is None  # on a CPU
+    monkeypatch.setattr(XlaFunction, "launches", Launches.of(COUNTED))
+    assert engine.own.launches.total % 20 == 0
 
 
 def takes_passes(kind):
@@ -361,6 +372,7 @@ ROWS = {
     "what the passes did: `notes`, `loop_strategies`": (has_notes, [YES, YES, YES, ENGINES, YES, NO], NO_SUCH_NAME),
     "phase times: `profile(inputs)`": (has_phase_times, [YES, YES, YES, ENGINES, YES, NO], NO_SUCH_NAME),
     "memory: `scratch_size`": (knows_memory, [YES, YES, YES, ENGINES, YES, NO], NO_SUCH_NAME),
+    "launches of a GPU: `launches`": (counts_launches, [YES, YES, YES, ENGINES, YES, NO], NO_SUCH_NAME),
     "tuning: `tune=`, `timing_cache=`": (
         is_tuned_by_itself,
         [YES, "with inputs", YES, ENGINES, YES, NO],

@@ -83,6 +83,7 @@ SUBJECTS = {
     "types": "every element type, exported",
     "weights": "names and replacement of weights",
     "words": "fields, dims, registry and interfaces of plugins",
+    "waits": "calls, steps and runs on addresses, in which the host waits for nothing",
 }
 """Test files, without ``test_`` and ``.py``, whose subject is not one module, with the subject."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from netloop.compiler.jax_settings import pinned_settings
+from netloop.compiler.launches import Launches
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.compiler.passes import Forms, Note
 from netloop.compiler.recipe import Recipe
@@ -34,6 +35,7 @@ class Report(Protocol):
         notes: what the passes did.
         seconds: the duration of each phase in which it was made.
         scratch_size: the memory in bytes that it needs besides inputs, outputs and weights.
+        launches: the launches of a call on a GPU; None on other devices.
     """
 
     @property
@@ -48,6 +50,8 @@ class Report(Protocol):
     def seconds(self) -> dict[str, float]: ...
     @property
     def scratch_size(self) -> int: ...
+    @property
+    def launches(self) -> Launches | None: ...
 
 
 class Compiled:
@@ -127,6 +131,20 @@ class Compiled:
         """
         latest = self.latest
         return latest.scratch_size if latest else 0
+
+    @property
+    def launches(self) -> Launches | None:
+        """The launches on a GPU of a call of the latest program, and of an iteration of each of its compiled loops.
+
+        They are counted in XLA's optimized program: ``total``, ``entry`` and ``loops``. A launch costs the host 3 to
+        5 us, so that they decide how long small layers in loops take. A SlotEngine has those of the beginning of a
+        request, of a step and of its end together.
+
+        None on other devices, whose programs launch nothing; before the first program; and where steps run on the host,
+        which decides what is launched.
+        """
+        latest = self.latest
+        return latest.launches if latest else None
 
     @property
     def loop_strategies(self) -> dict[str, LoopStrategy]:

@@ -14,6 +14,7 @@ from netloop.compiler.execution.program_cache import Given
 from netloop.compiler.execution.ready_call import BoundCall
 from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader
 from netloop.compiler.host import HostProgram
+from netloop.compiler.launches import Launches
 from netloop.compiler.lower import Program
 from netloop.compiler.passes import Note
 from netloop.compiler.phases import PhaseTimer
@@ -75,6 +76,11 @@ class CompiledProgram:
         assert isinstance(self.program, HostProgram)
         return self.program.scratch_size
 
+    @property
+    def launches(self) -> Launches | None:
+        """The launches of a call on a GPU; None on other devices, and where the host decides what runs."""
+        return None if self.function is None else self.function.launches
+
 
 def compile_program(
     origin: ProgramSource, types: TypeTable, validated: ValidatedNetwork, given: Given
@@ -118,7 +124,8 @@ def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lower
         def call(arrays: Sequence[Any]) -> list[Any]:
             result = compiled(loaded, *arrays)
             outputs, verdict = completed(result) if waits else result
-            lowered.require(verdict)
+            if verdict is not None:
+                lowered.require(verdict)
             return outputs
 
         return call

@@ -241,8 +241,8 @@ class Executable(Unpicklable, Tunable):
             return latest[1]
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
-            limits = self.recipe.max_trips, self.interruptible
-            return HostProgram(self.network, validated, types, *limits, watched, precision=self.recipe.precision)
+            own, recipe = (self.network, validated, types, self.recipe.max_trips, self.interruptible), self.recipe
+            return HostProgram(*own, watched, precision=recipe.precision, platform=recipe.target)
 
         programs = ProgramCache(self.network, make, self.recipe.placement)
         self._watching = watched, programs
@@ -278,8 +278,11 @@ class Executable(Unpicklable, Tunable):
             source = self.recipe.improved(self.network, types, validated, on_host=True)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         own = source.network, source.validated, source.types
-        limits, placement = (self.recipe.max_trips, self.interruptible), self.recipe.placement
-        program = HostProgram(*own, *limits, without=load.steps, phase=timer.phase, precision=self.recipe.precision)
+        recipe, placement = self.recipe, self.recipe.placement
+        program = HostProgram(
+            *own, recipe.max_trips, self.interruptible, without=load.steps, phase=timer.phase,
+            precision=recipe.precision, platform=recipe.target,
+        )  # fmt: skip
 
         with timer.phase("load"):
             load(self.weights)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
+from netloop.compiler.launches import Launches
 from netloop.compiler.lower import Program, require_program
 from netloop.compiler.lower.program import Outcome
 from netloop.compiler.passes import Improved, Note
@@ -35,7 +36,7 @@ class Lowered:
 
     def __init__(self, source: Improved, recipe: Recipe, timer: PhaseTimer) -> None:
         self.source, self.timer = source, timer
-        self._functions = WeakSet[XlaFunction]()
+        self._functions = WeakKeyDictionary[XlaFunction, None]()  # in order
         self.program: Program = recipe.program(source)
         self.inputs = source.network.inputs
 
@@ -73,6 +74,12 @@ class Lowered:
         return max((function.scratch_size for function in self._functions), default=0)
 
     @property
+    def launches(self) -> Launches | None:
+        """The launches of a call of each of its compiled functions on a GPU; None on other devices."""
+        launches = (function.launches for function in self._functions)
+        return Launches.joined(number for number in launches if number is not None)
+
+    @property
     def seconds(self) -> dict[str, float]:
         """The duration of each phase so far."""
         return self.timer.seconds
@@ -89,7 +96,7 @@ class Lowered:
     def function(self, function: Any, **options: Any) -> XlaFunction:
         """A function that runs the program, compiled with what the program needs; the options are those of jax.jit."""
         compiled = XlaFunction(function, self.program, self.timer.phase, **options)
-        self._functions.add(compiled)
+        self._functions[compiled] = None
         return compiled
 
     def finding(self, flag: Any) -> Finding | None:

@@ -50,7 +50,7 @@ def record_elements(
         counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
         inputs: an array for each input, by name.
         max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
-        recipe: that of the engine, whose device and precision of products count; None for the default ones.
+        recipe: that of the engine, whose device, platform and precision of products count; None for the default ones.
 
     Returns:
         An array for each tensor; None if the run failed before it, or its elements have different shapes.
@@ -58,7 +58,7 @@ def record_elements(
     copy, stacked = probed(network, counts)
     plain = Recipe(max_trips=max_trips)
     if recipe is not None:
-        plain = replace(plain, placement=recipe.placement, precision=recipe.precision)
+        plain = replace(plain, placement=recipe.placement, platform=recipe.platform, precision=recipe.precision)
     values = dict(zip(copy.outputs, _run(copy, inputs, plain), strict=True))
     return {tensor: values[output] for tensor, output in stacked.items()}
 
@@ -114,7 +114,8 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], recipe: Recipe)
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
-                return HostProgram(network, validated, types, recipe.max_trips, precision=recipe.precision).values
+                own = network, validated, types, recipe.max_trips
+                return HostProgram(*own, precision=recipe.precision, platform=recipe.target).values
             lowered = Lowered.of(network, types, validated, recipe)
 
             def trace(weights: list[Any], arrays: list[Any]) -> list[Any]:

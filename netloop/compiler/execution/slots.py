@@ -157,8 +157,9 @@ class Slots:
             raise CancelledError("the slots were lost, as a call before was interrupted")
         slots, rows, result = completed(self._generate(self._loaded(), slots))
         self._slots = slots
-        named = {stream.name: np.asarray(rows[at]) for at, stream in self._by_position() if at in rows}
-        return named, np.asarray(result), np.asarray(slots.live)
+        named = {stream.name: rows[at] for at, stream in self._by_position() if at in rows}
+        # all copies to the host begin before the first one is awaited
+        return jax.device_get((named, result, slots.live))
 
     def _by_position(self) -> list[tuple[int, OutputStream]]:
         return list(zip(self._loop.streams, self.streams, strict=True))
@@ -177,10 +178,11 @@ class Slots:
             return {}, None
         values, verdict = completed(self._finish(self._loaded(), slots, np.int32(slot)))
         self._needs_end = bool(values) or verdict is not None
+        values, verdict = jax.device_get((values, verdict))
         failure = self.lowered.finding(verdict)
         if failure is not None:
             return {}, failure
-        return {self._names[at]: np.asarray(value) for at, value in zip(self._loop.rest, values, strict=True)}, None
+        return {self._names[at]: value for at, value in zip(self._loop.rest, values, strict=True)}, None
 
     def clear(self) -> None:
         """Give back the memory of the slots."""

@@ -49,6 +49,7 @@ class Pieces:
         batched_layers: the layers of each such loop that run for many iterations at once, so far.
         phase: the context of each phase of a compilation.
         precision: that of float32 products.
+        platform: the JAX platform of the device that runs them.
     """
 
     def __init__(
@@ -59,8 +60,9 @@ class Pieces:
         observed: frozenset[ITensor],
         phase: Phase,
         precision: str | None,
+        platform: str,
     ) -> None:
-        self.phase, self.precision = phase, precision
+        self.phase, self.precision, self.platform = phase, precision, platform
         self.loop_strategies: dict[ILoop, LoopStrategy] = {}
         self.batched_layers: dict[ILoop, list[ILayer]] = {}
         self._scopes = scopes
@@ -123,7 +125,7 @@ class Pieces:
 
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
-        program.precision = self.precision
+        program.precision, program.platform = self.precision, self.platform
         compiled: XlaFunction | ChunkedWhile = XlaFunction(
             lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program, self.phase
         )

@@ -89,7 +89,7 @@ class PaddedPieces:
             _make_room(self._compiled)
             outputs, phase = self._pieces.needed_later(steps), self._pieces.phase
             program = PaddedProgram(steps, outputs, tensor_types, self._scopes, padding.masks, phase)
-            program.precision = self._pieces.precision
+            program.precision, program.platform = self._pieces.precision, self._pieces.platform
             self._compiled[key] = program
         return self._compiled[key]
 

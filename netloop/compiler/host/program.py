@@ -44,8 +44,8 @@ class HostProgram:
     """A network that runs step by step, and can report the values of ``observed`` tensors as it computes them.
 
     The ``types`` are those of its tensors, as far as the inputs of a call determine them. The steps ``without`` do not
-    run: their results are given. ``phase`` returns the context of each phase in which a piece of it is compiled, and
-    ``precision`` is that of its float32 products.
+    run: their results are given. ``phase`` returns the context of each phase in which a piece of it is compiled,
+    ``precision`` is that of its float32 products, and ``platform`` the JAX platform of its pieces.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.
@@ -63,6 +63,7 @@ class HostProgram:
         without: Collection[Step] = (),
         phase: Phase = unwatched,
         precision: str | None = CALLERS,
+        platform: str = "cpu",
     ) -> None:
         self._network = network
         self._validated = validated
@@ -75,7 +76,7 @@ class HostProgram:
         self._valued = valued_in_run(network)
         self._routes: dict[tuple[Step, ...], Route] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), types)
-        self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed, phase, precision)
+        self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed, phase, precision, platform)
         self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers

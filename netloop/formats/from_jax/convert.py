@@ -6,6 +6,7 @@ from typing import Any
 import jax
 
 from netloop.formats.from_jax.importer import JaxprImporter
+from netloop.formats.from_jax.lost_precision import warn_of_lost_precision
 from netloop.formats.from_jax.tree_names import argument_names, check_examples, leaf_names, result_names
 from netloop.formats.from_jax.unknown_primitives import check_primitives
 from netloop.formats.shared.own_operators import OwnOperator, checked
@@ -48,6 +49,7 @@ def from_jax(
     check_examples(function, examples)
     traced, result = jax.make_jaxpr(function, return_shape=True)(*examples)
     check_primitives(traced, own)
+    warn_of_lost_precision(traced)
     network = INetworkDefinition()
     network.name = getattr(function, "__name__", network.name)
     constant = _as_names(weights, called)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import netloop as trt
@@ -35,12 +36,13 @@ def of_network(network: trt.INetworkDefinition) -> dict[str, Any]:
 
 
 def of_engine(engine: trt.ICudaEngine) -> dict[str, Any]:
-    """The strategy of each loop, the changes of the passes and the precision of products in the latest program."""
+    """The strategy of each loop, the changes of the passes, the precision and the launches of the latest program."""
     strategies = engine.loop_strategies.items()
     return {
         "strategies": [{"name": name, "strategy": strategy.name, "why": strategy.why} for name, strategy in strategies],
         "passes": [{"name": note.by, "done": note.what} for note in engine.notes],
         "products": engine.product_precision,
+        "launches": None if engine.launches is None else asdict(engine.launches),
     }
 
 

@@ -25,7 +25,7 @@ def add_to(commands: Any) -> None:
     parser = arguments.add_command(commands, "inspect", EXAMPLES)
     arguments.add_model(parser)
     parser.add_argument("--layers", action="store_true", help="list all layers, by loops and branches")
-    says = "compile the model too, and print the strategy of each loop and what the passes changed"
+    says = "compile the model too, and print the strategy of each loop, what the passes changed, and a GPU's launches"
     parser.add_argument("--passes", action="store_true", help=says)
     arguments.add_inputs(parser)
     arguments.add_precision(parser)
@@ -89,3 +89,13 @@ def _engine_lines(found: dict[str, Any]) -> Iterator[str]:
     yield "what passes changed:" if found["passes"] else "no pass changed anything"
     for value in found["passes"]:
         yield f"  {value['name']}: {value['done']}"
+    if found["launches"] is not None:
+        yield from _launch_lines(found["launches"])
+
+
+def _launch_lines(launches: dict[str, Any]) -> Iterator[str]:
+    total = "as many as the run decides" if launches["total"] is None else f"{launches['total']:,}"
+    yield f"launches of a call on the GPU: {total}; outside of loops and branches: {launches['entry']:,}"
+    for loop in launches["loops"]:
+        times = "" if loop["iterations"] is None else f", {loop['iterations']:,} times"
+        yield f"  of an iteration of the compiled loop {loop['name']!r}: {loop['launches']:,}{times}"

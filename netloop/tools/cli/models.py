@@ -32,21 +32,20 @@ def load(path: Path, shapes: Mapping[str, Sequence[int]] | None = None) -> trt.I
 
 
 def engine(path: Path, network: trt.INetworkDefinition, no_tf32: bool = False, **options: Any) -> trt.ICudaEngine:
-    """The engine of a model: that of a plan as it was built, and otherwise a new one by options of ``netloop.compile``.
+    """The engine of a model, by options of ``netloop.compile``; one of a plan has those with which it was built, too.
 
     Args:
         path: the model.
         network: its network.
         no_tf32: whether its products are those of float32 on every device.
-        options: the other options.
+        options: those of tuning.
 
     Raises:
         NetloopError: the network is invalid, or the plan damaged.
     """
-    if path.suffix.lower() == ".plan" and not (no_tf32 or any(options.values())):
-        with status(f"loading {path}"):
-            return trt.load(path)
-    return compiled(network, str(path), tf32=not no_tf32, **options)
+    if path.suffix.lower() != ".plan":
+        return compiled(network, str(path), tf32=not no_tf32, **options)
+    return on_demand.plan_engine.engine(path, no_tf32, **options)
 
 
 def module_of(path: Path) -> Any:

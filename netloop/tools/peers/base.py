@@ -9,8 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from netloop.model.call_inputs import array_named
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ExecutionError, Finding, NetloopError, reason
+from netloop.values.foreign_arrays import CUDA_ARRAY, DLPACK
 
 LONGEST = 500
 """The most characters of another runtime's message."""
@@ -46,13 +50,15 @@ class Peer(ABC):
                 self._load(network, Path())
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs for some inputs, by name.
+        """The outputs for some inputs, by name: arrays as an engine takes them, also those on devices.
 
         Raises:
+            InputError: an array of another library cannot be read here.
             ExecutionError: the runtime fails.
         """
         with self._failures("fails"):
-            return dict(zip(self._outputs, self._run(inputs), strict=True))
+            values = {name: _on_host(name, value) for name, value in inputs.items()}
+            return dict(zip(self._outputs, self._run(values), strict=True))
 
     @abstractmethod
     def _load(self, network: INetworkDefinition, file: Path) -> None:
@@ -77,3 +83,12 @@ class Peer(ABC):
             shown = message if len(message) <= LONGEST else message[:LONGEST] + " ..."
             finding = Finding("NL613", f"{self.name} {what}: {shown}", why=reason("NL613"))
             raise ExecutionError(finding) from error
+
+
+def _on_host(name: str, value: Any) -> Any:
+    """The value of an input with arrays of numpy; what is no array stays as it is."""
+    if isinstance(value, list | tuple):
+        parts: list[Any] = [*value]  # pyright: ignore[reportUnknownArgumentType]
+        return [_on_host(name, part) for part in parts]
+    is_foreign = any(hasattr(type(value), protocol) for protocol in (DLPACK, CUDA_ARRAY))
+    return np.asarray(array_named(name, value)) if is_foreign and not isinstance(value, np.ndarray) else value

@@ -6,6 +6,7 @@ import difflib
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from netloop.api.engine import ICudaEngine, compile
@@ -104,6 +105,7 @@ def _engine(engine: ICudaEngine, inputs: Mapping[str, Any] | None) -> dict[str, 
         "phases": [[name, seconds] for name, seconds in phases.items()],
         "error": error,
         "scratch": engine.scratch_size,
+        "launches": None if engine.launches is None else asdict(engine.launches),
         "weights": sum(constant.weights.nbytes for constant in engine.constants),
         "notes": [
             {"by": note.by, "what": text(note.what, 500), "rule": PASSES[note.by].rule if note.by in PASSES else ""}

@@ -348,6 +348,11 @@
         html("td", row, {}, seconds(value)); }
     }
     heading("memory"); rows([["weights", bytes(data.engine.weights)], ["scratch", bytes(data.engine.scratch)]]);
+    const launches = data.engine.launches;
+    if (launches) { heading("launches on the GPU");
+      rows([["a call", launches.total === null ? "as many as the run decides" : `${launches.total}`], ["outside of loops", `${launches.entry}`],
+        ...launches.loops.slice(0, 100).map((each) => [`an iteration of ${each.name}`, `${each.launches}${each.iterations === null ? "" : `, ${each.iterations} iterations`}`])]);
+    }
     heading("passes");
     if (!data.engine.notes.length) paragraph("No pass changed the latest program, or none is compiled yet.", "soft");
     for (const each of data.engine.notes.slice(0, 200)) note(each);

@@ -214,7 +214,8 @@ class StepProgram(Tunable):
         with self.settings():
             arguments = self._loader(self.weights), states, dict(first), read, write, starts, dict(inputs)
             result, outputs, flags = self._compiled[len(read)](*arguments)
-            return StepResult(result, {name: np.asarray(tensor) for name, tensor in outputs.items()}, np.asarray(flags))
+            # all copies to the host begin before the first one is awaited
+            return StepResult(result, *jax.device_get((outputs, flags)))
 
     def finding(self, flag: int) -> Finding:
         """The finding behind an error flag."""

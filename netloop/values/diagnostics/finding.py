@@ -204,10 +204,10 @@ class ModelWarning(UserWarning):
 
 
 class DeviceWarning(UserWarning):
-    """A GPU that programs do not run on, or a plugin of JAX that has none.
+    """A GPU that programs do not run on, a plugin of JAX that has none, or a precision that a device does not keep.
 
     Attributes:
-        finding: what is missing, and the command that mends it.
+        finding: what is missing, and what mends it.
     """
 
     def __init__(self, finding: Finding) -> None:

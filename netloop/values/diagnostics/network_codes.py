@@ -377,5 +377,14 @@ WARNINGS = {
         Wrong: ``pip install netloop`` on a machine with a GPU
         Right: ``pip install "netloop[cuda13]"`` there; ``JAX_PLATFORMS=cpu`` in the environment, where the CPU is meant
         """,
+    "NL665": """
+        the products of an engine have one precision, and a network has no place for that of a single product.
+
+        ``netloop.from_jax`` says it, by a ``netloop.DeviceWarning``, where JAX's default device rounds the operands of
+        float32 products: on NVIDIA's GPUs from Ampere on, and on TPUs.
+        Wrong: ``jnp.dot(a, b, precision="highest")`` in a function whose network is compiled by
+        ``netloop.compile(network)`` on a GPU
+        Right: ``netloop.compile(network, tf32=False)``
+        """,
 }
 """The text of each code of warnings."""

@@ -1,12 +1,16 @@
 """Pieces with padded lengths: what is compiled for new lengths, and that padding reaches no result."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.compiler.execution.executable import Executable
 from netloop.compiler.host import padded_pieces
 from netloop.compiler.host.padded_pieces import PaddedProgram
 from netloop.compiler.host.padding import bucket
+from netloop.compiler.recipe import Recipe
 from netloop.values.types import LARGEST_KNOWN_VALUE
 from tests.support.devices import assert_allclose
 from tests.support.networks import Op, combine, constant, counted, mark
@@ -247,3 +251,12 @@ def test_lengths_are_at_most_a_quarter_longer_and_few():
     ]
     assert all(index <= bucket(index) <= 1.25 * index for index in range(32, 5000))
     assert len({bucket(index) for index in range(5000)}) < 50
+
+
+def test_padded_pieces_have_the_platform_of_the_engine(network, padded):
+    mark(network, y=convolution(network, waves(network)))
+    engine = Executable(network, replace(Recipe(), platform="gpu"))
+    for length in LENGTHS[:4]:
+        engine({"n": np.array([length])})
+
+    assert {program.platform for program in padded} == {"gpu"}

@@ -1,14 +1,20 @@
 """Host execution: networks with data-dependent shapes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 import netloop as trt
+from netloop.compiler.execution.executable import Executable
+from netloop.compiler.execution.probes import record_elements
+from netloop.compiler.recipe import Recipe
+from netloop.compiler.xla_compilation import XlaFunction
 from tests.support import networks
 from tests.support import random_networks as comparison
 from tests.support.examples import same_examples
-from tests.support.networks import CONCATENATE, REVERSE, WHILE, Op, combine, counted, counter, last, mark, stacked
+from tests.support.networks import CONCATENATE, REVERSE, WHILE, F, Op, combine, counted, counter, last, mark, stacked
 from tests.support.strategies import networks as random_networks
 
 
@@ -283,3 +289,56 @@ def test_second_call_with_the_same_shapes_infers_no_type(monkeypatch):
 
     assert made.tolist() == [[1, 3]]
     assert asked == []
+
+
+@pytest.fixture
+def platforms(monkeypatch):
+    """The platforms of the programs that are compiled from now on."""
+    platforms, compile_ = set(), XlaFunction.compile
+
+    def compile_noted(self, *arguments):
+        if self._nest is not None:
+            platforms.add(self._nest.platform)
+        return compile_(self, *arguments)
+
+    monkeypatch.setattr(XlaFunction, "compile", compile_noted)
+    return platforms
+
+
+def rows_after_a_loop(network):
+    """The places of numbers above 0, and a loop whose length is their number."""
+    x = network.add_input("x", trt.float32, (3,))
+    places = network.add_non_zero(combine(network, x, constant(network, [0] * 3, F), Op.GREATER)).get_output(0)
+    doubled = combine(network, places, places)
+    loop = counted(network, 4)
+    state = loop.add_recurrence(doubled)
+    state.set_input(1, combine(network, state.get_output(0), doubled))
+    return mark(network, y=last(loop, state.get_output(0)))
+
+
+def executable(network):
+    return Executable(network, replace(Recipe(), platform="gpu"))
+
+
+def test_pieces_have_the_platform_of_the_engine(network, platforms):
+    assert executable(rows_after_a_loop(network))({"x": F([1, 0, 2])})["y"].tolist() == [[0, 20]]
+    assert platforms == {"gpu"}
+
+
+def test_pieces_of_a_run_that_is_watched_have_the_platform_of_the_engine(network, platforms):
+    engine, shown = executable(rows_after_a_loop(network)), []
+    tensor = next(layer for layer in engine.network if layer.LABEL == "NonZero").get_output(0)
+    engine.watch({"x": F([1, 0, 2])}, [tensor], lambda tensor, trips, value: shown.append(value))
+
+    assert len(shown) == 1
+    assert platforms == {"gpu"}
+
+
+@pytest.mark.parametrize("is_on_host", [False, True])
+def test_probes_have_the_platform_of_the_engine(network, platforms, is_on_host):
+    made, x = (rows_after_a_loop(network), F([1, 0, 2])) if is_on_host else (networks.running_sum(), networks.X)
+    y = made.get_output(0)
+
+    values = record_elements(made, {y: []}, {"x": x}, None, replace(Recipe(), platform="gpu"))
+    np.testing.assert_array_equal(values[y], trt.evaluate(made, {"x": x})[y.name])
+    assert platforms == {"gpu"}

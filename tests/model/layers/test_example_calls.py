@@ -32,7 +32,7 @@ def added(method: str, network: trt.INetworkDefinition | None = None) -> tuple[t
         layer.set_gated_weights(*(tensors.constant(weight, np.float32) for weight in WEIGHTS), trt.MoEActType.SILU)
     if isinstance(layer, trt.IResizeLayer):
         layer.shape = (4, 3)
-    return network, network[-1]
+    return network, layer if isinstance(layer, ILayer) else network[-1]
 
 
 def array(type: TensorType) -> np.ndarray:

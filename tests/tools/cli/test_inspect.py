@@ -4,6 +4,10 @@ import json
 
 import pytest
 
+from netloop.compiler.launches import Launches
+from netloop.compiler.xla_compilation import XlaFunction
+from tests.support.gpu_programs import COUNTED, OPEN
+
 
 def test_text_of_a_model(models, run):
     done = run("inspect model.py")
@@ -99,3 +103,25 @@ def build():
     network.mark_output(last)
     return network
 """
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            COUNTED,
+            "launches of a call on the GPU: 20; outside of loops and branches: 1\n"
+            "  of an iteration of the compiled loop 'body.1': 2, 9 times\n",
+        ),
+        (
+            OPEN,
+            "launches of a call on the GPU: as many as the run decides; outside of loops and branches: 1\n"
+            "  of an iteration of the compiled loop 'body.1': 3\n",
+        ),
+    ],
+)
+def test_launches_on_a_gpu(models, run, monkeypatch, text, lines):
+    assert "launches" not in run("inspect model.py --passes --shapes x:2x3").out
+    monkeypatch.setattr(XlaFunction, "launches", Launches.of(text))
+
+    assert run("inspect model.py --passes --shapes x:2x3").out.endswith(lines)

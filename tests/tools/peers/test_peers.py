@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import netloop as trt
 from netloop.tools import peers
+from netloop.values import foreign_arrays
 from tests.support import networks
+from tests.support.foreign_arrays import CudaArray, CudaTensor
 
 NAMES = ["onnxruntime", "openvino", "reference"]
 
@@ -54,6 +57,39 @@ def test_input_that_nothing_reads_is_no_failure(name, network):
     given = {"x": np.float32([1, 2]), "unread": np.float32([0, 0])}
 
     assert peers.peer(name, network)(given)[y.name].tolist() == [-1, -2]
+
+
+def negated(network):
+    y = network.add_unary(network.add_input("x", trt.float32, (2,)), trt.UnaryOperation.NEG).get_output(0)
+    network.mark_output(y)
+    return y.name
+
+
+@pytest.mark.parametrize("tensor", [CudaTensor, CudaArray, jnp.asarray])
+def test_arrays_on_a_device_are_copied_to_the_host(name, network, monkeypatch, tensor):
+    monkeypatch.setattr(foreign_arrays, "_has_platform", lambda name: name == "cuda")
+    output = negated(network)
+
+    assert peers.peer(name, network)({"x": tensor(np.float32([1, 2]))})[output].tolist() == [-1, -2]
+
+
+def test_tensor_that_cannot_be_read_is_no_failure_of_the_runtime(name, network):
+    negated(network)
+    with pytest.raises(trt.InputError, match=r"the value of 'x' cannot be read here: it is a CudaTensor on cuda:0"):
+        peers.peer(name, network)({"x": CudaTensor(np.float32([1, 2]), visible=False)})
+
+
+def test_tensors_of_a_sequence_are_copied_to_the_host(network, monkeypatch):
+    monkeypatch.setattr(foreign_arrays, "_has_platform", lambda name: name == "cuda")
+    first = network.add_sequence_at(network.add_sequence_input("xs", trt.float32, (2,)), _zero(network)).get_output(0)
+    network.mark_output(first)
+
+    outputs = peers.peer("reference", network)({"xs": [CudaTensor(np.float32([1, 2]))]})
+    assert outputs[first.name].tolist() == [1, 2]
+
+
+def _zero(network):
+    return network.add_constant((), np.array(0, np.int64)).get_output(0)
 
 
 def test_file_is_run_as_it_is(tmp_path, network):

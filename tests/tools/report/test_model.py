@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.compiler.launches import Launches
+from netloop.compiler.xla_compilation import XlaFunction
 from netloop.tools.report import page_model
 from samples.lstm import build as lstm
+from tests.support.gpu_programs import COUNTED
 from tests.support.networks import X, both_limits, deep, running_sum
 
 
@@ -37,6 +40,20 @@ def test_run_of_an_engine_ends_with_its_largest_trip_count():
 
     assert "executes more than 4 iterations" in model["run"]["error"]
     assert "executes more than 4 iterations" in model["engine"]["error"]
+
+
+def test_launches_on_a_gpu_are_in_the_model(monkeypatch):
+    assert page_model(running_sum(), {"x": X})["engine"]["launches"] is None
+    monkeypatch.setattr(XlaFunction, "launches", Launches.of(COUNTED))
+
+    launches = page_model(running_sum(), {"x": X})["engine"]["launches"]
+
+    json.dumps(launches)
+    assert launches == {
+        "total": 20,
+        "entry": 1,
+        "loops": ({"name": "body.1", "launches": 2, "iterations": 9},),
+    }
 
 
 def test_an_engine_is_shown_as_its_network_is():
