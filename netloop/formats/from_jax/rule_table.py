@@ -27,7 +27,8 @@ MOVED = frozenset({
     "add", "add_any", "broadcast_in_dim", "checkpoint", "closed_call", "concatenate", "cond", "copy",
     "custom_jvp_call", "custom_linear_solve", "custom_vjp_call", "device_put", "dynamic_slice",
     "dynamic_update_slice", "fft", "gather", "jit", "name", "neg", "optimization_barrier", "pjit", "reduce_sum",
-    "remat2", "reshape", "rev", "scan", "slice", "split", "squeeze", "stack", "stop_gradient", "sub", "transpose", "unstack", "while",
+    "remat2", "reshape", "rev", "scan", "slice", "split", "squeeze", "stack", "stop_gradient", "sub", "transpose",
+    "unstack", "while",
 })  # fmt: skip
 """The primitives whose rules serve complex numbers as they are, part by part."""
 
