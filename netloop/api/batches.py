@@ -1,7 +1,5 @@
 """Any number of rows by the programs of a few batch sizes."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Compare an engine with the reference, and find where they differ first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The builder config: flags, limits and profiles of a build."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from netloop.api.calibration import IInt8Calibrator

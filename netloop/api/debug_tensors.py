@@ -1,7 +1,5 @@
 """The debug tensors of an execution context: which of them are enabled, and how a listener receives them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TensorRT's ONNX parser: add a model to a network and keep a list of errors."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

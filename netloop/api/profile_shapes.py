@@ -1,7 +1,5 @@
 """The shapes that hold for all calls within the optimization profiles of an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from netloop.api.profile import IOptimizationProfile

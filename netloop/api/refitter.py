@@ -1,7 +1,5 @@
 """The refitter, which replaces the weights of an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The memory traffic of a run: inputs from their addresses, and outputs to theirs, in the order of a CUDA stream."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """The base of every kind of engine: its recipe, and what it reports of the program that it used last."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Compile a network for the input types of a call: passes, weights, tracing, XLA."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

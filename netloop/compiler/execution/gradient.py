@@ -4,8 +4,6 @@ The network is an attribute of the plugin and not part of the one around it, bec
 of one network, and a derivative depends on the path from its variables to the value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Observe the tensors inside an engine: run its network with every element of them as an output."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A cache of the programs of a network: one for each combination of input shapes and shape values."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Rows of a batch that must not depend on each other, as they run in parts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Networks compiled for a mesh of devices."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager

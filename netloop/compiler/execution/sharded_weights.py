@@ -1,7 +1,5 @@
 """Weights on a mesh of devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where the arrays of a network lie on a mesh of devices."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase

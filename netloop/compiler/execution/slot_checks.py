@@ -1,7 +1,5 @@
 """The loop of a network that runs its requests in slots, and the checks that it can."""
 
-from __future__ import annotations
-
 from netloop.compiler.lower import Program
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Step

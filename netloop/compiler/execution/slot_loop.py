@@ -1,7 +1,5 @@
 """The functions of a loop whose requests run in slots: derived from the region tree of a network of one request."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The compiled functions of requests in slots, for each set of input types."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -3,8 +3,6 @@
 An engine compiles a program for each length of an output. Slots need none: the rows of a stream leave as they are made.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.model.graph.tensor import ITensor

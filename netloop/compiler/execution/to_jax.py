@@ -1,7 +1,5 @@
 """Convert a network to a pure JAX function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The number of iterations that each loop of a network makes for some inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Weights as the arguments of a compiled program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """Numbers for the inputs that decide how often loops run, where nobody gives any: with 0 or 1 nothing is exercised."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import jax.numpy as jnp

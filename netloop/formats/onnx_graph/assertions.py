@@ -1,7 +1,5 @@
 """Assertions that a file does not need, because they always hold or because an operator of it fails otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from netloop.model.graph.infer import TypeTable

@@ -1,7 +1,5 @@
 """The exporter of networks as ONNX graphs, with a finding for each layer that ONNX cannot express."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

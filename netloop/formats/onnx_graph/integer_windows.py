@@ -4,8 +4,6 @@ Of integers of 8 bits less their zero points it is ConvInteger, as in quantized 
 matrices: the elements that the windows read, gathered along each axis, times the kernel.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

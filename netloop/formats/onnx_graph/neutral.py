@@ -1,7 +1,5 @@
 """Layers whose output is one of their inputs, as the others are constants that change nothing. They get no node."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

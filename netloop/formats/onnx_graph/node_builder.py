@@ -4,8 +4,6 @@ onnxruntime has no kernels for some operators on some types. There the operator 
 numbers, between two casts; so half types are computed in float32 and rounded once, as everywhere in netloop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The part of the exporter that loops and conditionals call back, apart so that they need not import it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Static analysis of elements that every run computes, and the errors in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from netloop.model.graph.infer import TypeTable

@@ -1,7 +1,5 @@
 """How a tensor outside of a loop came to vary in it: the tensor of the loop's body that it was computed from."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

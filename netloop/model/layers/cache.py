@@ -1,7 +1,5 @@
 """Key-value caches; the method that adds them is in ``attention.py``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

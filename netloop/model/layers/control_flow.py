@@ -1,7 +1,5 @@
 """The common base of loops and conditionals, and of the layers at their boundary."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Container, Generator
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """User-defined layers: plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NoReturn

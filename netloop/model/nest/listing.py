@@ -4,8 +4,6 @@ It also lists networks that are half built or invalid: where the nesting is unde
 which they were added.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -26,8 +26,6 @@ a layer's number and the name of its weights, ``refittable`` are such names. ``b
 engine's build, in a form that only its writer defines.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

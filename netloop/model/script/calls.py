@@ -1,7 +1,5 @@
 """The calls that add layers: for each kind of layer, the methods that add it, and the arguments for a given layer."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from functools import cache

@@ -4,8 +4,6 @@ Each call that adds a layer is made on that network too. What then still differs
 written follows as assignments and ``set_input`` calls, so defaults need no table here.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any

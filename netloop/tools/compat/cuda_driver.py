@@ -3,8 +3,6 @@
 Source: https://nvidia.github.io/cuda-python/cuda-bindings/latest/module/driver.html
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

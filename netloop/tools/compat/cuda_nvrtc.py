@@ -1,7 +1,5 @@
 """``cuda.bindings.nvrtc`` of CUDA's Python package: its statuses, and no compiler."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from functools import partial
 

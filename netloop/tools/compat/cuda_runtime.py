@@ -6,8 +6,6 @@ allocated, as a device would demand.
 Source: https://nvidia.github.io/cuda-python/cuda-bindings/latest/module/runtime.html
 """
 
-from __future__ import annotations
-
 import ctypes
 from enum import IntEnum
 from functools import partial

@@ -1,7 +1,5 @@
 """The smallest part of a network in which an engine and a peer differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The graph of the page: nodes for layers, boxes for loops, conditionals, branches and long sequences, and edges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from netloop.model.graph.layer import ILayer

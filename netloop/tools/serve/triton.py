@@ -1,7 +1,5 @@
 """Model repositories for NVIDIA's Triton Inference Server, whose python backend runs netloop."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
