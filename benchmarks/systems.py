@@ -60,7 +60,7 @@ class System(ABC):
 
     def results(self, outputs: Mapping[str, Any]) -> Arrays:
         """Copy outputs to numpy arrays; an output may be a list of arrays of the system."""
-        return {name: np.array(each) for name, each in outputs.items()}
+        return {name: np.array(array) for name, array in outputs.items()}
 
     def make(self, workload: Workload, variant: str) -> Made:
         """Prepare a variant."""
@@ -78,9 +78,9 @@ class InJax(System):
         ours: dict[str, Callable[[], Call]] = {} if network is None else {"netloop": lambda: trt.compile(network)}
         solutions = {"expert": workload.expert(), "idiomatic": workload.idiomatic()}
         by_hand = {
-            name: lambda each=each: self.compiled(each, workload)
-            for name, each in solutions.items()
-            if each is not None
+            name: lambda solution=solution: self.compiled(solution, workload)
+            for name, solution in solutions.items()
+            if solution is not None
         }
         return {**ours, **workload.parts(), **by_hand}
 
@@ -91,7 +91,7 @@ class InJax(System):
 
     def take(self, arrays: Arrays) -> Mapping[str, Any]:
         # JAX narrows 64-bit integers on their way to the device, and networks take them as they are
-        return {name: each if each.dtype.itemsize == 8 else jax.device_put(each) for name, each in arrays.items()}
+        return {name: array if array.dtype.itemsize == 8 else jax.device_put(array) for name, array in arrays.items()}
 
     def wait(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         return jax.block_until_ready(outputs)
@@ -119,7 +119,7 @@ class OnnxRuntime(System):
         options.log_severity_level = ERRORS
         providers = ["CPUExecutionProvider"]
         session = module.InferenceSession(model.SerializeToString(), options, providers=providers)
-        names = [each.name for each in model.graph.output]
+        names = [output.name for output in model.graph.output]
         return lambda inputs: dict(zip(names, session.run(None, inputs), strict=True))
 
 
@@ -144,7 +144,7 @@ class OpenVino(System):
         hints = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads()}
         compiled = core.compile_model(core.read_model(model.SerializeToString()), "CPU", hints)
         request = compiled.create_infer_request()
-        names = [each.name for each in model.graph.output]
+        names = [output.name for output in model.graph.output]
         given: dict[str, Any] = {}
 
         def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -154,7 +154,7 @@ class OpenVino(System):
             request.start_async()  # infer() hides errors where there is one thread
             request.wait()
             outputs = {name: request.get_output_tensor(i).data for i, name in enumerate(names)}
-            return {name: each.copy() for name, each in outputs.items()} if copies else outputs
+            return {name: array.copy() for name, array in outputs.items()} if copies else outputs
 
         return call
 
@@ -181,7 +181,8 @@ class Torch(System):
     def results(self, outputs: Mapping[str, Any]) -> Arrays:
         stack = import_module(self.package).stack
         return {
-            name: np.array((stack(each) if isinstance(each, list) else each).numpy()) for name, each in outputs.items()
+            name: np.array((stack(output) if isinstance(output, list) else output).numpy())
+            for name, output in outputs.items()
         }
 
 
@@ -204,9 +205,9 @@ SYSTEMS: list[type[System]] = [InJax, OnnxRuntime, OpenVino, Torch, Numba]
 
 def present() -> list[type[System]]:
     """Return the systems that are installed."""
-    return [each for each in SYSTEMS if find_spec(each.package)]
+    return [system for system in SYSTEMS if find_spec(system.package)]
 
 
 def versions() -> dict[str, str]:
     """Return the package versions of all installed systems."""
-    return {each.package: version(each.package) for each in present()}
+    return {system.package: version(system.package) for system in present()}
