@@ -142,6 +142,7 @@ class Compiled:
         return self._by_loop_name(latest.loops, latest.program.batched_layers) if latest else {}
 
     def _by_loop_name(self, loops: Sequence[ILoop], values: Mapping[ILoop, Any]) -> dict[str, Any]:
+        # names of the network as it was built, which users know; passes may have dropped some of its loops
         names = [loop.name for loop in self.network.loops]
         numbered = [(number, loop) for number, loop in enumerate(loops) if loop in values]
         return {
@@ -189,6 +190,7 @@ class Tunable(Compiled):
         """
         self.run_to_end(inputs)
         latest = self.latest
+        # of the second call, as the first one may compile
         began = time.perf_counter()
         self.run_to_end(inputs)
         return {**(latest.seconds if latest else {}), "call": time.perf_counter() - began}

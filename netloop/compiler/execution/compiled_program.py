@@ -88,6 +88,7 @@ def compile_program(
         outcome = lowered.run(loader.values(loaded), arrays)
         return outcome.values, outcome.verdict()
 
+    # before the program is traced, whose arguments have the types of what is loaded
     with timer.phase("load"):
         loaded = loader(origin.weights)
     function = lowered.function(trace, donate_argnums=donated, **origin.recipe.placement.options)

@@ -108,6 +108,7 @@ def _gradient(network: INetworkDefinition, count: int) -> Callable[..., Any]:
 
 
 def _in_forward_mode(total: Callable[..., Any], variables: tuple[Any, ...]) -> tuple[Any, ...]:
+    # each direction is along one element of one variable
     still = [jnp.zeros_like(variable) for variable in variables]
 
     def slopes(position: int, variable: Any) -> Any:
@@ -116,6 +117,7 @@ def _in_forward_mode(total: Callable[..., Any], variables: tuple[Any, ...]) -> t
             directions = (*still[:position], along, *still[position + 1 :])
             return jax.jvp(total, variables, directions)[1]
 
+        # a map by vmap alone would hold all directions in memory
         return jax.lax.map(slope, jnp.arange(variable.size), batch_size=AT_ONCE).reshape(variable.shape)
 
     return tuple(slopes(position, variable) for position, variable in enumerate(variables))

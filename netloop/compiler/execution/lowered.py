@@ -35,6 +35,7 @@ class Lowered:
 
     def __init__(self, source: Improved, recipe: Recipe, timer: PhaseTimer) -> None:
         self.source, self.timer = source, timer
+        # weak, as engines drop the functions of shapes that they have not met for long
         self._functions = WeakSet[XlaFunction]()
         self.program: Program = recipe.program(source)
         self.inputs = source.network.inputs
@@ -53,6 +54,7 @@ class Lowered:
             NetworkError: a shape is data-dependent, or a layer computes on the host.
         """
         timer = timer or PhaseTimer()
+        # the collector would look through thousands of new layers again and again, and find no garbage
         with timer.phase("passes"), collection_paused:
             require_program(network, types)
             return Lowered(recipe.improved(network, types, validated), recipe, timer)
@@ -94,6 +96,7 @@ class Lowered:
 
     def finding(self, flag: Any) -> Finding | None:
         """The failure behind an error flag; None if there is none."""
+        # int() waits for the program
         return self.program.errors.finding(flag) if flag is not None and int(flag) else None
 
     def require(self, flag: Any) -> None:

@@ -72,6 +72,7 @@ def require_end(step: LoopStep, program: Program) -> None:
     Raises:
         NetworkError: there is such a loop, and no ``max_trips`` ends it.
     """
+    # no loop runs longer than that
     if program.facts.max_trips is not None:
         return
     # the loops of unknown length and the conditionals between the served loop and each step

@@ -71,6 +71,7 @@ class SlotLoop:
         self.step, self._program, self._inputs = step, program, inputs
         self._before, self._after = steps[:at], steps[at + 1 :]
         late = {tensor for step in self._after for tensor in step.reads}
+        # layers after the loop read all rows at once
         direct = {output.outputs[0] for output in step.stacked if output.outputs[0] not in late}
         outputs = list(enumerate(program.outputs))
         self.streams = [position for position, tensor in outputs if tensor in direct]
@@ -100,6 +101,7 @@ class SlotLoop:
         frame = Frame({**loaded, **dict(zip(self._inputs, arrays, strict=True))})
         self._program.run(self._before, frame)
         values = [self._program.array(tensor, frame) for tensor in self._kept]
+        # a status that is 0 in any case would be one more array for each slot
         status = None if isinstance(frame.status, int) else frame.status
         kept = Kept(values, [frame.error_flag([tensor]) for tensor in self._kept], status)
         state = enter(self._program, self.step, frame)

@@ -79,6 +79,7 @@ class HostFrame:
 
     def inside(self, values: Mapping[ITensor, Any]) -> HostFrame:
         """A frame within this one, with more values."""
+        # copies, as an iteration must leave nothing in the frame around it
         own = {**self.values, **values}, dict(self.trips), self.is_iteration, self.observer
         return HostFrame(*own, self.valued, dict(self.types))
 

@@ -27,6 +27,7 @@ def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
         _assert(layer, frame)
         return
     result: Any = frame.poisoned(layer.inputs)
+    # a tensor whose elements failed may still have a known shape
     if result is not None and isinstance(layer, IShapeLayer):
         shape = _known_shape(layer, frame)
         result = result if shape is None else shape
@@ -42,6 +43,7 @@ def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
 
 
 def _assert(layer: IAssertionLayer, frame: HostFrame) -> None:
+    # an iteration that is not made asserts nothing
     if not frame.is_iteration:
         return
     poisoned = frame.poisoned(layer.inputs)

@@ -51,6 +51,7 @@ class NumpyLayers:
         layer = self._layers.get(step)
         if layer is None:
             return False
+        # weights are values of the call
         if isinstance(layer, IConstantLayer) and layer.outputs[0] in frame.values:
             return True
         if isinstance(layer, IShapeLayer):
@@ -95,6 +96,7 @@ class NumpyLayers:
         flags = self._checked.setdefault(layer, {})
         flag = flags.get(key)
         if flag is None:
+            # lengths need not come back, and the memory of a service must not grow
             if len(flags) >= MOST_CHECKED:
                 flags.clear()
             flag = flags[key] = _fits(layer, arrays)

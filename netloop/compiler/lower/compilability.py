@@ -15,6 +15,7 @@ USE_COMPILE = "netloop.compile runs it as it is"
 
 def has_program(network: INetworkDefinition, types: TypeTable) -> bool:
     """Whether one program can hold a network; if not, it runs on the host."""
+    # JAX has no arguments that are sequences, maps or strings
     takes_arrays = all(tensor.type.is_tensor and not tensor.type.is_string for tensor in network.inputs)
     return takes_arrays and all(fits_program(layer, types) for layer in live_layers(network))
 
@@ -26,6 +27,7 @@ def fits_program(layer: ILayer, types: TypeTable) -> bool:
     """
     if layer.on_host or _has_strings(layer, types):
         return False
+    # JAX takes lengths as numbers and not as tracers
     sizes = [tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS and tensor]
     is_fixed = all(_is_fixed(tensor, types) for tensor in layer.outputs)
     return is_fixed and all(types[size].value is not None for size in sizes)
@@ -56,6 +58,7 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
     if impossible:
         raise NetworkError(*(_impossible(layer, finding) for layer, finding in impossible.items()))
     unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
+    # the layers behind them have open shapes only because of them
     first = [layer for layer in unfixed if all(_is_fixed(tensor, types) for tensor in layer.type_inputs())]
     if unfixed:
         raise NetworkError(*(_data_dependent(layer, types) for layer in first or unfixed))
