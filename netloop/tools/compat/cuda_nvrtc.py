@@ -16,5 +16,4 @@ class nvrtcResult(IntEnum):
 
 
 def nvrtcGetErrorString(result: nvrtcResult) -> tuple[nvrtcResult, bytes]:
-    """The name of a status."""
     return nvrtcResult.NVRTC_SUCCESS, nvrtcResult(result).name.encode()

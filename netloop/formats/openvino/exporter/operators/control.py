@@ -28,7 +28,6 @@ ENDLESS = -1
 
 @exports("If")
 def conditional(build: LayerBuilder, node: OnnxNode, condition: IrPort) -> tuple[IrPort, ...]:
-    """If, with a net for each branch."""
     branches: list[tuple[LayerBuilder, Sequence[IrPort]]] = []
     for branch in ("then_branch", "else_branch"):
         graph: OnnxGraph = node.attributes[branch]

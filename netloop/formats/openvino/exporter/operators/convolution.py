@@ -23,7 +23,6 @@ def window_attributes(node: OnnxNode, *, dilated: bool = False) -> dict[str, Any
 
 @exports("Conv")
 def convolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
-    """Convolution, possibly of groups of channels."""
     return _convolved(build, node, "Convolution", x, kernel, bias)
 
 
@@ -36,7 +35,6 @@ def integer_convolution(
     zero_of_x: IrPort | None = None,
     zero_of_kernel: IrPort | None = None,
 ) -> IrPort:
-    """Convolution of integers less their zero points, in int32."""
     centred = _centred(build, x, zero_of_x), _centred(build, kernel, zero_of_kernel)
     return _convolved(build, node, "Convolution", *centred, None)
 
@@ -48,7 +46,6 @@ def _centred(build: LayerBuilder, x: IrPort, zero: IrPort | None) -> IrPort:
 
 @exports("ConvTranspose")
 def deconvolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
-    """Transposed convolution, possibly of groups of channels."""
     none = [0] * len(node.attributes["kernel_shape"])
     return _convolved(build, node, "ConvolutionBackpropData", x, kernel, bias, output_padding=none)
 

@@ -10,7 +10,6 @@ from netloop.values.diagnostics import require
 
 @exports("GridSample")
 def grid_sample(build: LayerBuilder, node: OnnxNode, x: IrPort, grid: IrPort) -> IrPort:
-    """The elements at the positions of a grid."""
     require(x.shape is None or len(x.shape) == 4, "it samples volumes", "OpenVINO's GridSample takes only images")
     values = node.attributes
     return build.op(

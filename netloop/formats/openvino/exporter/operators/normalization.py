@@ -8,7 +8,6 @@ from netloop.formats.openvino.exporter.operator_table import exports
 
 @exports("LayerNormalization")
 def layer_normalization(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort, bias: IrPort) -> IrPort:
-    """Mean 0 and variance 1 over the last axes, then a scale and a bias."""
     axes = build.int64s(*range(node.attributes["axis"], rank_of(x)))
     epsilon = float(node.attributes["epsilon"])
     port = build.op("MVN", 6, x, axes, shape=x.shape, normalize_variance=True, eps=epsilon, eps_mode="INSIDE_SQRT")

@@ -12,7 +12,6 @@ from netloop.formats.openvino.exporter.operators.convolution import window_attri
 
 @exports("MaxPool")
 def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, IrPort]:
-    """The largest element of each window, and its index in the tensor."""
     result = IrPort(x.dtype, open_shape(x)), IrPort(INT64, open_shape(x))
     values = node.attributes
     build.layer(
@@ -25,7 +24,6 @@ def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, Ir
 
 @exports("AveragePool")
 def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """The mean of each window."""
     rounding = "ceil" if node.attributes.get("ceil_mode", 0) else "floor"
     values: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": rounding}
     values["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
@@ -36,6 +34,5 @@ def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 @exports("LRN")
 def lrn(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Each element divided by a sum over the channels around it."""
     numbers: dict[str, Any] = {name: float(node.attributes[name]) for name in ("alpha", "beta", "bias")}
     return build.op("LRN", 1, x, build.int64s(1), shape=x.shape, size=node.attributes["size"], **numbers)

@@ -10,7 +10,6 @@ from netloop.formats.openvino.exporter.operator_table import exports
 
 @exports("RandomUniformLike")
 def random_uniform(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Uniform numbers from 0 to 1."""
     return _uniform(build, x, 0)
 
 

@@ -17,7 +17,6 @@ def resize(
     scales: IrPort | None = None,
     sizes: IrPort | None = None,
 ) -> IrPort:
-    """The image in another size."""
     values, rank = node.attributes, len(x.shape or ())
     lengths = sizes if sizes is not None else scales
     assert lengths is not None

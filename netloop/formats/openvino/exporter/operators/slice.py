@@ -44,5 +44,4 @@ def slice_(
 
 @exports("Tile")
 def tile(build: LayerBuilder, node: OnnxNode, x: IrPort, repeats: IrPort) -> IrPort:
-    """The tensor repeated along each axis."""
     return build.op("Tile", 1, x, repeats, shape=open_shape(x))

@@ -12,7 +12,6 @@ from netloop.values.types import UNKNOWN, Shape
 
 @exports("Shape")
 def shape(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """The lengths of some axes."""
     start, end = node.attributes.get("start", 0), node.attributes.get("end")
     lengths = build.shape(x)
     if not start and end is None:
@@ -44,5 +43,4 @@ def filled_shape(build: LayerBuilder, lengths: IrPort) -> Shape | None:
 
 @exports("Range")
 def range_(build: LayerBuilder, node: OnnxNode, start: IrPort, end: IrPort, step: IrPort) -> IrPort:
-    """Numbers from a start by a step."""
     return build.op("Range", 4, start, end, step, shape=(UNKNOWN,), output_type=start.dtype)
