@@ -66,10 +66,7 @@ class HostTransfers:
         return (
             (array.ctypes.data, TensorLocation.HOST)
             if is_here
-            else (
-                array.unsafe_buffer_pointer(),
-                TensorLocation.DEVICE,
-            )
+            else (array.unsafe_buffer_pointer(), TensorLocation.DEVICE)
         )
 
     def record(self, event: int) -> None:

@@ -41,9 +41,7 @@ class ValidatedNetwork(NamedTuple):
 
 
 def require_valid(
-    network: INetworkDefinition,
-    types: TypeTable | None = None,
-    also: Iterable[ILayer] = (),
+    network: INetworkDefinition, types: TypeTable | None = None, also: Iterable[ILayer] = ()
 ) -> ValidatedNetwork:
     """Return the scopes and region tree of a network, which must have no errors.
 

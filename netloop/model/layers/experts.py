@@ -111,11 +111,7 @@ class IMoELayer(Operation):
     # ------------------------------------------------------------------ setting
 
     def set_gated_weights(
-        self,
-        fc_gate_weights: ITensor,
-        fc_up_weights: ITensor,
-        fc_down_weights: ITensor,
-        activation_type: MoEActType,
+        self, fc_gate_weights: ITensor, fc_up_weights: ITensor, fc_down_weights: ITensor, activation_type: MoEActType
     ) -> None:
         """Set the weights of the experts and the activation."""
         self.activation_type = activation_type

@@ -376,6 +376,6 @@ WARNINGS = {
         ``netloop --version`` says it, and the first engine of a process by a ``netloop.DeviceWarning``.
         Wrong: ``pip install netloop`` on a machine with a GPU
         Right: ``pip install "netloop[cuda13]"`` there; ``JAX_PLATFORMS=cpu`` in the environment, where the CPU is meant
-        """,
+        """
 }
 """The text of each code of warnings."""

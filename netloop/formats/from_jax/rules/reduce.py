@@ -28,11 +28,7 @@ MONOIDS = {
 }
 
 
-BITWISE = {
-    "reduce_or": (jnp.bitwise_or, 0),
-    "reduce_and": (jnp.bitwise_and, -1),
-    "reduce_xor": (jnp.bitwise_xor, 0),
-}
+BITWISE = {"reduce_or": (jnp.bitwise_or, 0), "reduce_and": (jnp.bitwise_and, -1), "reduce_xor": (jnp.bitwise_xor, 0)}
 """The reductions of the bits of integers, with their first elements."""
 
 
