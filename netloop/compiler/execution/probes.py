@@ -54,6 +54,7 @@ def record_elements(
         An array for each tensor; None if the run failed before it, or its elements have different shapes.
     """
     copy, stacked = probed(network, counts)
+    # without passes, which would remove tensors that are looked at
     plain = Recipe(max_trips=max_trips)
     if recipe is not None:
         plain = replace(plain, placement=recipe.placement, precision=recipe.precision)

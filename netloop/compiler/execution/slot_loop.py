@@ -82,6 +82,7 @@ class SlotLoop:
         layers = [step for step in self._before if isinstance(step, LayerStep)]
         self._fixed = [step for step in layers if step.writes and fixed.issuperset(step.writes)]
         tensors = {*inputs, *(tensor for step in self._before for tensor in step.writes)}
+        # a dict, as the order of a set differs from process to process, and that of arguments must not
         wanted = dict.fromkeys([*step.reads, *late, *program.outputs])
         self._kept = [tensor for tensor in wanted if tensor in tensors - fixed and tensor not in program.constants]
         self._repeats = any(isinstance(node, LoopStep) and is_open(node, program) for node in walk(step.body))

@@ -91,6 +91,7 @@ def _loops(block: Block, around: Around = ()) -> Iterator[tuple[LoopStep, Around
                 inner.append((step.body, (*around, step)))
             elif isinstance(step, IfStep):
                 inner += [(branch, (*around, (step, number))) for number, branch in enumerate(step.branches)]
+        # the last one is taken first, so that loops come in running order
         stack += reversed(inner)
 
 
@@ -138,6 +139,7 @@ class _Counter:
     def of(self, loop: ILoop, around: Around) -> ITensor:
         """The number of iterations of a loop, in all iterations of the loops around it."""
         count = self._sum(loop, self._number(1))
+        # from the inside out, as each loop adds up what is counted in its iterations
         for other in reversed(around):
             if isinstance(other, LoopStep):
                 count = self._sum(other.loop, count)

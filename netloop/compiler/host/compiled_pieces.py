@@ -134,6 +134,7 @@ class Pieces:
 
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[tensor] for tensor in reads]
+            # of numpy, as a compiled program takes no argument of another type than it was traced with
             outcome: Outcome = completed(compiled(arrays, [np.int64(trip) for trip in frame.trips.values()]))
             # the first call has traced the program, which knows them since
             self.loop_strategies.update(program.loop_strategies)

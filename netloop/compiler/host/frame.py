@@ -109,6 +109,7 @@ class HostFrame:
         if self.observer is None:
             return
         for tensor in (tensor for tensor in tensors if tensor in self.observer.tensors):
+            # a value that failed is no element; its error is raised if an output needs it
             if not isinstance(value := self.values.get(tensor), Poisoned | None):
                 self.observer.see(tensor, value, self.trips)
 

@@ -38,6 +38,7 @@ def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
             result = Poisoned(layer.finding_of(error, code="NL601"))
         except DEVICE_ERRORS as error:
             raise ExecutionError(device_finding(error, layer)) from error
+    # a layer that fails has no output
     values = (result,) * len(layer.outputs) if isinstance(result, Poisoned) else each_output(result)
     frame.values.update(zip(layer.outputs, values, strict=True))
 

@@ -58,6 +58,7 @@ class Route:
         if runs is None:
             runs = dict[Hashable, Run]()
             entries.append((reads, runs))
+        # a service may meet new lengths for as long as it runs
         if len(runs) >= MOST_RUNS:
             runs.clear()
         runs[self._key(reads, frame)] = run
