@@ -12,9 +12,7 @@ from netloop.api.enums import ErrorCodeTRT
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.transfers import HostTransfers, moved_axis, transfers
 from netloop.model.check import require_valid
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable, check_instance
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.nest import LayerStep
 from netloop.model.network import INetworkDefinition

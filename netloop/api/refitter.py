@@ -11,8 +11,7 @@ from netloop.api.enums import ErrorCodeTRT, WeightsRole
 from netloop.api.logger import ILogger
 from netloop.api.observers import LoggedObject
 from netloop.compiler.execution.sharded_engine import ShardedEngine
-from netloop.model.graph.attributes import check_instance, check_member
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, check_instance, check_member
 from netloop.model.layers.affine import IScaleLayer
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, is_given
 from netloop.model.layers.sources import IConstantLayer

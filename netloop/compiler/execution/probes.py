@@ -16,8 +16,7 @@ from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import completed
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, IfStep, LayerStep, Scopes
 from netloop.model.network import INetworkDefinition

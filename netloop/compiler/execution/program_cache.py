@@ -13,8 +13,7 @@ from jax.core import Tracer
 from netloop.compiler.lower.shape_values import valued_before_run
 from netloop.compiler.placement import Placement
 from netloop.model.check import ValidatedNetwork, known_valid, require_valid
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
 from netloop.values.diagnostics import Finding, InputError

@@ -9,8 +9,7 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import Finding, NetworkError, did_you_mean, reason

@@ -16,9 +16,7 @@ from netloop.compiler.product_precision import CALLERS, HIGHEST
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_inputs
 from netloop.model.check import ValidatedNetwork
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable, check_instance
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax

@@ -11,8 +11,7 @@ from netloop.compiler.lower.loop.facts import known_count
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import require_valid
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, IfStep, LoopStep
 from netloop.model.network import INetworkDefinition

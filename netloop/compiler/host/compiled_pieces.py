@@ -17,9 +17,7 @@ from netloop.compiler.lower.program import Outcome, Program
 from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
 from netloop.model.nest import LayerStep, LoopStep, Scopes, Step, layers_of

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Scopes
 from netloop.values.diagnostics import Finding

@@ -10,8 +10,7 @@ import numpy as np
 from netloop.compiler.host.compiled_pieces import fits
 from netloop.compiler.host.frame import HostFrame
 from netloop.model.device_errors import DEVICE_ERRORS
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Operation
+from netloop.model.graph import Operation, TypeTable
 from netloop.model.layers.sources import IConstantLayer, IShapeLayer
 from netloop.model.nest import Block, LayerStep, Step, walk
 from netloop.values.diagnostics import LayerError

@@ -18,9 +18,7 @@ from netloop.compiler.lower.program import Program
 from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Axes, ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import Axes, ILayer, ITensor, TypeTable
 from netloop.model.nest import Scopes, Step
 from netloop.values.types import Array, Shape, TensorType
 

@@ -7,9 +7,7 @@ past the end, where zeros are meant, so that garbage is set to zero before them.
 
 from collections.abc import Sequence
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import NO_AXES, Axes, ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import NO_AXES, Axes, ILayer, ITensor, Operation, TypeTable
 from netloop.model.nest import LayerStep, Step
 from netloop.values.diagnostics import LayerError
 from netloop.values.types import UNKNOWN, Shape, TensorType

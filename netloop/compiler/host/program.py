@@ -26,9 +26,7 @@ from netloop.compiler.lower.shape_values import valued_in_run
 from netloop.compiler.phases import Phase, unwatched
 from netloop.compiler.product_precision import CALLERS
 from netloop.model.check import ValidatedNetwork
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import IfStep, LoopStep, Step, layers_of
 from netloop.model.network import INetworkDefinition

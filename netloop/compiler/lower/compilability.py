@@ -1,8 +1,6 @@
 """The networks and layers that one compiled program can hold."""
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoopOutputLayer
 from netloop.model.layers.plugin import IPluginV3Layer
 from netloop.model.nest import live_layers

@@ -6,9 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, Operation, TypeTable
 from netloop.model.layers.sources import IConstantLayer
 from netloop.values.types import TensorType
 

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Elementary, ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import Elementary, ILayer, ITensor, Operation, TypeTable
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import ICastLayer, IIdentityLayer
 from netloop.model.layers.quantize import IDequantizeLayer

@@ -14,8 +14,7 @@ from netloop.compiler.passes.channels_last_layers import ChannelsLastConvolution
 from netloop.compiler.passes.integers_as_floats import LimitedLayer
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.formulas import FormulaBuilder
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, Operation, layer
 from netloop.model.layers.pointwise import IElementWiseLayer
 from netloop.model.layers.quantize import IDequantizeLayer
 from netloop.model.layers.rearrange import IShuffleLayer

@@ -7,8 +7,7 @@ import numpy as np
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.matmul_recognition import terms
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import POINTWISE

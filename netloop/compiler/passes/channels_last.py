@@ -20,8 +20,7 @@ from netloop.compiler.passes.integers_as_floats import LimitedLayer
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.reduce import bitmask
-from netloop.model.graph.layer import Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, Operation
 from netloop.model.layers.affine import IParametricReLULayer, IScaleLayer
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, WeightedWindow, is_given
 from netloop.model.layers.pointwise import POINTWISE

@@ -7,8 +7,7 @@ import numpy as np
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph.layer import layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, layer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.rearrange import IConcatenationLayer
 from netloop.model.layers.sequence import HostOperation, ISequenceInsertLayer, ISequenceLayer

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.rewriter import Rewriter, layer_steps, operand
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
 from netloop.model.nest import Block

@@ -9,8 +9,7 @@ from jax import lax
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph.layer import Elementary, ILayer, Operation, layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import Elementary, ILayer, ITensor, Operation, layer
 from netloop.model.layers.convolution import IConvolutionLayer, is_given
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import IActivationLayer, ICastLayer, IElementWiseLayer, IUnaryLayer

@@ -5,8 +5,7 @@ from typing import TypeVar
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter
-from netloop.model.graph.layer import ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, Operation
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.loop import IRecurrenceLayer
 from netloop.model.layers.pointwise import IIdentityLayer

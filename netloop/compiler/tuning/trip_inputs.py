@@ -7,8 +7,7 @@ import numpy as np
 
 from netloop.compiler.lower.loop.facts import known_count
 from netloop.compiler.passes.rewriter import operand
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer

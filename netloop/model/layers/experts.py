@@ -9,9 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, layer
 from netloop.model.layers.lax_forms import maximum, minimum, quotient, sigmoid
 from netloop.model.layers.low_bit import lower_quantized, quantized
 from netloop.values.diagnostics import require

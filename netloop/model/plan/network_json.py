@@ -32,8 +32,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ALL_FORMATS, ITensor
+from netloop.model.graph import ILayer, ITensor
+from netloop.model.graph.tensor import ALL_FORMATS
 from netloop.model.layers.conditional import IIfConditional, IIfConditionalBoundaryLayer
 from netloop.model.layers.loop import ILoop, ILoopBoundaryLayer
 from netloop.model.layers.pointwise import ICastLayer

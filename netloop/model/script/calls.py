@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.graph.network_base import LayerAdder
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers import LayerMethods
 from netloop.model.layers.attention import IAttention
 from netloop.model.layers.conditional import IIfConditional

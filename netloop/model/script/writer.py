@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.attention import IAttention, IAttentionInputLayer, IAttentionOutputLayer
 from netloop.model.layers.conditional import IIfConditional, IIfConditionalBoundaryLayer
 from netloop.model.layers.loop import ILoop, ILoopBoundaryLayer

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.graph.layer_text import kind_text, tensor_text, type_text, value_text
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.conditional import IConditionLayer
 from netloop.model.layers.control_flow import ControlFlow
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer

@@ -11,8 +11,7 @@ from netloop.formats.from_jax.patterns import folded, softmax, without_effect
 from netloop.formats.from_jax.ranges import comparison
 from netloop.formats.from_jax.rule_table import primitive
 from netloop.formats.shared.word_tables import ACTIVATIONS, ELEMENTWISE, UNARY
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.pointwise import ICastLayer
 from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOperation
 
