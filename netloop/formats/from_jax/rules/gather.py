@@ -7,9 +7,8 @@ import numpy as np
 from jax import lax
 from jax.lax import GatherScatterMode
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import Indices, Windows
-from netloop.formats.from_jax.rule_table import complex_primitive, primitive
+from netloop.formats.from_jax.rules import EquationCall, complex_primitive, primitive
 from netloop.formats.from_jax.rules.reduce import neutral
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.formulas import Length

@@ -6,8 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.from_jax.call import EquationCall, ints
-from netloop.formats.from_jax.rule_table import defined, primitive, refuse
+from netloop.formats.from_jax.call import ints
+from netloop.formats.from_jax.rules import EquationCall, defined, primitive, refuse
 from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
 from netloop.formats.shared.word_tables import REDUCTIONS

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import is_complex
-from netloop.formats.from_jax.rule_table import complex_primitive, on_parts, primitive
+from netloop.formats.from_jax.rules import EquationCall, complex_primitive, on_parts, primitive
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, CUMULATIVE, REDUCTIONS, TOP_K
 from netloop.model.formulas.reduce import bitmask
 from netloop.model.graph.tensor import ITensor

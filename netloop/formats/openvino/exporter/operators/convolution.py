@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from netloop.formats.onnx_graph.graph import OnnxNode
 from netloop.formats.onnx_graph.node_builder import INT32
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import open_shape
+from netloop.formats.openvino.exporter.operators import IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.shared.word_tables import AUTO_PADS
 from netloop.values.types import UNKNOWN
 

@@ -6,11 +6,7 @@ cannot know.
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import FLOAT, INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.operators import FLOAT, INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.shared.word_tables import BOX_FORMATS
 from netloop.values.enums import BoundingBoxFormat
 from netloop.values.types import UNKNOWN

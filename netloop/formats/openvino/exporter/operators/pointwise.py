@@ -4,11 +4,8 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import BOOL
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import EXPORTERS, exports
+from netloop.formats.openvino.exporter.operator_table import EXPORTERS
+from netloop.formats.openvino.exporter.operators import BOOL, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.openvino.exporter.operators.affine import parametric_relu
 from netloop.formats.shared.word_tables import (
     ACTIVATION_PARAMETERS,

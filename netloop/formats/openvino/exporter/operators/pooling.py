@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import open_shape
+from netloop.formats.openvino.exporter.operators import INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.openvino.exporter.operators.convolution import window_attributes
 
 

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import BOOL, INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import END, LayerBuilder, joined_shape, rank_of
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import END, joined_shape, rank_of
+from netloop.formats.openvino.exporter.operators import BOOL, INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.values.diagnostics import require
 from netloop.values.types import UNKNOWN, SequenceType, Shape, TensorType
 
