@@ -74,7 +74,7 @@ def tests(session: nox.Session) -> None:
 def lowest(session: nox.Session) -> None:
     """The tests, with the lowest releases of JAX and numpy that pyproject.toml allows."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    session.install("-e", ".[test]", *(each.replace(">=", "==") for each in project["dependencies"]))
+    session.install("-e", ".[test]", *(package.replace(">=", "==") for package in project["dependencies"]))
     session.run(*TESTS, *session.posargs)
 
 
@@ -132,8 +132,8 @@ def mutants(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Coverage-guided fuzzing of the readers and the checker, 600 s each; ``-- 60``, ``-- 600 onnx`` for others."""
     session.install("-e", ".[fuzz]")
-    seconds = [each for each in session.posargs if each.isdigit()]
-    targets = [each for each in session.posargs if not each.isdigit()]
+    seconds = [word for word in session.posargs if word.isdigit()]
+    targets = [word for word in session.posargs if not word.isdigit()]
     session.run("python", "-m", "tests.fuzz", *targets, *(("--seconds", seconds[0]) if seconds else ()))
 
 
@@ -176,7 +176,7 @@ def package(session: nox.Session) -> None:
     """The source distribution and the wheel, in dist/; the wheel runs the demo in an environment of its own."""
     session.install("build>=1.2")
     session.run("python", "-m", "build")
-    wheel = max((ROOT / "dist").glob("*.whl"), key=lambda each: each.stat().st_mtime)
+    wheel = max((ROOT / "dist").glob("*.whl"), key=lambda path: path.stat().st_mtime)
     session.install(str(wheel))
     # -P: the package that was installed, not the folder next to this file
     session.run("python", "-P", "-m", "netloop", "demo")

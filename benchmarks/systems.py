@@ -63,7 +63,7 @@ class System(ABC):
 
     def results(self, outputs: Mapping[str, Any]) -> Arrays:
         """Copy outputs to numpy arrays; an output may be a list of arrays of the system."""
-        return {name: np.array(each) for name, each in outputs.items()}
+        return {name: np.array(array) for name, array in outputs.items()}
 
     def make(self, workload: Workload, variant: str) -> Made:
         """Prepare a variant."""
@@ -97,7 +97,7 @@ class InJax(System):
 
     def take(self, arrays: Arrays) -> Mapping[str, Any]:
         # JAX narrows 64-bit integers on their way to the device, and networks take them as they are
-        return {name: each if each.dtype.itemsize == 8 else jax.device_put(each) for name, each in arrays.items()}
+        return {name: array if array.dtype.itemsize == 8 else jax.device_put(array) for name, array in arrays.items()}
 
     def wait(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         return jax.block_until_ready(outputs)
@@ -125,7 +125,7 @@ class OnnxRuntime(System):
         options.log_severity_level = ERRORS
         providers = ["CPUExecutionProvider"]
         session = module.InferenceSession(model.SerializeToString(), options, providers=providers)
-        names = [each.name for each in model.graph.output]
+        names = [output.name for output in model.graph.output]
         return lambda inputs: dict(zip(names, session.run(None, inputs), strict=True))
 
 
@@ -150,7 +150,7 @@ class OpenVino(System):
         hints = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads()}
         compiled = core.compile_model(core.read_model(model.SerializeToString()), "CPU", hints)
         request = compiled.create_infer_request()
-        names = [each.name for each in model.graph.output]
+        names = [output.name for output in model.graph.output]
         given: dict[str, Any] = {}
 
         def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -160,7 +160,7 @@ class OpenVino(System):
             request.start_async()  # infer() hides errors where there is one thread
             request.wait()
             outputs = {name: request.get_output_tensor(i).data for i, name in enumerate(names)}
-            return {name: each.copy() for name, each in outputs.items()} if copies else outputs
+            return {name: array.copy() for name, array in outputs.items()} if copies else outputs
 
         return call
 
@@ -187,7 +187,8 @@ class Torch(System):
     def results(self, outputs: Mapping[str, Any]) -> Arrays:
         stack = import_module(self.package).stack
         return {
-            name: np.array((stack(each) if isinstance(each, list) else each).numpy()) for name, each in outputs.items()
+            name: np.array((stack(output) if isinstance(output, list) else output).numpy())
+            for name, output in outputs.items()
         }
 
 
@@ -215,4 +216,4 @@ def present(systems: Sequence[type[System]] = SYSTEMS) -> list[type[System]]:
 
 def versions() -> dict[str, str]:
     """Return the package versions of all installed systems."""
-    return {each.package: version(each.package) for each in present()}
+    return {system.package: version(system.package) for system in present()}

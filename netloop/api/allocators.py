@@ -1,7 +1,5 @@
 """Base classes of a user's allocators: device memory, which XLA never asks for, and the memory of outputs."""
 
-from __future__ import annotations
-
 from netloop.model.plugins.interfaces import IVersionedInterface
 from netloop.values.dims import Dims
 

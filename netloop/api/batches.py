@@ -1,7 +1,5 @@
 """Any number of rows by the programs of a few batch sizes."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -11,8 +9,7 @@ import numpy as np
 from netloop.api.engine import ICudaEngine
 from netloop.compiler.execution.row_independence import CHANGED, dependent_rows
 from netloop.model.call_inputs import array_named
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
 from netloop.process.forked import require_jax
 from netloop.values.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
 from netloop.values.types import UNKNOWN, Array, TensorType

@@ -1,7 +1,5 @@
 """The builder, which creates networks and builds engines and plans from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Base classes of INT8 calibrators in scripts for TensorRT 10. netloop calibrates nothing and never calls them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from netloop.api.enums import CalibrationAlgoType

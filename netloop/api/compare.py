@@ -1,7 +1,5 @@
 """Compare an engine with the reference, and find where they differ first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +11,7 @@ from netloop.api.tolerance import Numbers, Tolerance, Tolerances, note_on_produc
 from netloop.compiler.execution.probes import moment, positions, record_elements
 from netloop.compiler.product_precision import FLOAT32
 from netloop.model.check import require_valid
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
 from netloop.model.layers.loop import ILoop
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition

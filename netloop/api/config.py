@@ -1,7 +1,5 @@
 """The builder config: flags, limits and profiles of a build."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from netloop.api.calibration import IInt8Calibrator
@@ -22,8 +20,8 @@ from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import IProgressMonitor
 from netloop.api.timing_cache import ITimingCache, read_timing_cache
 from netloop.compiler.tuning import SECONDS
-from netloop.model.graph.attributes import check_instance, check_member, flag_bit
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, check_instance, check_member
+from netloop.model.graph.attributes import flag_bit
 from netloop.model.graph.layer_text import value_text
 from netloop.model.layers.loop import check_max_trips
 from netloop.values.checked_attributes import CheckedAttributes, WithStatement, none_or, seconds, whole

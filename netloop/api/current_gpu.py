@@ -1,7 +1,5 @@
 """The GPU that a script has made CUDA's current one, on which TensorRT makes its engines."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The debug tensors of an execution context: which of them are enabled, and how a listener receives them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,8 +7,7 @@ import numpy as np
 
 from netloop.api.observers import IDebugListener
 from netloop.api.transfers import HostTransfers
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
 from netloop.values.diagnostics import ExecutionError, Finding, reason
 from netloop.values.dims import Dims
 from netloop.values.types import data_type

@@ -1,7 +1,5 @@
 """Configs that an engine creates: for its plan, and for its execution contexts."""
 
-from __future__ import annotations
-
 from netloop.api.enums import ExecutionContextAllocationStrategy, SerializationFlag
 from netloop.model.graph.attributes import check_member, flag_bit
 from netloop.values.checked_attributes import CheckedAttributes, whole

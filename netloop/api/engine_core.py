@@ -1,7 +1,5 @@
 """The executable in an engine, as users of the engine see it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plans of engines: the network and its build options."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from typing import Any

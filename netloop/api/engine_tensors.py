@@ -1,7 +1,5 @@
 """The inputs and outputs of an engine, with its profiles and its log."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from netloop.api.build_options import BuildOptions

@@ -1,7 +1,5 @@
 """The engine inspector, which reports layers, loops and passes as text or JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Host memory: the bytes of a plan."""
 
-from __future__ import annotations
-
 from netloop.values.checked_attributes import WithStatement
 from netloop.values.enums import DataType
 

@@ -1,7 +1,5 @@
 """Base classes of a user's observers (error recorders, profilers, debug listeners) and of the objects they observe."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from netloop.api.enums import ErrorCodeTRT

@@ -1,7 +1,5 @@
 """TensorRT's ONNX parser: add a model to a network and keep a list of errors."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,8 @@ from netloop.formats.onnx.importer.graph import OnnxImporter
 from netloop.formats.onnx.importer.model import Model, read
 from netloop.formats.onnx.importer.node import ImportedNode
 from netloop.formats.onnx.importer.unknown_operators import unknown_operators
-from netloop.model.graph.attributes import check_instance, flag_bit
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
+from netloop.model.graph.attributes import flag_bit
 from netloop.model.network import INetworkDefinition
 from netloop.process.cuda_runtime import address_finding
 from netloop.process.host_memory import HOST_MEMORY, BadAddress

@@ -1,7 +1,5 @@
 """TensorRT's ONNX refitter: replace the weights of an engine by the initializers of a model."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

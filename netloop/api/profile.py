@@ -1,7 +1,5 @@
 """Optimization profiles: the ranges of the shapes of dynamic inputs and of the values of shape inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

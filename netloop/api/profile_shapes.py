@@ -1,13 +1,9 @@
 """The shapes that hold for all calls within the optimization profiles of an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from netloop.api.profile import IOptimizationProfile
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.rearrange import IShuffleLayer
 from netloop.model.layers.resample import IResizeLayer
 from netloop.model.layers.slice import ISliceLayer

@@ -1,7 +1,5 @@
 """The progress of a build, and its cancellation."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 

@@ -1,7 +1,5 @@
 """The refitter, which replaces the weights of an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
@@ -13,8 +11,7 @@ from netloop.api.enums import ErrorCodeTRT, WeightsRole
 from netloop.api.logger import ILogger
 from netloop.api.observers import LoggedObject
 from netloop.compiler.execution.sharded_engine import ShardedEngine
-from netloop.model.graph.attributes import check_instance, check_member
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, check_instance, check_member
 from netloop.model.layers.affine import IScaleLayer
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, is_given
 from netloop.model.layers.sources import IConstantLayer

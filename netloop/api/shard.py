@@ -1,7 +1,5 @@
 """``netloop.shard``, which compiles a network for a mesh of devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Many requests of a network with a loop, in slots that are refilled as requests end."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netloop.api.engine import ICudaEngine
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.values.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
 from netloop.values.types import UNKNOWN, TensorType
 

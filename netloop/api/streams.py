@@ -1,7 +1,5 @@
 """Streams to which plans are written and from which they are read."""
 
-from __future__ import annotations
-
 from netloop.api.enums import SeekPosition
 from netloop.model import plan
 from netloop.values.diagnostics import FileFormatError, Finding, NetloopError, reason

@@ -10,8 +10,7 @@ import numpy as np
 
 from netloop.compiler.product_precision import FLOAT32, ProductType
 from netloop.compiler.recipe import Recipe
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.plugin import IPluginV3Layer
 from netloop.model.network import INetworkDefinition
 from netloop.values.types import Array, TensorType

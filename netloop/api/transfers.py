@@ -1,7 +1,5 @@
 """The memory traffic of a run: inputs from their addresses, and outputs to theirs, in the order of a CUDA stream."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -68,10 +66,7 @@ class HostTransfers:
         return (
             (array.ctypes.data, TensorLocation.HOST)
             if is_here
-            else (
-                array.unsafe_buffer_pointer(),
-                TensorLocation.DEVICE,
-            )
+            else (array.unsafe_buffer_pointer(), TensorLocation.DEVICE)
         )
 
     def record(self, event: int) -> None:

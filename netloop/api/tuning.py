@@ -1,7 +1,5 @@
 """The arguments by which a script has an engine of any kind tuned."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager

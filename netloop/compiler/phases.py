@@ -1,7 +1,5 @@
 """The phases of making a program, and the seconds that each took."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """The forms of passes that were timed for an engine, and the notes about them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

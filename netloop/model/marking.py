@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from netloop.model.graph.attributes import check_instance
+from netloop.model.graph import ILayer, ITensor, NetworkBase, check_instance, check_tensor
 from netloop.model.graph.call_site import call_site
-from netloop.model.graph.layer import ILayer, check_tensor
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.weights import weights_array
 from netloop.values.checked_attributes import text

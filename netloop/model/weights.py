@@ -1,7 +1,5 @@
 """TensorRT's type for weights."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

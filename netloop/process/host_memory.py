@@ -7,8 +7,6 @@ calls are forbidden, as in some containers, copies are plain ones and unchecked.
 Source: https://man7.org/linux/man-pages/man2/process_vm_readv.2.html
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import os

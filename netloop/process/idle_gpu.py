@@ -1,7 +1,5 @@
 """A GPU that JAX does not run on: its plugin, a driver or the device is missing. It is found without importing JAX."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

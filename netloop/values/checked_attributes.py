@@ -1,7 +1,5 @@
 """Base classes of objects with TensorRT's interface: checked attributes, and support for ``with``."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import operator

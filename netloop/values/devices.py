@@ -1,7 +1,5 @@
 """The type of JAX's devices."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

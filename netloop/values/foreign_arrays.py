@@ -4,8 +4,6 @@ The protocols are those of DLPack, https://dmlc.github.io/dlpack/latest/python_s
 https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -29,10 +29,7 @@ class MapType(TensorType):
     shape: Shape = (UNKNOWN,)
     key: np.dtype[Any] = MAP_KEYS[0]
     is_sequence: bool = False
-
-    @property
-    def is_tensor(self) -> bool:
-        return False
+    is_tensor = False
 
     @property
     def held_shape(self) -> Shape | None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -116,7 +116,10 @@ class TensorType:
         shape: the dims, -1 where unknown.
         value: the value, where it follows from constants and shapes only and is small.
         partial: the same where only some elements follow from them; the others are masked.
+        is_tensor: whether it is a tensor: neither a sequence of them nor optional, and of a known rank.
     """
+
+    is_tensor: ClassVar[bool] = True
 
     dtype: np.dtype[Any]
     shape: Shape = ()
@@ -128,11 +131,6 @@ class TensorType:
         """Return the type of a known value, with the value if it is small."""
         small = value.nbytes <= LARGEST_KNOWN_VALUE
         return TensorType(value.dtype, value.shape, value if small else None)
-
-    @property
-    def is_tensor(self) -> bool:
-        """Whether it is a tensor: neither a sequence of them nor optional."""
-        return True
 
     @property
     def present(self) -> "TensorType":
@@ -257,10 +255,7 @@ class SequenceType(TensorType):
     shape: Shape = (UNKNOWN,)
     element: Shape | None = None
     is_empty: bool = False
-
-    @property
-    def is_tensor(self) -> bool:
-        return False
+    is_tensor = False
 
     @property
     def held_shape(self) -> Shape | None:
@@ -294,15 +289,12 @@ class OptionalType(TensorType):
 
     shape: Shape = (UNKNOWN,)
     element: TensorType | None = None
+    is_tensor = False
 
     @staticmethod
     def around(element: TensorType) -> "OptionalType":
         """Return the type of an optional value."""
         return OptionalType(element.dtype, element=element.without_value())
-
-    @property
-    def is_tensor(self) -> bool:
-        return False
 
     @property
     def present(self) -> TensorType:
@@ -335,10 +327,7 @@ class UnrankedType(TensorType):
 
     shape: Shape = (UNKNOWN,)
     shapes: frozenset[Shape] = frozenset()
-
-    @property
-    def is_tensor(self) -> bool:
-        return False
+    is_tensor = False
 
     @property
     def held_shape(self) -> Shape | None:

@@ -285,15 +285,15 @@ def test_gpus_have_tensorfloat32_from_ampere_on(capability, has):
 
 def test_rounding_counts_for_timing_caches_where_it_happens(network, monkeypatch):
     engine, exact = trt.compile(open_product(network)), trt.compile(network, tf32=False)
-    of = [Candidates(lambda recipe: None, network, each.recipe, "options") for each in (engine, exact)]
+    of = [Candidates(lambda recipe: None, network, compiled.recipe, "options") for compiled in (engine, exact)]
 
     assert [*map(_what_counts, of)] == ["options", "options"]
     monkeypatch.setattr(DeviceTraits, "of", lambda device: H100)
     assert [*map(_what_counts, of)] == [("options", "tensorfloat32"), "options"]
     assert (engine.product_precision, exact.product_precision) == ("tensorfloat32", "float32")
     reports = [
-        each.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
-        for each in (engine, exact)
+        compiled.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
+        for compiled in (engine, exact)
     ]
     assert [json.loads(report)["Products"] for report in reports] == ["tensorfloat32", "float32"]
 

@@ -5,6 +5,7 @@
 
 from collections import defaultdict
 from pathlib import Path
+from typing import NoReturn, get_type_hints
 
 from netloop.model.layers import LayerMethods
 from netloop.model.network import INetworkDefinition
@@ -16,7 +17,7 @@ BEGIN, END = "<!-- methods -->\n", "<!-- end of methods -->\n"
 def adds(cls: type, name: str) -> bool:
     """Whether a class has a method of a name that adds something, and does not only refuse to."""
     method = getattr(cls, name, None)
-    return name.startswith("add_") and method is not None and method.__annotations__.get("return") != "NoReturn"
+    return name.startswith("add_") and method is not None and get_type_hints(method).get("return") is not NoReturn
 
 
 def table() -> str:

@@ -1,7 +1,5 @@
 """The base of every kind of engine: its recipe, and what it reports of the program that it used last."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -162,6 +160,7 @@ class Compiled:
         return self._by_loop_name(latest.loops, latest.program.batched_layers) if latest else {}
 
     def _by_loop_name(self, loops: Sequence[ILoop], values: Mapping[ILoop, Any]) -> dict[str, Any]:
+        # names of the network as it was built, which users know; passes may have dropped some of its loops
         names = [loop.name for loop in self.network.loops]
         numbered = [(number, loop) for number, loop in enumerate(loops) if loop in values]
         return {
@@ -209,6 +208,7 @@ class Tunable(Compiled):
         """
         self.run_to_end(inputs)
         latest = self.latest
+        # of the second call, as the first one may compile
         began = time.perf_counter()
         self.run_to_end(inputs)
         return {**(latest.seconds if latest else {}), "call": time.perf_counter() - began}

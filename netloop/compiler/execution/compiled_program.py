@@ -1,7 +1,5 @@
 """Compile a network for the input types of a call: passes, weights, tracing, XLA."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -96,6 +94,7 @@ def compile_program(
         outcome = lowered.run(loader.values(loaded), arrays)
         return outcome.values, outcome.verdict()
 
+    # before the program is traced, whose arguments have the types of what is loaded
     with timer.phase("load"):
         loaded = loader(origin.weights)
     function = lowered.function(trace, donate_argnums=donated, **origin.recipe.placement.options)

@@ -4,8 +4,6 @@ The network is an attribute of the plugin and not part of the one around it, bec
 of one network, and a derivative depends on the path from its variables to the value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -110,6 +108,7 @@ def _gradient(network: INetworkDefinition, count: int) -> Callable[..., Any]:
 
 
 def _in_forward_mode(total: Callable[..., Any], variables: tuple[Any, ...]) -> tuple[Any, ...]:
+    # each direction is along one element of one variable
     still = [jnp.zeros_like(variable) for variable in variables]
 
     def slopes(position: int, variable: Any) -> Any:
@@ -118,6 +117,7 @@ def _in_forward_mode(total: Callable[..., Any], variables: tuple[Any, ...]) -> t
             directions = (*still[:position], along, *still[position + 1 :])
             return jax.jvp(total, variables, directions)[1]
 
+        # a map by vmap alone would hold all directions in memory
         return jax.lax.map(slope, jnp.arange(variable.size), batch_size=AT_ONCE).reshape(variable.shape)
 
     return tuple(slopes(position, variable) for position, variable in enumerate(variables))

@@ -36,7 +36,8 @@ class Lowered:
 
     def __init__(self, source: Improved, recipe: Recipe, timer: PhaseTimer) -> None:
         self.source, self.timer = source, timer
-        self._functions = WeakKeyDictionary[XlaFunction, None]()  # in order
+        # weak, as engines drop the functions of shapes that they have not met for long; in order
+        self._functions = WeakKeyDictionary[XlaFunction, None]()
         self.program: Program = recipe.program(source)
         self.inputs = source.network.inputs
 
@@ -54,6 +55,7 @@ class Lowered:
             NetworkError: a shape is data-dependent, or a layer computes on the host.
         """
         timer = timer or PhaseTimer()
+        # the collector would look through thousands of new layers again and again, and find no garbage
         with timer.phase("passes"), collection_paused:
             require_program(network, types)
             return Lowered(recipe.improved(network, types, validated), recipe, timer)
@@ -101,6 +103,7 @@ class Lowered:
 
     def finding(self, flag: Any) -> Finding | None:
         """The failure behind an error flag; None if there is none."""
+        # int() waits for the program
         return self.program.errors.finding(flag) if flag is not None and int(flag) else None
 
     def require(self, flag: Any) -> None:

@@ -1,7 +1,5 @@
 """Observe the tensors inside an engine: run its network with every element of them as an output."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,8 +16,7 @@ from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import completed
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, IfStep, LayerStep, Scopes
 from netloop.model.network import INetworkDefinition
@@ -56,6 +53,7 @@ def record_elements(
         An array for each tensor; None if the run failed before it, or its elements have different shapes.
     """
     copy, stacked = probed(network, counts)
+    # without passes, which would remove tensors that are looked at
     plain = Recipe(max_trips=max_trips)
     if recipe is not None:
         plain = replace(plain, placement=recipe.placement, platform=recipe.platform, precision=recipe.precision)

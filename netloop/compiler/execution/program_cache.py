@@ -1,7 +1,5 @@
 """A cache of the programs of a network: one for each combination of input shapes and shape values."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -15,8 +13,7 @@ from jax.core import Tracer
 from netloop.compiler.lower.shape_values import valued_before_run
 from netloop.compiler.placement import Placement
 from netloop.model.check import ValidatedNetwork, known_valid, require_valid
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
 from netloop.values.diagnostics import Finding, InputError
@@ -111,6 +108,7 @@ class ProgramCache(Generic[P]):
         arrays = list(given.values())
         key = self._key(arrays)
         with self._lock:
+            # under the lock, so that two threads do not compile the same program
             program = self._programs.find(key, lambda: self._make(*self._specialise(given, is_checked), given))
             self._latest = key, program
             return program
@@ -123,10 +121,12 @@ class ProgramCache(Generic[P]):
         if not isinstance(inputs, dict) or len(inputs) != len(self._names):
             return None
         arrays = [inputs.get(name) for name in self._names]
+        # exact types, as a tracer or a subclass has to be looked at
         if not self._array_types.issuperset(map(type, arrays)):
             return None
         key = self._key(arrays)
         latest, program = self._latest
+        # a pair is replaced as a whole, so that the usual call needs no lock
         if key != latest:
             with self._lock:
                 program = self._programs.get(key)
@@ -147,6 +147,7 @@ class ProgramCache(Generic[P]):
 
         A committed array has to stay on its devices; JAX may move a numpy array, or one made from it.
         """
+        # such a network runs on the host, which asks for the types of its values itself
         if isinstance(value, Tensors | Absent | Map):
             return None
         is_bound = isinstance(value, Tracer) or getattr(value, "committed", False)
@@ -165,6 +166,7 @@ class ProgramCache(Generic[P]):
         table = TypeTable(types)
         if not is_checked:
             return table, require_valid(self.network, table)
+        # types of the declared inputs are inferred already
         own = (tensor for layer in self.network.layers for tensor in layer.outputs)
         table.learn(self.network.types, ((tensor, tensor) for tensor in own), with_values=True)
         return table, known_valid(self.network)

@@ -1,7 +1,5 @@
 """Rows of a batch that must not depend on each other, as they run in parts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -95,14 +93,17 @@ class RowCheck:
     def _is_tried(
         self, cut: _Cut, run: Run, run_longer: Run, arrays: list[jax.Array], outputs: list[jax.Array]
     ) -> bool:
+        # an input may have several rows for each row of another one
         groups = math.gcd(*(arrays[number].shape[place] // cut.parts for number, place in cut.inputs.items()))
         self._require_rows(cut, groups, outputs)
+        # a program for other numbers of rows draws other numbers
         if groups == 0 or (groups == 1 and self._draws):
             return True
         rows = _Rows(cut.parts, groups)
         # a row may depend on those before it only, or on those after it
         for kept in (0, 1):
             others = self._mapped(partial(rows.others, kept=kept), cut.inputs, arrays)
+            # equal rows show nothing, and the next call may have others
             if groups > 1 and all(bool(_equal(arrays[number], others[number])) for number in cut.inputs):
                 return False
             try:

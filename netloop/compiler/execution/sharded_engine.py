@@ -1,7 +1,5 @@
 """Networks compiled for a mesh of devices."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -163,6 +161,7 @@ class ShardedEngine(Unpicklable, Tunable):
     ) -> None:
         """Check, once for each shape, that rows of a block do not depend on each other."""
         key = tuple(array.shape for array in arrays)
+        # rows before the axes of an input are separate runs by vmap
         if key in found.tried or self._with_rows(self._by_name(arrays)):
             return
 
@@ -227,6 +226,7 @@ class ShardedEngine(Unpicklable, Tunable):
                 self._weights = ShardedWeights(self.constants, self._sharding)
 
     def move_weights(self) -> None:
+        # loaded again, the same weights are elsewhere
         with self.replacing_weights():
             pass
 
@@ -242,10 +242,12 @@ class ShardedEngine(Unpicklable, Tunable):
     def _find_now(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array], list[jax.Array]]:
         values = self._arrays(inputs)
         with_rows = self._with_rows(values)
+        # a row has the types of a single run, whose program is another one
         if with_rows not in self._programs:
             self._programs[with_rows] = ProgramCache(self.network, lambda *rest: self._compile(with_rows, *rest))
         cache = self._programs[with_rows]
         self._require_fit(values, with_rows, cache.shape_inputs)
+        # a program is that of one device, and depends on what this device sees
         blocks = {name: self._block(values[name], name, name in with_rows) for name in values}
         self._latest = program = cache.find(check_values(self.network.inputs, blocks))
         arrays = [self._sharding.place(values[name], spec) for name, spec in self._sharding.inputs.items()]
@@ -253,6 +255,7 @@ class ShardedEngine(Unpicklable, Tunable):
 
     def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         names = {tensor.name for tensor in self.network.inputs}
+        # it says all that is wrong
         if not isinstance(inputs, Mapping) or names != set(inputs):
             check_values(self.network.inputs, inputs)
         result = {name: array_named(name, tensor) for name, tensor in inputs.items()}
@@ -305,6 +308,7 @@ class ShardedEngine(Unpicklable, Tunable):
         lowered = Lowered.of(self.network, types, validated, self.recipe)
         load = ShardedLoader(lowered, self.constants, self._sharding)
         with lowered.timer.phase("load"):
+            # in the order of the arguments of the program
             tensors = list(load(self._weights))
 
         def one(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
@@ -325,9 +329,11 @@ class ShardedEngine(Unpicklable, Tunable):
             self._require_joinable(values)
             if verdict is None:
                 return values, None
+            # a device may have run several rows
             verdict = verdict.max()
             return values, lax.pmax(verdict, sharding.own) if sharding.own else verdict
 
+        # without an axis of its own for the devices, XLA divides all of the computation
         mapped = local
         if sharding.own:
             result = [sharding.own_part(spec) for spec in sharding.inputs.values()]
@@ -340,6 +346,7 @@ class ShardedEngine(Unpicklable, Tunable):
                 # the check traces bodies of loops twice, and is needed only where something must not vary
                 check_vma=self._has_ranks or any(map(sharding.left_out, specs)),
             )
+        # the verdict is the same on all devices
         whole = NamedSharding(sharding.mesh, jax.P())
         return mapped, ([NamedSharding(sharding.mesh, spec) for spec in specs], whole)
 

@@ -1,7 +1,5 @@
 """Weights on a mesh of devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,10 +61,12 @@ class ShardedLoader:
 
     def _in_parts(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
         own = {
+            # a constant that passes have added stands for itself
             tensor: weights.placed(of) if isinstance(of, int) else self._sharding.place(of.evaluate(), PartitionSpec())
             for tensor, of in self._own.items()
         }
         folded = self._program.weight_folding.tensors
+        # without anything to fold there is no program to compile
         if folded:
             own.update(zip(folded, self._fold([*own.values()]), strict=True))
         return {tensor: own[tensor] for tensor in self._program.unfolded(own)}

@@ -1,7 +1,5 @@
 """Where the arrays of a network lie on a mesh of devices."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -11,8 +9,7 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import Finding, NetworkError, did_you_mean, reason
@@ -57,6 +54,7 @@ class Sharding:
         for name in returned.keys() - set(known):
             raise _unknown("out_specs", name, known)
         cut = {axis for spec in self.inputs.values() for axis in axes_of(spec)}
+        # outputs are joined as inputs were cut
         axes = tuple(axis for axis in self.own if axis in cut)
         joined = PartitionSpec(axes) if axes else PartitionSpec()
         self.outputs = {name: returned.get(name, joined) for name in known}
@@ -116,9 +114,11 @@ class Sharding:
     def place(self, array: Any, spec: PartitionSpec) -> jax.Array:
         """An array on the mesh; in several processes each gives the whole of a numpy array, or a global array."""
         sharding = NamedSharding(self.mesh, spec)
+        # arrays of this process alone, or of all processes already
         if sharding.is_fully_addressable or (isinstance(array, jax.Array) and not array.is_fully_addressable):
             return jax.device_put(array, sharding)
         whole = np.asarray(array)
+        # JAX asks each process for the parts of its own devices
         return jax.make_array_from_callback(whole.shape, sharding, lambda index: whole[index])
 
 
@@ -145,6 +145,7 @@ def _weight_specs(given: Mapping[str, PartitionSpec], constants: Sequence[IConst
         if not any(name == constant.name or fnmatchcase(constant.name, name) for constant in constants):
             raise _unknown("in_specs", name, [constant.name for constant in constants])
     for layer in constants:
+        # a name goes before patterns, which count in the order of the dict
         fitting = [name for name in given if name == layer.name or fnmatchcase(layer.name, name)]
         spec = given[layer.name if layer.name in fitting else fitting[0]] if fitting else PartitionSpec()
         if axes_of(spec):

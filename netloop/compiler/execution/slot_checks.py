@@ -1,7 +1,5 @@
 """The loop of a network that runs its requests in slots, and the checks that it can."""
 
-from __future__ import annotations
-
 from netloop.compiler.lower import Program
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Step
@@ -74,6 +72,7 @@ def require_end(step: LoopStep, program: Program) -> None:
     Raises:
         NetworkError: there is such a loop, and no ``max_trips`` ends it.
     """
+    # no loop runs longer than that
     if program.facts.max_trips is not None:
         return
     # the loops of unknown length and the conditionals between the served loop and each step

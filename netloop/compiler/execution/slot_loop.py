@@ -1,7 +1,5 @@
 """The functions of a loop whose requests run in slots: derived from the region tree of a network of one request."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -73,6 +71,7 @@ class SlotLoop:
         self.step, self._program, self._inputs = step, program, inputs
         self._before, self._after = steps[:at], steps[at + 1 :]
         late = {tensor for step in self._after for tensor in step.reads}
+        # layers after the loop read all rows at once
         direct = {output.outputs[0] for output in step.stacked if output.outputs[0] not in late}
         outputs = list(enumerate(program.outputs))
         self.streams = [position for position, tensor in outputs if tensor in direct]
@@ -83,6 +82,7 @@ class SlotLoop:
         layers = [step for step in self._before if isinstance(step, LayerStep)]
         self._fixed = [step for step in layers if step.writes and fixed.issuperset(step.writes)]
         tensors = {*inputs, *(tensor for step in self._before for tensor in step.writes)}
+        # a dict, as the order of a set differs from process to process, and that of arguments must not
         wanted = dict.fromkeys([*step.reads, *late, *program.outputs])
         self._kept = [tensor for tensor in wanted if tensor in tensors - fixed and tensor not in program.constants]
         self._repeats = any(isinstance(node, LoopStep) and is_open(node, program) for node in walk(step.body))
@@ -102,6 +102,7 @@ class SlotLoop:
         frame = Frame({**loaded, **dict(zip(self._inputs, arrays, strict=True))})
         self._program.run(self._before, frame)
         values = [self._program.array(tensor, frame) for tensor in self._kept]
+        # a status that is 0 in any case would be one more array for each slot
         status = None if isinstance(frame.status, int) else frame.status
         kept = Kept(values, [frame.error_flag([tensor]) for tensor in self._kept], status)
         state = enter(self._program, self.step, frame)

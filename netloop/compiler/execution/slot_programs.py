@@ -1,7 +1,5 @@
 """The compiled functions of requests in slots, for each set of input types."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -50,6 +48,7 @@ class SlotPrograms(Tunable):
         self.network, self.served = network.copy(), network.copy()
         self.recipe, self.slots, self.trips = recipe, slots, trips
         with self.settings():
+            # in this order, as the lengths are new constants
             self.lengths, self.constants = free_lengths(self.served, self.loop), constants_of(self.served)
             self.weights = _device_weights(self.served, self.constants)
             self._programs = ProgramCache(self.served, partial(Slots, self), recipe.placement)

@@ -3,8 +3,6 @@
 An engine compiles a program for each length of an output. Slots need none: the rows of a stream leave as they are made.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.model.graph.tensor import ITensor
@@ -33,6 +31,7 @@ def free_lengths(network: INetworkDefinition, at: int) -> dict[str, str]:
         if not layer.stacks or output not in network.outputs or output in read:
             continue
         length, row = layer.tensor(1), layer.tensor(0).type
+        # a known length is the longest already, and the largest number of rows follows from their size
         if length.type.value is not None or not row.is_fixed:
             continue
         if length not in returned:
@@ -49,6 +48,7 @@ def _longest(row: TensorType) -> int:
 
 def _returned(network: INetworkDefinition, tensor: ITensor) -> str:
     """Mark a copy of a tensor as an output; return its name."""
+    # of a tensor that may be an input or an output, whose name stays
     copy = network.add_identity(tensor).outputs[0]
     taken = {tensor.name for tensor in (*network.inputs, *network.outputs)}
     number = 0

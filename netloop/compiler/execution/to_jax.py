@@ -1,7 +1,5 @@
 """Convert a network to a pure JAX function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -18,9 +16,7 @@ from netloop.compiler.product_precision import CALLERS, HIGHEST
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_inputs
 from netloop.model.check import ValidatedNetwork
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable, check_instance
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
@@ -77,6 +73,7 @@ def to_jax(
     """
     bounds = _bounds({} if bound is None else bound, check_instance("network", network, INetworkDefinition))
     check_instance("load", load, bool)
+    # loaded weights are for inference, which has no derivatives
     names = PURE if passes is None and not load else chosen(passes)
     precision = CALLERS if check_instance("tf32", tf32, bool) else HIGHEST
     return pure_function(network, Recipe(names, is_pure=True, bounds=bounds, precision=precision), load)
@@ -85,6 +82,7 @@ def to_jax(
 def pure_function(network: INetworkDefinition, recipe: Recipe, load: bool = False) -> tuple[PureFunction, NamedWeights]:
     """A network as a pure function by a recipe, and its weights; see :func:`to_jax`."""
     recipe.validated(network, DEEPEST_PURE_NEST)
+    # a script may go on editing its network
     network = network.copy()
     with jax.enable_x64(True):
         return (_loaded if load else _plain)(network, recipe)
@@ -94,6 +92,7 @@ def _plain(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, N
     """A network as a function of its own weights."""
     constants = constants_of(network)
     names = _names(constants)
+    # integers have no derivatives, and are no weights
     fixed = {constant.index: constant.evaluate() for constant in constants if constant not in names.values()}
 
     def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[..., list[Any]]:
@@ -102,7 +101,9 @@ def _plain(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, N
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
             constants = {**fixed, **dict(zip((constant.index for constant in names.values()), weights, strict=True))}
+            # layers have the same numbers in the copy that passes have rewritten
             values = {layers[index].outputs[0]: array for index, array in constants.items()}
+            # without the error flags, as a pure function cannot raise
             return lowered.run(values, arrays).values
 
         return jax.jit(run)
@@ -238,5 +239,6 @@ def _as_declared(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict
 
 
 def _narrowed(dtype: Any) -> Any:
+    # what JAX makes of the type outside of its 64-bit setting, in which the caller may be
     with jax.enable_x64(False):
         return jax.dtypes.canonicalize_dtype(dtype)

@@ -1,7 +1,5 @@
 """The number of iterations that each loop of a network makes for some inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +11,7 @@ from netloop.compiler.lower.loop.facts import known_count
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.check import require_valid
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, IfStep, LoopStep
 from netloop.model.network import INetworkDefinition
@@ -93,6 +90,7 @@ def _loops(block: Block, around: Around = ()) -> Iterator[tuple[LoopStep, Around
                 inner.append((step.body, (*around, step)))
             elif isinstance(step, IfStep):
                 inner += [(branch, (*around, (step, number))) for number, branch in enumerate(step.branches)]
+        # the last one is taken first, so that loops come in running order
         stack += reversed(inner)
 
 
@@ -140,6 +138,7 @@ class _Counter:
     def of(self, loop: ILoop, around: Around) -> ITensor:
         """The number of iterations of a loop, in all iterations of the loops around it."""
         count = self._sum(loop, self._number(1))
+        # from the inside out, as each loop adds up what is counted in its iterations
         for other in reversed(around):
             if isinstance(other, LoopStep):
                 count = self._sum(other.loop, count)

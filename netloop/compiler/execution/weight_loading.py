@@ -1,7 +1,5 @@
 """Weights as the arguments of a compiled program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +26,7 @@ ALIGNMENT = 64
 
 def own_copy(array: Array) -> Array:
     """A copy of an array of numbers, aligned as XLA needs it."""
+    # numpy promises no such alignment, but a larger array has a place that has it
     memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
     copy: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -100,6 +99,7 @@ class WeightLoader:
             weights[source] if isinstance(source, int) else device_copy(source.evaluate())
             for source in self._sources.values()
         ]
+        # a call may come while JAX traces, where the results would be tracers
         with jax.ensure_compile_time_eval():
             return [*own, *self._folded(dict(zip(self.tensors, own, strict=False)))]
 
@@ -107,6 +107,7 @@ class WeightLoader:
         """The tensors of weight folding: by numpy, and what it does not compute by a program."""
         folding = self._program.weight_folding
         result = folding.by_numpy(given, self._program.types)
+        # where numpy computes everything, no program has to be compiled
         if not folding.others:
             return jax.device_put([result[tensor] for tensor in folding.tensors])
         values = {**given, **result}
@@ -148,4 +149,5 @@ class HostWeights:
         sources = self._sources.items()
         own = {tensor: weights[of] if isinstance(of, int) else device_copy(of.evaluate()) for tensor, of in sources}
         values = self._folding.by_numpy(own, self._types)
+        # what only folded layers read stays on the host, and is dropped
         return {**own, **{tensor: jax.device_put(values[tensor]) for tensor in values if tensor in self._read}}

@@ -17,9 +17,7 @@ from netloop.compiler.lower.program import Outcome, Program
 from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
 from netloop.model.nest import LayerStep, LoopStep, Scopes, Step, layers_of
@@ -98,6 +96,7 @@ class Pieces:
 
     def _is_observed_inside(self, step: Step) -> bool:
         """Whether a tensor is observed that a loop or conditional does not let out."""
+        # a layer lets all of its outputs out
         if not self._observed or isinstance(step, LayerStep):
             return False
         tensors = (tensor for layer in layers_of(step) for tensor in layer.outputs)
@@ -135,7 +134,9 @@ class Pieces:
 
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[tensor] for tensor in reads]
+            # of numpy, as a compiled program takes no argument of another type than it was traced with
             outcome: Outcome = completed(compiled(arrays, [np.int64(trip) for trip in frame.trips.values()]))
+            # the first call has traced the program, which knows them since
             self.loop_strategies.update(program.loop_strategies)
             self.batched_layers.update(program.batched_layers)
             if outcome.status is not None and int(outcome.status):
@@ -164,6 +165,7 @@ def closed_first(steps: Iterable[Step], types: TypeTable) -> tuple[list[Step], l
     closed, others, tensors = list[Step](), list[Step](), set[ITensor]()
     for step in steps:
         is_closed = not tensors.intersection(step.reads) and not step.has_assertions and fits(step, types)
+        # what reads a step that has to wait waits too
         (closed if is_closed else others).append(step)
         if not is_closed:
             tensors.update(step.writes)
@@ -190,6 +192,7 @@ def _most_trips(steps: Iterable[Step], types: TypeTable) -> float:
 def _most_trips_of(step: Step, types: TypeTable) -> float:
     inside = max((_most_trips(block.steps, types) for block in step.blocks), default=1)
     count = known_count(step.loop, types) if isinstance(step, LoopStep) else 1
+    # even without an iteration, a last value may need the body once
     return math.inf if count is None else max(1, count) * inside
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Scopes
 from netloop.values.diagnostics import Finding
@@ -79,6 +78,7 @@ class HostFrame:
 
     def inside(self, values: Mapping[ITensor, Any]) -> HostFrame:
         """A frame within this one, with more values."""
+        # copies, as an iteration must leave nothing in the frame around it
         own = {**self.values, **values}, dict(self.trips), self.is_iteration, self.observer
         return HostFrame(*own, self.valued, dict(self.types))
 
@@ -108,6 +108,7 @@ class HostFrame:
         if self.observer is None:
             return
         for tensor in (tensor for tensor in tensors if tensor in self.observer.tensors):
+            # a value that failed is no element; its error is raised if an output needs it
             if not isinstance(value := self.values.get(tensor), Poisoned | None):
                 self.observer.see(tensor, value, self.trips)
 

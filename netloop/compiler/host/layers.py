@@ -27,6 +27,7 @@ def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
         _assert(layer, frame)
         return
     result: Any = frame.poisoned(layer.inputs)
+    # a tensor whose elements failed may still have a known shape
     if result is not None and isinstance(layer, IShapeLayer):
         shape = _known_shape(layer, frame)
         result = result if shape is None else shape
@@ -37,11 +38,13 @@ def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
             result = Poisoned(layer.finding_of(error, code="NL601"))
         except DEVICE_ERRORS as error:
             raise ExecutionError(device_finding(error, layer)) from error
+    # a layer that fails has no output
     values = (result,) * len(layer.outputs) if isinstance(result, Poisoned) else each_output(result)
     frame.values.update(zip(layer.outputs, values, strict=True))
 
 
 def _assert(layer: IAssertionLayer, frame: HostFrame) -> None:
+    # an iteration that is not made asserts nothing
     if not frame.is_iteration:
         return
     poisoned = frame.poisoned(layer.inputs)

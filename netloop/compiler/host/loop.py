@@ -41,6 +41,7 @@ class HostLoop:
             trip, states = inside.trips[step.loop] + 1, [inside.values[state] for state in step.next_states]
             inside = self._iteration(frame, trip, states)
             going = self._goes_on(inside)
+        # nobody knows which iterations would have asserted something
         if isinstance(going, Poisoned) and step.has_assertions:
             raise ExecutionError(going.finding)
         for output in step.outputs:
@@ -71,6 +72,7 @@ class HostLoop:
 
     def _ask(self, tensor: ITensor, inside: HostFrame) -> Any:
         """The value of a tensor in an iteration that is not made."""
+        # in a frame of its own, as the iteration itself computes these tensors again
         asking = inside.inside({})
         asking.is_iteration = False
         self._run(self._step.body.needed([tensor]), asking)

@@ -10,8 +10,7 @@ import numpy as np
 from netloop.compiler.host.compiled_pieces import fits
 from netloop.compiler.host.frame import HostFrame
 from netloop.model.device_errors import DEVICE_ERRORS
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Operation
+from netloop.model.graph import Operation, TypeTable
 from netloop.model.layers.sources import IConstantLayer, IShapeLayer
 from netloop.model.nest import Block, LayerStep, Step, walk
 from netloop.values.diagnostics import LayerError
@@ -51,6 +50,7 @@ class NumpyLayers:
         layer = self._layers.get(step)
         if layer is None:
             return False
+        # weights are values of the call
         if isinstance(layer, IConstantLayer) and layer.outputs[0] in frame.values:
             return True
         if isinstance(layer, IShapeLayer):
@@ -95,6 +95,7 @@ class NumpyLayers:
         flags = self._checked.setdefault(layer, {})
         flag = flags.get(key)
         if flag is None:
+            # lengths need not come back, and the memory of a service must not grow
             if len(flags) >= MOST_CHECKED:
                 flags.clear()
             flag = flags[key] = _fits(layer, arrays)

@@ -18,9 +18,7 @@ from netloop.compiler.lower.program import Program
 from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Axes, ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import Axes, ILayer, ITensor, TypeTable
 from netloop.model.nest import Scopes, Step
 from netloop.values.types import Array, Shape, TensorType
 
@@ -60,12 +58,14 @@ class PaddedPieces:
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Run | None:
         """Some first steps as a padded piece; None if they are to have a piece for their exact lengths."""
         reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
+        # inside of a loop the numbers of the iterations would be arguments too, and a sequence has no axes
         if frame.trips or not all(isinstance(frame.values[tensor], jax.Array | np.ndarray) for tensor in reads):
             return None
         padding = Padding(types, self._before)
         for tensor in reads:
             padding.reads(tensor)
         here = list(takewhile(padding.takes, steps))
+        # other layers compile quickly, or numpy computes them (docs/decisions/0036)
         if not any(layer.HAS_PRODUCTS for layer in padding.masks):
             return None
         key = steps[0], *map(frame.key_of, reads)
@@ -81,6 +81,7 @@ class PaddedPieces:
         tensor_types = {
             tensor: self._type(tensor, types, padding) for tensor in reads_of(steps) if tensor in frame.values
         }
+        # equal types may have other values, which decide shapes here
         values = tuple(
             None if tensor_type.value is None else tensor_type.value.tobytes() for tensor_type in tensor_types.values()
         )
@@ -143,6 +144,7 @@ class PaddedProgram(Program):
         assert isinstance(frame, PaddedFrame)
         for axis in sorted(self._masks.get(layer, ())) if position == 0 else ():
             assert tensor is not None
+            # the length is an argument, so that all lengths of a bucket share the program
             within = jnp.arange(result.shape[axis]) < frame.lengths[tensor, axis]
             result = jnp.where(within.reshape([-1 if index == axis else 1 for index in range(result.ndim)]), result, 0)
         return result
@@ -167,6 +169,7 @@ class PaddedCall:
         arrays = [_longer(frame.values[key], of.shape) for key, of in program.reads.items()]
         result = completed(program.compiled(arrays, self._lengths))
         for tensor, value, shape in zip(program.outputs, result, self._shapes, strict=True):
+            # numpy cuts by a view; JAX would compile a slice for each length
             frame.values[tensor] = value if value.shape == shape else np.asarray(value)[tuple(map(slice, shape))]
 
 
@@ -174,6 +177,7 @@ def _longer(value: Any, shape: Shape) -> Any:
     """An array with zeros up to a shape."""
     if value.shape == shape:
         return value
+    # in numpy, as JAX would compile a padding for each length
     result: Array = np.zeros(shape, value.dtype)
     result[tuple(map(slice, value.shape))] = value
     return result

@@ -7,9 +7,7 @@ past the end, where zeros are meant, so that garbage is set to zero before them.
 
 from collections.abc import Sequence
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import NO_AXES, Axes, ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import NO_AXES, Axes, ILayer, ITensor, Operation, TypeTable
 from netloop.model.nest import LayerStep, Step
 from netloop.values.diagnostics import LayerError
 from netloop.values.types import UNKNOWN, Shape, TensorType
@@ -60,6 +58,7 @@ class Padding:
     def takes(self, step: Step) -> bool:
         """Whether a step can run with the padding so far; the shapes of its outputs are added then."""
         layer = step.layer if isinstance(step, LayerStep) else None
+        # random numbers are drawn for a shape
         if not isinstance(layer, Operation) or layer.draws or not self._sizes_are_known(layer):
             return False
         types = [None if tensor is None else self._types[tensor] for tensor in layer.inputs]
@@ -79,6 +78,7 @@ class Padding:
     def axes(self, tensor: ITensor) -> Axes:
         """The axes of a tensor that count as padded."""
         before, exact = self._before.of(tensor), self._types[tensor].shape
+        # of a rank that only a run knows, any axis may change
         if not isinstance(before, TensorType) or before.rank != len(exact):
             return frozenset(range(len(exact)))
         return frozenset(axis for axis, length in enumerate(before.shape) if length == UNKNOWN)
@@ -90,6 +90,7 @@ class Padding:
         tensor_types = [of if of is None or shape in (None, of.shape) else of.with_shape(shape) for of, shape in pairs]
         try:
             result = layer.infer(*tensor_types)
+        # padded lengths may disagree where the exact ones do not
         except LayerError:
             return False
         for tensor, type in zip(layer.outputs, result if isinstance(result, tuple) else (result,), strict=True):

@@ -26,9 +26,7 @@ from netloop.compiler.lower.shape_values import valued_in_run
 from netloop.compiler.phases import Phase, unwatched
 from netloop.compiler.product_precision import CALLERS
 from netloop.model.check import ValidatedNetwork
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import IfStep, LoopStep, Step, layers_of
 from netloop.model.network import INetworkDefinition
@@ -71,6 +69,7 @@ class HostProgram:
         self._interruptible = interruptible
         self._observed = frozenset(observed)
         steps = [step for step in validated.block.steps if step not in without]
+        # observed tensors are reported in the order of the network
         closed, others = ([], steps) if self._observed else closed_first(steps, types)
         self._steps = [*closed, *others]
         self._valued = valued_in_run(network)
@@ -107,6 +106,7 @@ class HostProgram:
         Raises:
             ExecutionError: an assertion does not hold.
         """
+        # a copy, to which the run adds its values
         frame = HostFrame(dict(arrays), valued=self._valued)
         if listener is not None:
             frame.observer = TensorObserver(self._observed, self._validated.scopes, listener)
@@ -121,6 +121,7 @@ class HostProgram:
             route = self._routes[key] = Route(key, frame.valued)
         position = 0
         while position < len(key):
+            # first, as numpy computes a small layer in less time than a program is called
             if self._numpy_layers.compute(key[position], frame):
                 length = 1
             else:
@@ -156,10 +157,12 @@ class HostProgram:
 
     def _run_conditional(self, step: IfStep, frame: HostFrame) -> None:
         condition = frame.values[step.condition]
+        # which branch would have run is not known, so neither does
         if isinstance(condition, Poisoned):
             frame.values.update(dict.fromkeys(step.writes, condition))
             return
         taken = 0 if condition else 1
+        # tensors of a branch are not seen outside of it
         inside = frame.inside({})
         self._run(step.branches[taken].steps, inside)
         results = (inside.values[result] for result in step.results(taken))

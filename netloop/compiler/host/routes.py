@@ -48,6 +48,7 @@ class Route:
 
     def keep(self, position: int, run: Run, frame: HostFrame) -> None:
         """Remember a run for the types of a frame."""
+        # types of what the step after a run reads may be why the run ends there
         decided = self.steps[position : position + run.length + 1]
         reads = [tensor for tensor in reads_of(decided) if self._may_differ(tensor)]
         if any(tensor not in frame.values and not isinstance(tensor.producer, IConstantLayer) for tensor in reads):
@@ -57,6 +58,7 @@ class Route:
         if runs is None:
             runs = dict[Hashable, Run]()
             entries.append((reads, runs))
+        # a service may meet new lengths for as long as it runs
         if len(runs) >= MOST_RUNS:
             runs.clear()
         runs[self._key(reads, frame)] = run

@@ -1,8 +1,6 @@
 """The networks and layers that one compiled program can hold."""
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoopOutputLayer
 from netloop.model.layers.plugin import IPluginV3Layer
 from netloop.model.nest import live_layers
@@ -15,6 +13,7 @@ USE_COMPILE = "netloop.compile runs it as it is"
 
 def has_program(network: INetworkDefinition, types: TypeTable) -> bool:
     """Whether one program can hold a network; if not, it runs on the host."""
+    # JAX has no arguments that are sequences, maps or strings
     takes_arrays = all(tensor.type.is_tensor and not tensor.type.is_string for tensor in network.inputs)
     return takes_arrays and all(fits_program(layer, types) for layer in live_layers(network))
 
@@ -26,6 +25,7 @@ def fits_program(layer: ILayer, types: TypeTable) -> bool:
     """
     if layer.on_host or _has_strings(layer, types):
         return False
+    # JAX takes lengths as numbers and not as tracers
     sizes = [tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS and tensor]
     is_fixed = all(_is_fixed(tensor, types) for tensor in layer.outputs)
     return is_fixed and all(types[size].value is not None for size in sizes)
@@ -56,6 +56,7 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
     if impossible:
         raise NetworkError(*(_impossible(layer, finding) for layer, finding in impossible.items()))
     unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
+    # the layers behind them have open shapes only because of them
     first = [layer for layer in unfixed if all(_is_fixed(tensor, types) for tensor in layer.type_inputs())]
     if unfixed:
         raise NetworkError(*(_data_dependent(layer, types) for layer in first or unfixed))

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, Operation, TypeTable
 from netloop.model.layers.sources import IConstantLayer, IShapeLayer
 from netloop.model.nest import live_layers
 from netloop.model.network import INetworkDefinition

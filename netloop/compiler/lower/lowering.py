@@ -71,6 +71,7 @@ class Lowering(ABC):
 
     def read(self, tensor: ITensor, frame: Frame) -> Any:
         """The value of a tensor: a numpy array if it is a compile-time constant, else a JAX array."""
+        # in numpy, so that what follows is computed while JAX traces
         return self.types[tensor].value if tensor in self.constants else frame.values[tensor]
 
     def array(self, tensor: ITensor, frame: Frame) -> jax.Array:

@@ -57,6 +57,7 @@ def _copies(block: Block, can_fail: bool) -> dict[Step, int]:
     copies = dict.fromkeys(block.steps, 1)
     for step in walk(block):
         for inner_step in (inner_step for block in step.blocks for inner_step in block.steps):
+            # a branch is lowered once; what a loop lowers, and how often, is counted below
             copies[inner_step] = copies[step] if isinstance(step, IfStep) else 0
         if isinstance(step, LoopStep):
             for inner_step in _lowered(step, can_fail):

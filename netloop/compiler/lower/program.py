@@ -183,6 +183,7 @@ class Program(Lowering):
         arrays = [self._operand(layer, position, frame) for position in range(len(layer.inputs))]
         named: dict[str, Any] = {}
         if layer.draws:
+            # drawn for the layer and its iterations, random numbers are those of the reference
             named["trips"] = tuple(frame.trips[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
         try:
             with jax.named_scope(_scope_name(layer)), without_algorithm(_multiplies_wide(layer, arrays)):
@@ -190,6 +191,7 @@ class Program(Lowering):
         except LayerError as error:
             raise NetworkError(layer.finding_of(error)) from error.__cause__
         except Exception as error:
+            # errors of JAX name no layer
             error.add_note(f"while lowering {layer.described}, added at {layer.source_location}")
             raise
         outputs = result if isinstance(result, tuple) else (result,)

@@ -19,6 +19,7 @@ def require_in_step(step: LoopStep | IfStep, axes: Axes) -> None:
     Raises:
         NetworkError: there is such a collective.
     """
+    # ranks that agree on the condition come equally often
     if not axes:
         return
     name = (step.loop if isinstance(step, LoopStep) else step.conditional).name

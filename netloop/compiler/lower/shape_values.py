@@ -1,8 +1,7 @@
 """Tensors whose values determine shapes; programs are specialised on those values."""
 
+from netloop.model.graph import ITensor, Operation
 from netloop.model.graph.infer import Known
-from netloop.model.graph.layer import Operation
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IShapeLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.types import LARGEST_KNOWN_VALUE, TensorType

@@ -6,9 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, Operation, TypeTable
 from netloop.model.layers.sources import IConstantLayer
 from netloop.values.types import TensorType
 
@@ -49,4 +47,5 @@ def _has_one_number(of: TensorType) -> bool:
 
 def _is_one_number(layer: IConstantLayer) -> bool:
     values = layer.evaluate().reshape(-1)
+    # the ends first: most weights differ there, and are not compared whole
     return not values.size or bool(values[0] == values[-1] and np.all(values == values[0]))

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Elementary, ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import Elementary, ILayer, ITensor, Operation, TypeTable
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import ICastLayer, IIdentityLayer
 from netloop.model.layers.quantize import IDequantizeLayer
@@ -65,6 +63,7 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
     result: dict[ITensor, LayerStep] = {}
     for step in walk(block):
         if isinstance(step, LayerStep) and step.reads and fixed.issuperset(step.writes) and step.writes:
+            # what reads a step that is not folded has no inputs at load time
             ready = all(tensor in result or isinstance(tensor.producer, IConstantLayer) for tensor in step.reads)
             # strings are on no device
             ready = ready and all(types[tensor].dtype != STRING for tensor in (*step.reads, *step.writes))
@@ -86,6 +85,7 @@ def _without_last_reshapes(steps: Collection[LayerStep]) -> dict[LayerStep, None
     """
     kept = list[LayerStep]()
     read = set[ITensor]()
+    # from the end, as a reshape that only another such reshape reads goes too
     for step in reversed(list(steps)):
         if not _keeps_order(step.layer) or not read.isdisjoint(step.writes):
             kept.append(step)

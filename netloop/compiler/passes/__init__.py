@@ -25,6 +25,7 @@ from netloop.values.diagnostics import did_you_mean
 __all__ = ["NO_FORMS", "OFF", "PASSES", "RULE", "Forms", "Improved", "LoweringForm", "LoweringPass", "Note", "Pass",
            "applied", "chosen", "improve", "of_host", "of_level", "of_platform", "sections"]  # fmt: skip
 
+# a pass is found as a subclass of Pass, so every file must have been imported
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
@@ -39,6 +40,7 @@ def _in_order(passes: Iterable[Pass]) -> dict[str, Pass]:
     """Passes by name, each after those that it must follow, and forms of lowering last."""
     by_name = {pass_.name: pass_ for pass_ in passes}
     order = [by_name[name] for name in TopologicalSorter({pass_.name: pass_.after for pass_ in passes}).static_order()]
+    # a stable sort, so that each kind keeps the order above
     return {pass_.name: pass_ for pass_ in sorted(order, key=lambda pass_: isinstance(pass_, LoweringPass))}
 
 
@@ -75,6 +77,7 @@ def chosen(passes: Iterable[str] | None) -> frozenset[str]:
     """
     if passes is None:
         return frozenset(PASSES)
+    # a string would pass as a collection of its letters
     if isinstance(passes, str) or not all(isinstance(pass_, str) for pass_ in passes):
         raise TypeError("passes is a collection of names, such as netloop.PASSES")
     texts = frozenset(passes)
@@ -122,6 +125,7 @@ def improve(
         if rewrite.rewrite(rewriter):
             is_changed = True
             notes += [Note(rewrite.name, what) for what in rewriter.notes]
+            # scopes and blocks are those of before the rewrite, and the next pass looks at them
             rewriter.read()
     if not is_changed:
         return original

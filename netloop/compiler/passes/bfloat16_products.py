@@ -14,8 +14,7 @@ from netloop.compiler.passes.channels_last_layers import ChannelsLastConvolution
 from netloop.compiler.passes.integers_as_floats import LimitedLayer
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.formulas import FormulaBuilder
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, Operation, layer
 from netloop.model.layers.pointwise import IElementWiseLayer
 from netloop.model.layers.quantize import IDequantizeLayer
 from netloop.model.layers.rearrange import IShuffleLayer
@@ -58,6 +57,7 @@ class IntegerProductLayer(Operation):
         return x.with_shape((*x.shape[:-1], kernel.shape[-1]))
 
     def evaluate(self, x: Array, kernel: Array, scale: Array, bias: Array | None = None) -> Array:
+        # the sums of the integers are exact in float64 too, so that only the scale rounds
         result = np.matmul(x.astype(np.float64), kernel.astype(np.float64)) * scale.astype(np.float64)
         return (result if bias is None else result + bias.astype(np.float64)).astype(x.dtype)
 
@@ -113,6 +113,7 @@ class _Product(NamedTuple):
 
 def _found(layer: ChannelsLastConvolutionLayer) -> _Product | None:
     x, kernel = operand(layer, 0).type, operand(layer, 1).type
+    # only then are the windows the rows of x, which need no copy
     is_plain = math.prod(kernel.shape[:-2]) == layer.num_groups == 1 and {*layer.stride_nd} == {1}
     if x.dtype != np.float32 or not is_plain or any(map(any, layer.padding)):
         return None
@@ -129,6 +130,7 @@ def _numbers(x: ITensor) -> _Quantized | None:
         return None
     integers, scale = operand(maker, 0), operand(maker, 1)
     limited = integers.producer
+    # numbers of 8 bits less a zero point are from -255 to 255
     if not isinstance(limited, LimitedLayer) or max(-limited.low, limited.high) > MOST or scale.type.volume != 1:
         return None
     return _Quantized(integers, scale)
@@ -142,6 +144,7 @@ def _weights(kernel: ITensor) -> _Quantized | None:
         return None
     integers, scale = operand(maker, 0), operand(maker, 1)
     of_maps = scale.type.rank == 0 or (scale.type.rank == 1 and maker.axis == 0)
+    # channels_last has moved the axes of the kernel, whose integers are still [K, C, ..]
     is_moved = integers.type.shape[:2] == kernel.type.shape[:-3:-1]
     return _Quantized(integers, scale) if of_maps and is_moved and scale.type.dtype == np.float32 else None
 
@@ -150,6 +153,7 @@ def _multiply(rewriter: Rewriter, product: _Product) -> None:
     make: FormulaBuilder = rewriter.make
     integers, of_kernel = product.kernel
     maps, channels = integers.type.shape[:2]
+    # it follows from weights only, so that load time computes it
     matrix = make.cast(make.transpose(make.reshape(integers, [maps, channels]), [1, 0]), jnp.bfloat16)
     scale = make.mul(make.reshape(product.x.scale, [1]), make.reshape(of_kernel, [-1]))
     if scale.type.shape != (maps,):

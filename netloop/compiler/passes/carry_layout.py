@@ -7,8 +7,7 @@ import numpy as np
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.matmul_recognition import terms
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import POINTWISE
@@ -64,6 +63,7 @@ def _is_narrow(state: ITensor) -> bool:
     if not type.is_tensor or type.dtype not in (*HALVES, np.float32) or type.rank < 2:
         return False
     long, short = type.shape[-2:]
+    # with a last axis of length 1, swapping moves no element
     return 1 < short <= MAX_SHORT_AXIS and long >= MIN_LONG_AXIS
 
 
@@ -85,7 +85,9 @@ class _Group:
         self.loop = step.loop
         self.members = {state: None}
         self.layers: dict[ILayer, None] = {}
+        # layers that passes have left without readers never run, and must not keep a state as it is
         live, queue = set(rewriter.scopes.live), [state]
+        # the queue grows while it is walked, as each member may reach more
         for tensor in queue:
             for layer in (tensor.producer, *(reader for reader, _ in tensor.uses)):
                 if layer in live and layer not in self.layers:
@@ -102,6 +104,7 @@ class _Group:
     def _carries(self, layer: ILayer) -> bool:
         """Whether a layer keeps the axes of its inputs."""
         if isinstance(layer, ILoopOutputLayer):
+            # the last value of a loop inside this one; what leaves this one is swapped back
             return layer.kind is LoopOutput.LAST_VALUE and self._varies(layer.outputs[0])
         return isinstance(layer, (*POINTWISE, IRecurrenceLayer))
 
@@ -129,6 +132,7 @@ class _Group:
     def _can_multiply(self, layer: IMatrixMultiplyLayer) -> bool:
         """Whether a product reads members as matrices, or multiplies a column and a row into a member."""
         if layer.outputs[0] in self.members:
+            # a column times a row, of which neither changes its order in memory by a swap
             return not any(_is_wide(tensor) or op is VECTOR for tensor, op in _operands(layer))
         return not any(tensor in self.members and op is VECTOR for tensor, op in _operands(layer))
 

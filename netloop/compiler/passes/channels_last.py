@@ -20,8 +20,7 @@ from netloop.compiler.passes.integers_as_floats import LimitedLayer
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.reduce import bitmask
-from netloop.model.graph.layer import Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, Operation
 from netloop.model.layers.affine import IParametricReLULayer, IScaleLayer
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, WeightedWindow, is_given
 from netloop.model.layers.pointwise import POINTWISE
@@ -101,6 +100,7 @@ class _Layout:
         """A tensor with its channels on axis 1 again."""
         rank = tensor.type.rank
         back = self.make.transpose(tensor, [0, rank - 1, *range(1, rank - 1)])
+        # a reader that is converted too reads the tensor itself, and the transpose is never computed
         self._last[back] = tensor
         return back
 
@@ -110,6 +110,7 @@ class _Layout:
         x, output = operand(layer, 0), layer.outputs[0]
         if not x.type.is_fixed or not x.type.volume or x.type.dtype not in FLOATS:
             return
+        # what follows from weights only is computed once, in whatever form
         if x in self.rewriter.weights or math.prod(layer.window) > MAX_WINDOW:
             return
         weights = _weights_of(self.rewriter, layer)
@@ -135,6 +136,7 @@ class _Layout:
             axes = zip(shape[2:], layer.spans, steps, places, strict=True)
             after = [(places.length - 1) * step + span - length - places.before for length, span, step, places in axes]
             kind = ChannelsLastConvolutionLayer
+        # each place of the output reads the span around it, less what is cut off at the ends
         elif _is_convolution(layer):
             before, after = (
                 [span - 1 - cut for span, cut in zip(layer.spans, side, strict=True)] for side in (before, after)
@@ -167,6 +169,7 @@ class _Layout:
 
     def _gains(self, layer: Operation) -> bool:
         """Whether most of what a layer reads has its channels last already."""
+        # weights are transposed at load time, which costs a call nothing
         inputs = [tensor for tensor in layer.inputs if tensor is not None and tensor not in self.rewriter.weights]
         fixed = all(tensor.type.is_fixed for tensor in (*inputs, layer.outputs[0]))
         return fixed and 2 * _volume(tensor for tensor in inputs if tensor in self._last) >= _volume(inputs)
@@ -182,12 +185,15 @@ def _keeps_axes(layer: Operation, rank: int) -> bool:
     if any(tensor.type.rank != rank for tensor in inputs):
         return False
     if isinstance(layer, IScaleLayer):
+        # the weights of ELEMENTWISE are in the order of the axes
         return layer.mode is ScaleMode.UNIFORM or (layer.mode is ScaleMode.CHANNEL and layer.channel_axis == 1)
     if isinstance(layer, IPoolingLayer):
         return math.prod(layer.window) <= MAX_WINDOW
     if isinstance(layer, IReduceLayer):
+        # reduced axes that are left out would change which axis has the channels
         return len(inputs) == 1 and layer.keep_dims
     if isinstance(layer, IResizeLayer):
+        # a shape or a region that is an input lists the axes in their old order
         return len(inputs) == 1 and not layer.roi
     if isinstance(layer, ISliceLayer):
         return len(inputs) == 1

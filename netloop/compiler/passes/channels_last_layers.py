@@ -78,6 +78,7 @@ class ChannelsLastWindow(Operation):
         return padded[0] - {0} if types[0].rank - 1 not in padded[0] and not any(padded[1:]) else None
 
     def evaluate(self, x: Array, kernel: Array, bias: Array | None = None) -> Array:
+        # the reference does not round where the lowering does
         wide = [None if array is None else array.astype(np.float64) for array in (x, kernel, bias)]
         return self._biased(np, *wide).astype(x.dtype)
 
@@ -110,6 +111,7 @@ class ChannelsLastConvolutionLayer(ChannelsLastWindow):
 
     def summed(self, xp: Any, x: Any, kernel: Any) -> Any:
         lengths, groups = self.lengths(x.shape, kernel.shape), self.num_groups
+        # XLA's convolutions of single channels are among its slowest (benchmarks/notes.md)
         if kernel.shape[-2] == 1 and groups > 1:
             return self._by_taps(xp, x, kernel, lengths)
         if 1 < groups <= MAX_SPLIT_GROUPS:
@@ -121,6 +123,7 @@ class ChannelsLastConvolutionLayer(ChannelsLastWindow):
         """The convolution, as a product of copied windows or by XLA's own."""
         if xp is np or _copies_windows(x, kernel, groups, lengths):
             return self._by_product(xp, x, kernel, groups, lengths)
+        # XLA's convolutions of three axes are among its slowest (benchmarks/notes.md)
         return self._by_slabs(x, kernel, groups, lengths) if len(lengths) == 3 else self._by_xla(x, kernel, groups)
 
     def _by_xla(self, x: Any, kernel: Any, groups: int) -> Any:
@@ -192,6 +195,7 @@ def _copies_windows(x: Any, kernel: Any, groups: int, lengths: Shape) -> bool:
     """Whether one product of copied windows, or one for each group, is faster than XLA's convolution."""
     length, positions = math.prod(kernel.shape[:-1]), math.prod(lengths)
     is_one = math.prod(kernel.shape[:-2]) == 1
+    # a window of one element is the image itself, and copies nothing
     if not is_one and groups * length * positions * x.shape[0] * x.dtype.itemsize > MAX_COPIED_BYTES:
         return False
     is_short = length <= MAX_COLUMN_LENGTH and kernel.shape[-1] <= MAX_COLUMN_MAPS
@@ -235,6 +239,7 @@ class ChannelsLastDeconvolutionLayer(ChannelsLastWindow):
     def _writes(self, xp: Any, x: Any, kernel: Any) -> Callable[[Shape], Any]:
         """The function from a place of the window to the values that it writes at each position, [N, .., K]."""
         window, maps = kernel.shape[1:-1], self.maps(kernel.shape)
+        # one product has what all elements of the window write in memory at once
         is_large = math.prod(x.shape[:-1]) * math.prod(window) * maps * x.dtype.itemsize > MAX_COPIED_BYTES
         if is_large:
             return lambda tap: self._product(xp, x, kernel[:, *tap])
@@ -261,6 +266,7 @@ class ChannelsLastDeconvolutionLayer(ChannelsLastWindow):
             # position i is written at i * stride + at, where at is counted from the phase
             places = zip(tap, self.dilation_nd, self.before, phase, strict=True)
             at = [f * spread - before - own for f, spread, before, own in places]
+            # this element of the window writes into other phases only
             if any(value % step for value, step in zip(at, self.stride_nd, strict=True)):
                 continue
             shifts = [value // step for value, step in zip(at, self.stride_nd, strict=True)]
@@ -283,6 +289,7 @@ class ChannelsLastPoolingLayer(IPoolingLayer):
 
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
+        # a maximum is one of its numbers, and needs no wider type
         wide = x.astype(np.float32) if x.dtype in HALVES and self.type is not PoolingType.MAX else x
         result = POOLINGS[self.type](
             lambda: self._combined(wide, lowest(wide.dtype), _larger),

@@ -51,6 +51,7 @@ def _embedding(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> IGatherLayer 
         return None
     table, indices = operand(gather, 0), operand(gather, 1)
     reads_rows = gather.mode is GatherMode.DEFAULT and gather.num_elementwise_dims == 0 and gather.axis in (0, -2)
+    # one index gives a vector, and a list of them the rows of a matrix
     fits = table.type.rank == matrix.type.rank == 2 and layer.op0 is READ_AS.get(indices.type.rank)
     is_fixed = table in rewriter.weights and matrix in rewriter.weights and indices not in rewriter.weights
     return gather if reads_rows and fits and is_fixed else None

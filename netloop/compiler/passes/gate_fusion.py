@@ -48,6 +48,7 @@ class FusedGatesLayer(Elementary):
     def formula(self, xp: Any, x: Any) -> Any:
         is_logistic = np.repeat(np.array(self.logistic, bool), self.sizes)
         is_logistic = is_logistic.reshape(-1, *[1] * (-1 - self.axis))
+        # the reference has the sigmoid itself, so that comparisons show the error of its tanh form
         if xp is np:
             return np.where(is_logistic, 1 / (1 + np.exp(-x)), np.tanh(x))
         half = np.where(is_logistic, x.dtype.type(0.5), x.dtype.type(1))
@@ -89,6 +90,7 @@ class GateFusion(Pass):
 def _is_gate(rewriter: Rewriter, layer: IActivationLayer) -> bool:
     """Whether a layer in a loop is tanh, or a sigmoid whose result is only multiplied."""
     (output,) = layer.outputs
+    # an output of the network keeps the exact form
     in_loop = rewriter.scopes.depth(output) > 0 and rewriter.may_replace(output) and output.type.dtype == np.float32
     return in_loop and (layer.type is TANH or (layer.type is SIGMOID and _is_only_multiplied(rewriter, output)))
 
@@ -127,6 +129,7 @@ def _section_of(gate: IActivationLayer) -> _Section | None:
     source = operand(slice, 0)
     rank, shape = source.type.rank, slice.outputs[0].type.shape
     cut = [axis for axis in range(rank) if shape[axis] != source.type.shape[axis]]
+    # one layer computes sections of one axis that are next to each other
     if len(cut) != 1 or any(number != 1 for number in slice.stride):
         return None
     axes = range(rank) if slice.axes is None else [axis % rank for axis in slice.axes]

@@ -7,8 +7,7 @@ import numpy as np
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph.layer import layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, layer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.rearrange import IConcatenationLayer
 from netloop.model.layers.sequence import HostOperation, ISequenceInsertLayer, ISequenceLayer
@@ -105,6 +104,7 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     if appended is None or count is None or not _is_only_read_after(rewriter, step, state):
         return False
     kind = appended.type
+    # rows of one shape can be stacked, and a compiled loop has no strings
     if not (kind.is_fixed and kind.is_tensor) or kind.is_string or not rewriter.scopes.varies_in(appended, step.loop):
         return False
     number = _number_of_iterations(rewriter, step, count.tensor(0))
@@ -146,6 +146,7 @@ def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLa
     """Whether only the layer that appends to a state reads it, and outputs with its last value."""
     now, grown = state.outputs[0], state.tensor(1)
     readers = [reader for reader, _ in now.uses if reader is not grown.producer]
+    # a body that reads its list needs it as it is after each iteration
     are_ends = all(
         isinstance(reader, ILoopOutputLayer) and reader in step.outputs and not reader.stacks for reader in readers
     )
@@ -157,6 +158,7 @@ def _number_of_iterations(rewriter: Rewriter, step: LoopStep, count: ITensor) ->
     if step.loop.limit(TripLimit.WHILE) is None:
         return count
     trips = count.type.ints()
+    # the buffer has a row for each iteration of the COUNT, however few a WHILE lets be made
     if trips is None or trips[0] > MOST_ROWS:
         return None
     zero, one = (rewriter.make.constant(np.array(number, np.int64)) for number in (0, 1))

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.rewriter import Rewriter, layer_steps, operand
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
 from netloop.model.nest import Block
@@ -125,6 +124,7 @@ def _packing_key(layer: IMatrixMultiplyLayer, position: int) -> Hashable:
     """The key that operands must share to be joined."""
     shape = list(operand(layer, position).type.shape)
     del shape[_kept_axis(layer, position)]
+    # matrices are joined along the axis that their products keep, so that the others have to agree
     return layer.op0, layer.op1, tuple(shape)
 
 
@@ -174,6 +174,7 @@ class _ElementwiseFusion:
             for layer, position in part.uses:
                 if isinstance(layer, IElementWiseLayer) and layer in self.open and self._may_join(layer, pack, part):
                     partner = operand(layer, 1 - position)
+                    # of several layers that do the same with one part, the first joins
                     groups[position, layer.op, self._kind(layer, partner, pack, place)].setdefault(place, layer)
         for (position, _, kind), layers in groups.items():
             if kind is not None and len(layers) == len(pack.parts):
@@ -187,13 +188,16 @@ class _ElementwiseFusion:
         """The key that the other operands must share to be joined; None if this one cannot be."""
         if partner in self.places:
             other, its_place = self.places[partner]
+            # one layer computes all sections, so both packs have them in the same places
             same = other is not pack and its_place == place and other.bounds == pack.bounds and other.axis == pack.axis
             return ("pack", other) if same else None
         length = partner.type.shape[pack.axis] if partner.type.rank >= -pack.axis else 1
+        # one number along the axis serves all sections as it is
         if length == 1:
             return "broadcast", partner
         shape = list(partner.type.shape)
         del shape[pack.axis]
+        # it is joined with those of the other sections before the loop begins
         is_known = self.rewriter.always_exists(partner) and self.rewriter.is_loop_invariant(partner, layer)
         return ("known", *shape) if is_known else None
 

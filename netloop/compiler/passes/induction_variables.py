@@ -40,6 +40,7 @@ class InductionVariables(Pass):
         for step in list(rewriter.loops()):
             count = step.loop.limit(TripLimit.COUNT)
             trips = None if count is None else count.tensor(0).type.ints()
+            # with a WHILE, only a run knows how many rows there are
             if trips is None or step.loop.limit(TripLimit.WHILE) is not None:
                 continue
             elements = max(0, trips[0]) + _reads_once_more(rewriter, step)
@@ -73,6 +74,7 @@ def _add_iterator(rewriter: Rewriter, step: LoopStep, layer: IGatherLayer, eleme
     # a gather counts negative indices from the end, an iterator does not
     if first < 0 or first + elements > data.type.shape[axis]:
         return False
+    # an iterator begins at the first element, wherever the counter does
     read = rewriter.make.slice(data, [first], [elements], axes=[axis]) if first else data
     element = step.loop.add_iterator(read, axis).outputs[0]
     rewriter.replace(output, rewriter.make.reshape(element, output.type.shape))

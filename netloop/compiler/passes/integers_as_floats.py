@@ -9,8 +9,7 @@ from jax import lax
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph.layer import Elementary, ILayer, Operation, layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import Elementary, ILayer, ITensor, Operation, layer
 from netloop.model.layers.convolution import IConvolutionLayer, is_given
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import IActivationLayer, ICastLayer, IElementWiseLayer, IUnaryLayer
@@ -51,6 +50,7 @@ class LimitedLayer(Elementary):
         # jnp.where is a call in the traced program, and takes ten times as long to trace
         select, is_unequal = (xp.where, np.not_equal) if xp is np else (lax.select, lax.ne)
         is_greater = np.greater if xp is np else lax.gt
+        # otherwise NaN, which is not greater, becomes the low limit below
         if self.of_nan != self.low:
             x = select(is_unequal(x, x), of_nan, x)
         # a comparison and a choice are one instruction of x86; a maximum that keeps NaN takes twice as long
@@ -157,6 +157,7 @@ class _Floats:
         x, output = operand(layer, 0), layer.outputs[0]
         if x in self.rewriter.weights:
             return
+        # a float that is known to be whole is its own integer, and an integer back in float32 needs no conversion
         own = self._rounded(x) if x.type.dtype == F32 else self._known.get(x)
         if own is not None and output.type.is_integer and own.fits(output.type.dtype):
             self._known[output] = own
@@ -168,6 +169,7 @@ class _Floats:
         clip = x.producer
         if x not in self._known and isinstance(clip, IActivationLayer) and clip.type is ActivationType.CLIP:
             low, high, source = math.ceil(clip.alpha), math.floor(clip.beta), operand(clip, 0)
+            # a limit that is no integer could be a result itself
             if (low, high) == (clip.alpha, clip.beta) and -MOST <= low <= high <= MOST and _is_whole(source):
                 self._known[x] = self._limited(source, low, high)
         return self._known.get(x)
@@ -176,6 +178,7 @@ class _Floats:
         """Integers limited to a range, in which NaN is 0."""
         whole = _Whole(self._limit(x, low, high, 0), low, high, x)
         added = x.producer
+        # a zero point that is added here is subtracted again where the numbers are multiplied
         if isinstance(added, IElementWiseLayer) and added.op is SUM:
             offset = _number(operand(added, 1))
             if offset is not None:
@@ -224,9 +227,11 @@ class _Floats:
         limits = _combined(layer.op, *both) if both else None
         if limits is not None and max(map(abs, limits)) <= MOST:
             whole = _Whole(self._computed(layer.op, *both), *limits)
+            # an integer that its type does not have wraps, and a float would not
             self._known[output] = whole if whole.fits(output.type.dtype) else None
 
     def _computed(self, op: ElementWiseOperation, a: _Whole, b: _Whole) -> ITensor:
+        # limits that are moved by the zero point give the same numbers without the two sums
         if op is SUB and a.unlimited is not None and b.low == b.high == a.offset:
             return self._limit(a.unlimited, a.low - b.low, a.high - b.low, -b.low)
         return self.make.elementwise(op, a.tensor, b.tensor)
@@ -238,6 +243,7 @@ class _Floats:
         if isinstance(layer, IConvolutionLayer) and layer.bias is not None and is_given(layer.bias):
             return
         both = self._wholes(operand(layer, 0), operand(layer, 1))
+        # no partial sum is larger, in whatever order XLA adds
         most = _terms(layer) * both[0].size * both[1].size if both else MOST + 1
         if most > MOST:
             return
@@ -265,6 +271,7 @@ def _limits(tensor: ITensor) -> tuple[int, int] | None:
         kind = source.type
         if kind.is_known_integer and kind.value is not None and kind.value.size:
             return int(kind.value.min()), int(kind.value.max())
+        # a refit may bring any number of the type
         if kind.is_integer and kind.dtype.itemsize <= 2:
             limits = jnp.iinfo(kind.dtype)
             return int(limits.min), int(limits.max)
@@ -303,6 +310,7 @@ def _combined(op: ElementWiseOperation, a: _Whole, b: _Whole) -> tuple[int, int]
     if op is SUB:
         return a.low - b.high, a.high - b.low
     if op is PROD:
+        # the extremes of a product are at limits of both factors, whatever their signs
         corners = [one * other for one in (a.low, a.high) for other in (b.low, b.high)]
         return min(corners), max(corners)
     if op in (MIN, MAX):

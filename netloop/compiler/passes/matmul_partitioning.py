@@ -47,6 +47,7 @@ class MatmulPartitioning(Pass):
         varying, is_changed = depend_on_iteration(rewriter), False
         for step in rewriter.loops():
             products = [product for product in _products(rewriter, step) if operand(product, 0) in varying]
+            # all matrices of an iteration count, as the next iteration reads them again
             spills = sum(operand(product, 1).type.volume for product in products) > CACHED_ELEMENTS
             for layer in products:
                 parts = _number_of_parts(layer, spills)

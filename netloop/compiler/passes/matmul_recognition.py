@@ -32,6 +32,7 @@ class MatmulRecognition(Pass):
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
+        # lists, as any() of a generator would stop at the first change
         flags = [_multiply(rewriter, layer) for layer in rewriter.layers(IEinsumLayer)]
         flags += [_sum_as_product(rewriter, layer) for layer in rewriter.layers(IReduceLayer)]
         return any(flags)
@@ -39,6 +40,7 @@ class MatmulRecognition(Pass):
 
 def terms(einsum: IEinsumLayer) -> list[str]:
     """Return the labels of each operand of an einsum, and of the result; nothing if they are not all written out."""
+    # without an arrow the order of the result follows from the alphabet, and dots stand for axes without labels
     if "->" not in einsum.equation or "." in einsum.equation:
         return []
     return einsum.equation.replace(" ", "").replace("->", ",").split(",")
@@ -49,6 +51,7 @@ def _multiply(rewriter: Rewriter, einsum: IEinsumLayer) -> bool:
     (output,) = einsum.outputs
     *operands, result = terms(einsum) or [""]
     is_plain = len(operands) == 2 and set().union(*operands) == set(result) and rewriter.scopes.depth(output) > 0
+    # a label that an operand has twice means its diagonal
     if not is_plain or any(len(set(own)) < len(own) for own in operands):
         return False
     a, b = (_along(rewriter, operand(einsum, position), own, result) for position, own in enumerate(operands))

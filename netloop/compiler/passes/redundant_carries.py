@@ -5,8 +5,7 @@ from typing import TypeVar
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter
-from netloop.model.graph.layer import ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, Operation
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.loop import IRecurrenceLayer
 from netloop.model.layers.pointwise import IIdentityLayer
@@ -65,6 +64,7 @@ def _never_changes(layer: IRecurrenceLayer) -> bool:
 
 
 def _merge_equal(rewriter: Rewriter, step: LoopStep) -> bool:
+    # those that never change are replaced already, or have to stay
     states = [recurrence for recurrence in step.recurrences if not _never_changes(recurrence)]
     groups = _ValueNumbering(step, states).groups
     iterators = {iterator: (iterator.tensor(0), iterator.axis, iterator.reverse) for iterator in step.iterators}
@@ -94,9 +94,11 @@ class _ValueNumbering:
         self.step = step
         self.groups: dict[IRecurrenceLayer, int] = dict.fromkeys(states, 0)
         self._split({state: _identity(state.tensor(0)) for state in states})
+        # each round numbers the whole body
         before, rounds = 0, MOST_NUMBERED // (1 + len(states) + len(step.body.steps))
         while len(set(self.groups.values())) > before:
             if rounds == 0:
+                # a search that stops early has states in one group that may differ
                 self.groups = {state: number for number, state in enumerate(states)}
                 return
             before, rounds = len(set(self.groups.values())), rounds - 1
@@ -127,4 +129,5 @@ class _ValueNumbering:
 def _identity(tensor: ITensor) -> Hashable:
     """The key that two tensors share only if they are equal: type and value if known, otherwise the tensor."""
     value = tensor.type.value if tensor.type.is_known_integer else None
+    # equal integers may be constants of several layers
     return tensor if value is None else (str(tensor.type), value.tobytes())

@@ -82,6 +82,7 @@ class Rewriter:
         for reader, position in list(old.uses):
             if reader is not new.producer:
                 reader.set_input(position, new)
+        # callers know outputs by their names and their order, which stay
         if old.is_network_output:
             outputs = self.network.outputs
             position, name = outputs.index(old), old.name
@@ -97,6 +98,7 @@ class Rewriter:
 
     def is_loop_invariant(self, tensor: ITensor, layer: ILayer) -> bool:
         """Whether a tensor is known before the innermost loop around a layer begins."""
+        # what follows from weights only is computed at load time, wherever it is read
         return tensor in self.weights or self.scopes.depth(tensor) < self.scopes.depth(layer)
 
     def always_exists(self, tensor: ITensor) -> bool:

@@ -112,6 +112,7 @@ def depend_on_iteration(rewriter: Rewriter) -> set[ITensor]:
     outside = set(rewriter.network.inputs)
     iterators = {iterator for loop in rewriter.loops() for iterator in loop.iterators}
     for step in walk(rewriter.block):
+        # fission is for loops: every other layer runs once in a call as it is
         if not any(map(rewriter.scopes.depth, step.writes)):
             outside.update(step.writes)
         elif not (isinstance(step, LayerStep) and (step.layer in iterators or by_state.isdisjoint(step.reads))):
@@ -123,6 +124,7 @@ def _repeated(rewriter: Rewriter) -> set[Step]:
     """Return the steps that fission does not put after the iterations: a state needs them, or they are outside."""
     steps = set(rewriter.block.steps)
     for loop in rewriter.loops():
+        # fission computes what only outputs need after the loop, for all iterations at once
         steps.update(loop.body.needed(loop.next_states))
     return steps
 

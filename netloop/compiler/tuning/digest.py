@@ -1,7 +1,5 @@
 """The digest of a network: equal for networks that compile to the same program."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Inputs for timing, where a build knows none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

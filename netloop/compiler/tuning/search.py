@@ -1,7 +1,5 @@
 """The search for the fastest forms of the passes of a network."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Numbers for the inputs that decide how often loops run, where nobody gives any: with 0 or 1 nothing is exercised."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import jax.numpy as jnp
@@ -9,8 +7,7 @@ import numpy as np
 
 from netloop.compiler.lower.loop.facts import known_count
 from netloop.compiler.passes.rewriter import operand
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer

@@ -14,8 +14,7 @@ from jax import export
 from netloop.compiler.execution.to_jax import PURE, NamedWeights, PureFunction, pure_function
 from netloop.compiler.product_precision import CALLERS, HIGHEST
 from netloop.compiler.recipe import Recipe
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_whole
 from netloop.values.diagnostics import Finding, NetworkError, reason

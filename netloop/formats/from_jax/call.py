@@ -1,7 +1,5 @@
 """The first argument of rules: an equation that is being imported."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -20,8 +20,7 @@ from netloop.formats.shared.import_errors import FAULT, Unimported
 from netloop.formats.shared.importer import ModelImporter, all_imported
 from netloop.formats.shared.own_operators import OwnOperator, outputs_of_own
 from netloop.model.formulas import as_dtype
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import quoted, require

@@ -1,12 +1,8 @@
 """Assertions that a file does not need, because they always hold or because an operator of it fails otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import IElementWiseLayer

@@ -1,7 +1,5 @@
 """The exporter of conditionals."""
 
-from __future__ import annotations
-
 from netloop.formats.onnx_graph.graph import OnnxGraph, Value
 from netloop.formats.onnx_graph.step_exporter import StepExporter
 from netloop.formats.onnx_graph.value_scope import ValueScope

@@ -1,7 +1,5 @@
 """The exporter of networks as ONNX graphs, with a finding for each layer that ONNX cannot express."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -16,9 +14,8 @@ from netloop.formats.onnx_graph.neutral import unchanged_input
 from netloop.formats.onnx_graph.node_builder import NodeBuilder
 from netloop.formats.onnx_graph.value_scope import ValueScope
 from netloop.model.check import ValidatedNetwork
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.graph.infer import known_outputs
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.conditional import IIfConditionalInputLayer
 from netloop.model.layers.loop import IIteratorLayer

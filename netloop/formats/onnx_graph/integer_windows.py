@@ -4,8 +4,6 @@ Of integers of 8 bits less their zero points it is ConvInteger, as in quantized 
 matrices: the elements that the windows read, gathered along each axis, times the kernel.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +12,7 @@ import numpy as np
 from netloop.formats.onnx_graph.graph import Value
 from netloop.formats.onnx_graph.node_builder import INT8, INT32, INT64, UINT8, NodeBuilder
 from netloop.formats.onnx_graph.window_padding import padded
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, WeightedWindow
 from netloop.model.layers.pointwise import ICastLayer, IElementWiseLayer
 from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer

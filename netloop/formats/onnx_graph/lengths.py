@@ -4,8 +4,6 @@ A length is an int64 of one element, 1-D. It is -1 if it follows from no shape: 
 network says so, and computed where it depends on other lengths. Constants are folded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import reduce
 

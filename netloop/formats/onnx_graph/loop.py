@@ -4,8 +4,6 @@ COUNT is the trip count of the Loop, and WHILE its condition. The first conditio
 initial states, and each later one at the end of the previous iteration from the next states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

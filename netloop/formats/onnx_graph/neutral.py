@@ -1,14 +1,10 @@
 """Layers whose output is one of their inputs, as the others are constants that change nothing. They get no node."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import IElementWiseLayer, ISelectLayer
 from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer

@@ -4,17 +4,13 @@ onnxruntime has no kernels for some operators on some types. There the operator 
 numbers, between two casts; so half types are computed in float32 and rounded once, as everywhere in netloop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from netloop.formats.onnx_graph.graph import OnnxGraph, OnnxNode, Value
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.values.enums import DataType
 from netloop.values.string_arrays import STRING
 from netloop.values.types import HALVES, NUMPY_TYPES, UNKNOWN, OptionalType, TensorType

@@ -13,8 +13,7 @@ from netloop.formats.onnx_graph.lengths import LengthBuilder, Lengths, is_unknow
 from netloop.formats.onnx_graph.shape_rules import SHAPES, LayerInputs
 from netloop.formats.onnx_graph.step_exporter import StepExporter
 from netloop.formats.onnx_graph.value_scope import ValueScope
-from netloop.model.graph.layer import ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, Operation
 from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.control_flow import BoundaryLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoopOutputLayer, IRecurrenceLayer

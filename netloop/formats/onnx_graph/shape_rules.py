@@ -5,8 +5,6 @@ that determine shapes. A length that is known while the network is built need no
 without a rule has no other lengths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce

@@ -1,16 +1,12 @@
 """The part of the exporter that loops and conditionals call back, apart so that they need not import it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 
 from netloop.formats.onnx_graph.graph import Value
 from netloop.formats.onnx_graph.node_builder import NodeBuilder
 from netloop.formats.onnx_graph.value_scope import ValueScope
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.nest import Step
 
 

@@ -12,8 +12,8 @@ from netloop.formats.shared.assumptions import Assumptions
 from netloop.formats.shared.import_errors import ImportErrors, InputNotImported, Unimported
 from netloop.formats.shared.pruning import keep_live
 from netloop.model.formulas.formula_builder import FormulaBuilder
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import LONGEST_NAME, ITensor
+from netloop.model.graph import ILayer, ITensor
+from netloop.model.graph.tensor import LONGEST_NAME
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ModelError, did_you_mean, quoted, require
 

@@ -4,8 +4,6 @@ All importers and exporters read these tables, so that they agree; ``tests/forma
 the members that a format lacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import Generic, TypeVar

@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 from netloop.model.check import conditionals, failures, loops, portability, wiring
 from netloop.model.check.rule import RULES, Subject
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, TypeTable, check_instance
 from netloop.model.nest import Block, IfStep, Scopes, layers_of, nest, walk
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import Finding, NetworkError, Severity
@@ -41,9 +39,7 @@ class ValidatedNetwork(NamedTuple):
 
 
 def require_valid(
-    network: INetworkDefinition,
-    types: TypeTable | None = None,
-    also: Iterable[ILayer] = (),
+    network: INetworkDefinition, types: TypeTable | None = None, also: Iterable[ILayer] = ()
 ) -> ValidatedNetwork:
     """Return the scopes and region tree of a network, which must have no errors.
 

@@ -1,12 +1,8 @@
 """Static analysis of elements that every run computes, and the errors in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, Operation, TypeTable
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer

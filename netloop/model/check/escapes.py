@@ -1,13 +1,10 @@
 """How a tensor outside of a loop came to vary in it: the tensor of the loop's body that it was computed from."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.nest import Scopes
 from netloop.model.nest.data_flow import inputs_of

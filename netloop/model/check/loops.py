@@ -4,15 +4,8 @@ from collections.abc import Iterator
 
 from netloop.model.check.escapes import Escape, Escapes
 from netloop.model.check.rule import Subject, Violation, rule
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
-from netloop.model.layers.loop import (
-    IIteratorLayer,
-    ILoop,
-    ILoopOutputLayer,
-    IRecurrenceLayer,
-    ITripLimitLayer,
-)
+from netloop.model.graph import ILayer, ITensor
+from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
 from netloop.values.diagnostics import Severity
 from netloop.values.enums import LoopOutput, TripLimit
 from netloop.values.types import TensorType, agree, join

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from netloop.model.check.demand import past_the_end, too_short_for
 from netloop.model.check.rule import Subject, Violation, rule
-from netloop.model.graph.layer import ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, Operation
 from netloop.model.layers.conditional import (
     IConditionLayer,
     IIfConditional,

@@ -6,9 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from netloop.model.check.demand import Demand, Failure, may_fail
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.nest import Scopes
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import Code, Finding, Severity, add_code

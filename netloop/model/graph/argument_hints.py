@@ -1,7 +1,5 @@
 """Hints for an argument of the wrong Python type: the text to write instead."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import Enum
 from os import PathLike, fspath

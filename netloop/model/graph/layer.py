@@ -1,7 +1,5 @@
 """The base classes of layers, and the decorator that declares a kind of layer."""
 
-from __future__ import annotations
-
 import operator
 import re
 import sys

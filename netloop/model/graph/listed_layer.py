@@ -1,7 +1,5 @@
 """Layers as a network lists them: with the ``type`` that TensorRT gives to a plain ILayer."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

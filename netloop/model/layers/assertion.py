@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from netloop.model.graph.layer import ILayer, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, NetworkBase, layer
 from netloop.values.diagnostics import Finding, require
 from netloop.values.enums import LayerType
 from netloop.values.types import TensorType

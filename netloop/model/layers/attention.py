@@ -11,10 +11,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.layer import Operation, check_tensor, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, check_instance, check_tensor, layer
 from netloop.model.layers.attention_formula import PACKED, PADDED, QUANTIZED, Attending, Extras
 from netloop.model.layers.cache import IKVCacheUpdateLayer
 from netloop.model.layers.collective import axis_of_ranks, require_one_rank

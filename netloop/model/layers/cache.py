@@ -1,7 +1,5 @@
 """Key-value caches; the method that adds them is in ``attention.py``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -9,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, Operation, layer
 from netloop.model.layers.index_types import narrow_indices
 from netloop.model.layers.packed_sequences import batch_of, sequences_of, tokens_of
 from netloop.values.diagnostics import require

@@ -6,10 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from netloop.model.graph.attributes import check_member
-from netloop.model.graph.layer import ILayer, Operation, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, NetworkBase, Operation, check_member, layer
 from netloop.model.manual_axes import all_gather
 from netloop.values.diagnostics import NetworkError, require
 from netloop.values.dims import PermutationLike

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netloop.model.graph.infer import Known, TypeTable
-from netloop.model.graph.layer import Types, layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable, layer
+from netloop.model.graph.infer import Known
+from netloop.model.graph.layer import Types
 from netloop.model.layers.control_flow import BoundaryLayer, ControlFlow, Meaning, Trips
 from netloop.values.diagnostics import Finding, require
 from netloop.values.enums import LayerType

@@ -1,16 +1,12 @@
 """The common base of loops and conditionals, and of the layers at their boundary."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Container, Generator
 from typing import Any, TypeVar
 
+from netloop.model.graph import ILayer, ITensor, NetworkBase, TypeTable, check_tensor
 from netloop.model.graph.call_site import call_site
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer, check_tensor
-from netloop.model.graph.network_base import LayerAdder, NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph.network_base import LayerAdder
 from netloop.values.checked_attributes import CheckedAttributes
 from netloop.values.diagnostics import SourceLocation
 from netloop.values.unpicklable import OF_A_NETWORK, Unpicklable

@@ -318,11 +318,7 @@ def _check_weights(
             why="one of them would be ignored",
         )
         fits = operand.dtype == wanted.dtype and agree(operand.shape, wanted.shape)
-        require(
-            fits,
-            f"the {name} is {operand}, but must be {wanted}",
-            why=shape,
-        )
+        require(fits, f"the {name} is {operand}, but must be {wanted}", why=shape)
     elif own is not None and is_given(own):
         require(
             own.dtype == wanted.dtype,

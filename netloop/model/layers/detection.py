@@ -6,9 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from netloop.model.graph.layer import Operation, check_tensor, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, check_tensor, layer
 from netloop.model.layers import suppression
 from netloop.values.diagnostics import require
 from netloop.values.enums import BoundingBoxFormat, DataType, LayerType

@@ -9,9 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, layer
 from netloop.model.layers.lax_forms import maximum, minimum, quotient, sigmoid
 from netloop.model.layers.low_bit import lower_quantized, quantized
 from netloop.values.diagnostics import require
@@ -111,11 +109,7 @@ class IMoELayer(Operation):
     # ------------------------------------------------------------------ setting
 
     def set_gated_weights(
-        self,
-        fc_gate_weights: ITensor,
-        fc_up_weights: ITensor,
-        fc_down_weights: ITensor,
-        activation_type: MoEActType,
+        self, fc_gate_weights: ITensor, fc_up_weights: ITensor, fc_down_weights: ITensor, activation_type: MoEActType
     ) -> None:
         """Set the weights of the experts and the activation."""
         self.activation_type = activation_type

@@ -9,9 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, layer
 from netloop.model.layers.resample import CUBIC, LINEAR, NEAREST, clamped, cubic, cubic_weights, linear_weights
 from netloop.values.diagnostics import require
 from netloop.values.enums import InterpolationMode, LayerType, SampleMode

@@ -6,9 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, layer
 from netloop.values.diagnostics import LayerError, require
 from netloop.values.enums import LayerType, PixelFormat
 from netloop.values.types import UNKNOWN, Array, TensorType

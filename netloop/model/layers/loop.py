@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import Types, layer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, TypeTable, layer
+from netloop.model.graph.layer import Types
 from netloop.model.layers.control_flow import BoundaryLayer, ControlFlow, Meaning, Trips
 from netloop.values.checked_attributes import whole
 from netloop.values.diagnostics import Finding, LayerError, quoted, reason, require

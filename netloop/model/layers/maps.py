@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.model.graph.layer import check_tensor, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, check_tensor, layer
 from netloop.model.layers.sequence import HostOperation
 from netloop.values.diagnostics import require
 from netloop.values.enums import LayerType

@@ -10,9 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.model.graph.layer import NO_AXES, Axes, Operation, layer
-from netloop.model.graph.network_base import NetworkBase, check_tensors
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import NO_AXES, Axes, ITensor, NetworkBase, Operation, check_tensors, layer
 from netloop.values.diagnostics import require
 from netloop.values.enums import LayerType, MatrixOperation
 from netloop.values.types import HALVES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, broadcast, wide

@@ -6,11 +6,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from netloop.model.graph import Elementary, ITensor, NetworkBase, Operation, check_tensor, layer
 from netloop.model.graph.attributes import check_int
-from netloop.model.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.model.graph.layer_compat import recorded_type
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.extreme_forms import highest_along
 from netloop.values.diagnostics import require
 from netloop.values.enums import LayerType

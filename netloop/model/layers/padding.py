@@ -7,9 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, layer
 from netloop.model.layers.index_types import narrow_indices
 from netloop.model.layers.rearrange import unfolded
 from netloop.values.diagnostics import require

@@ -1,16 +1,11 @@
 """User-defined layers: plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
-from netloop.model.graph.attributes import check_instance
+from netloop.model.graph import ITensor, NetworkBase, Operation, check_instance, check_tensors, layer
 from netloop.model.graph.call_site import call_site
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.network_base import NetworkBase, check_tensors
-from netloop.model.graph.tensor import ITensor
 from netloop.model.plugins.host_kernel import HostKernel
 from netloop.model.plugins.interfaces import IPluginV3
 from netloop.model.plugins.jax_plugin import JaxKernel, JaxPlugin

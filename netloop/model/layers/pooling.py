@@ -10,10 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from netloop.model.graph import ITensor, NetworkBase, Operation, check_tensor, layer
 from netloop.model.graph.attributes import check_int
-from netloop.model.graph.layer import Operation, check_tensor, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.extreme_forms import extremes_of_blocks
 from netloop.model.layers.lax_forms import on_cpus
 from netloop.model.layers.matrix import reference_type

@@ -8,10 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.attributes import check_member
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, check_member, layer
 from netloop.model.layers.extreme_forms import extremes_of_blocks
 from netloop.model.layers.lax_forms import quotient
 from netloop.model.layers.low_bit import FORMATS, lower_quantized, quantized

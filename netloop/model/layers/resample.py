@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from netloop.model.graph import ITensor, NetworkBase, Operation, layer
 from netloop.model.graph.attributes import check_float
-from netloop.model.graph.layer import Operation, layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.index_types import narrow_indices
 from netloop.model.manual_axes import scan
 from netloop.values.diagnostics import require

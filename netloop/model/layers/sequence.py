@@ -5,9 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from netloop.model.graph.layer import Operation, check_tensor, layer
-from netloop.model.graph.network_base import NetworkBase, check_tensors
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, Operation, check_tensor, check_tensors, layer
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike
 from netloop.values.enums import DataType, LayerType

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.model.graph.layer import layer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, NetworkBase, layer
 from netloop.model.layers.regular_expressions import regular_expression
 from netloop.model.layers.sequence import HostOperation
 from netloop.values.diagnostics import quoted, require

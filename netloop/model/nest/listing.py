@@ -4,15 +4,12 @@ It also lists networks that are half built or invalid: where the nesting is unde
 which they were added.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, NetworkBase
 from netloop.model.graph.layer_text import tensor_text, type_text
-from netloop.model.graph.network_base import NetworkBase
 from netloop.model.layers.conditional import IConditionLayer, IIfConditional
 from netloop.model.layers.control_flow import ControlFlow
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopBoundaryLayer

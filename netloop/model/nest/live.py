@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.network_base import NetworkBase
+from netloop.model.graph import ILayer, NetworkBase
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.conditional import IConditionLayer, IIfConditionalOutputLayer
 from netloop.model.layers.loop import ILoopBoundaryLayer, ITripLimitLayer

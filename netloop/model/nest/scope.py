@@ -20,9 +20,7 @@ import operator
 from collections.abc import Iterable
 from itertools import combinations
 
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, NetworkBase
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, IRecurrenceLayer
 from netloop.model.nest.data_flow import DataFlow, inputs_of
 from netloop.model.nest.live import live_layers

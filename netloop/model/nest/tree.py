@@ -10,9 +10,7 @@ from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, NetworkBase
 from netloop.model.layers.conditional import IConditionLayer, IIfConditional, IIfConditionalOutputLayer
 from netloop.model.layers.loop import (
     IIteratorLayer,

@@ -26,16 +26,14 @@ a layer's number and the name of its weights, ``refittable`` are such names. ``b
 engine's build, in a form that only its writer defines.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ALL_FORMATS, ITensor
+from netloop.model.graph import ILayer, ITensor
+from netloop.model.graph.tensor import ALL_FORMATS
 from netloop.model.layers.conditional import IIfConditional, IIfConditionalBoundaryLayer
 from netloop.model.layers.loop import ILoop, ILoopBoundaryLayer
 from netloop.model.layers.pointwise import ICastLayer

@@ -8,8 +8,6 @@
 The data of a field is the number of an array of bytes. The plan contains no code: the creator is the reader's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The identity of a plugin: the name of its creator, and the fields from which the creator makes it again."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from netloop.model.plugins.enums import PluginCapabilityType

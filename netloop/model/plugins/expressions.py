@@ -1,7 +1,5 @@
 """Expressions of lengths, known or unknown, with which plugins compute shapes."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Where there is a GPU, their memory is managed: kernels that a plugin launches on the stream read the same addresses.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass

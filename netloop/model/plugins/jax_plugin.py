@@ -129,12 +129,7 @@ class JaxPluginCreator(IPluginCreatorV3One):
 
 
 def jax_plugin(
-    name: str,
-    version: str = "1",
-    namespace: str = "",
-    *,
-    num_outputs: int = 1,
-    output_types: Function | None = None,
+    name: str, version: str = "1", namespace: str = "", *, num_outputs: int = 1, output_types: Function | None = None
 ) -> Callable[[Function], JaxPluginCreator]:
     """Make a JAX function a kind of plugin, and register it, so that plans can hold it.
 

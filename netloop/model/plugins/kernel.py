@@ -1,7 +1,5 @@
 """The interface by which the plugin layer runs a plugin of either form."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager

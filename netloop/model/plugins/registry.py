@@ -1,7 +1,5 @@
 """The registry of the creators of plugins."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 from netloop.model.plugins.interfaces import IPluginCreatorInterface, IPluginCreatorV3One, IPluginResource

@@ -1,7 +1,5 @@
 """Names of TensorRT that scripts mention, in annotations or as base classes, and that netloop cannot give a meaning."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, NoReturn
 
 from netloop.model.plugins.interfaces import IPluginCapability, IPluginCreatorInterface

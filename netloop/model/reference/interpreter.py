@@ -13,10 +13,7 @@ from typing import Any
 from netloop.model.call_inputs import check_values
 from netloop.model.check import require_valid
 from netloop.model.device_errors import DEVICE_ERRORS, device_finding
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.infer import TypeTable
-from netloop.model.graph.layer import ILayer, Operation
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, Operation, TypeTable, check_instance
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.model.layers.loop import ILoop, ILoopBoundaryLayer, Meaning, Trips, check_max_trips

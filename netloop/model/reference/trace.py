@@ -6,9 +6,7 @@ import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.layer import ILayer, check_tensor
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor, check_instance, check_tensor
 from netloop.model.layers.loop import ILoop, ITripLimitLayer, Trips
 from netloop.model.network import INetworkDefinition
 from netloop.model.reference.interpreter import Interpreter

@@ -3,8 +3,6 @@
 >>> # netloop.script.save(network, "build_model.py", module="tensorrt")
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Literal

@@ -1,15 +1,12 @@
 """The calls that add layers: for each kind of layer, the methods that add it, and the arguments for a given layer."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.graph.network_base import LayerAdder
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers import LayerMethods
 from netloop.model.layers.attention import IAttention
 from netloop.model.layers.conditional import IIfConditional

@@ -1,7 +1,5 @@
 """The text of a script around the statements that build the network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from netloop.model.network import INetworkDefinition

@@ -1,7 +1,5 @@
 """Values as Python expressions: dims, members of enumerations, arrays."""
 
-from __future__ import annotations
-
 import io
 import keyword
 import math

@@ -4,16 +4,13 @@ Each call that adds a layer is made on that network too. What then still differs
 written follows as assignments and ``set_input`` calls, so defaults need no table here.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.attention import IAttention, IAttentionInputLayer, IAttentionOutputLayer
 from netloop.model.layers.conditional import IIfConditional, IIfConditionalBoundaryLayer
 from netloop.model.layers.loop import ILoop, ILoopBoundaryLayer

@@ -1,7 +1,5 @@
 """Findings in the colours of terminals."""
 
-from __future__ import annotations
-
 import os
 from typing import TextIO
 

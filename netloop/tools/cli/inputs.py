@@ -1,7 +1,5 @@
 """Arrays for the inputs of a model: from files, written out, or random."""
 
-from __future__ import annotations
-
 import sys
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence

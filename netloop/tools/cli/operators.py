@@ -1,7 +1,5 @@
 """``netloop operators``: the pages of operators."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

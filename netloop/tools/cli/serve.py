@@ -1,7 +1,5 @@
 """``netloop serve``: a model behind the V2 protocol, by MLServer, or a folder for MLServer or Triton."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess
@@ -17,10 +15,7 @@ from netloop.tools.cli import arguments, models
 from netloop.tools.cli.failures import Misuse
 from netloop.tools.cli.progress import status
 
-EXAMPLES = (
-    "netloop serve model.onnx --write served",
-    "netloop serve model.onnx --triton models --sizes 1,16",
-)
+EXAMPLES = ("netloop serve model.onnx --write served", "netloop serve model.onnx --triton models --sizes 1,16")
 
 SEQUENCES, REQUESTS = 1024, 32
 """The default numbers of slots: states are small, and the iterations of a loop are made for all slots."""

@@ -1,7 +1,5 @@
 """Times of calls, measured in turns, and what they say."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -8,8 +8,6 @@ Where there is a GPU, netloop stands for ``tensorrt`` only: CUDA's packages and 
 >>> # with netloop.compat.stand_ins(): import tensorrt
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import sys

@@ -3,8 +3,6 @@
 Source: https://nvidia.github.io/cuda-python/cuda-bindings/latest/module/driver.html
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -54,14 +52,12 @@ def cuDeviceGetCount() -> int:
 
 @_status(1)
 def cuDeviceGet(ordinal: int) -> CUdevice:
-    """The device with a number."""
     check_device(ordinal)
     return CUdevice(ordinal)
 
 
 @_status(1)
 def cuDeviceGetName(length: int, dev: CUdevice) -> bytes:
-    """The name of a device."""
     check_device(dev)
     return b"host memory, by netloop"[:length]
 
@@ -121,19 +117,16 @@ def cuCtxSynchronize() -> None:
 
 @_status(1)
 def cuMemAlloc(bytesize: int) -> CUdeviceptr:
-    """Allocate device memory."""
     return CUdeviceptr(DEVICE.allocate(bytesize))
 
 
 @_status()
 def cuMemFree(dptr: Any) -> None:
-    """Free device memory."""
     DEVICE.release(int(dptr))
 
 
 @_status(2)
 def cuMemGetAddressRange(dptr: Any) -> tuple[CUdeviceptr, int]:
-    """The address and the size of the allocation of an address."""
     DEVICE.check(int(dptr), 1)
     begin, size = DEVICE.block_at(int(dptr)) or (0, 0)
     return CUdeviceptr(begin), size
@@ -159,7 +152,6 @@ def cuMemcpyDtoH(dstHost: Any, srcDevice: Any, ByteCount: int) -> None:
 
 @_status()
 def cuMemcpyDtoD(dstDevice: Any, srcDevice: Any, ByteCount: int) -> None:
-    """Copy memory within the device."""
     copy(dstDevice, srcDevice, ByteCount, to_device=True, from_device=True)
 
 
@@ -179,25 +171,21 @@ def cuMemcpyDtoHAsync(dstHost: Any, srcDevice: Any, ByteCount: int, hStream: Any
 
 @_status(1)
 def cuStreamCreate(Flags: int) -> CUstream:
-    """Create a stream."""
     return CUstream(STREAMS.create())
 
 
 @_status()
 def cuStreamDestroy(hStream: Any) -> None:
-    """Destroy a stream."""
     STREAMS.destroy(hStream)
 
 
 @_status()
 def cuStreamSynchronize(hStream: Any) -> None:
-    """Wait for a stream."""
     STREAMS.check(hStream)
 
 
 @_status(1)
 def cuGetErrorName(error: CUresult) -> bytes:
-    """The name of a status."""
     return CUresult(error).name.encode()
 
 

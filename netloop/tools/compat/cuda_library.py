@@ -1,7 +1,5 @@
 """CUDA's runtime library as ``ctypes`` loads it, on host memory."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from typing import Any

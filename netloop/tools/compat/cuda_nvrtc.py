@@ -1,7 +1,5 @@
 """``cuda.bindings.nvrtc`` of CUDA's Python package: its statuses, and no compiler."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from functools import partial
 
@@ -18,5 +16,4 @@ class nvrtcResult(IntEnum):
 
 
 def nvrtcGetErrorString(result: nvrtcResult) -> tuple[nvrtcResult, bytes]:
-    """The name of a status."""
     return nvrtcResult.NVRTC_SUCCESS, nvrtcResult(result).name.encode()

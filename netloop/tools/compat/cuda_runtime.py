@@ -6,8 +6,6 @@ allocated, as a device would demand.
 Source: https://nvidia.github.io/cuda-python/cuda-bindings/latest/module/runtime.html
 """
 
-from __future__ import annotations
-
 import ctypes
 from enum import IntEnum
 from functools import partial
@@ -96,13 +94,11 @@ _status = partial(returning, cudaError_t)
 
 @_status(1)
 def cudaMalloc(size: int) -> int:
-    """Allocate device memory."""
     return DEVICE.allocate(size)
 
 
 @_status(1)
 def cudaMallocAsync(size: int, hStream: Any) -> int:
-    """Allocate device memory."""
     STREAMS.check(hStream)
     return DEVICE.allocate(size)
 
@@ -127,13 +123,11 @@ def cudaMallocManaged(size: int, flags: int = 1) -> int:
 
 @_status()
 def cudaFree(devPtr: Any) -> None:
-    """Free device memory."""
     DEVICE.release(int(devPtr))
 
 
 @_status()
 def cudaFreeAsync(devPtr: Any, hStream: Any) -> None:
-    """Free device memory."""
     STREAMS.check(hStream)
     DEVICE.release(int(devPtr))
 
@@ -159,13 +153,11 @@ def _copy(dst: Any, src: Any, size: int, kind: int) -> None:
 
 @_status()
 def cudaMemcpy(dst: Any, src: Any, count: int, kind: int) -> None:
-    """Copy memory."""
     _copy(dst, src, count, kind)
 
 
 @_status()
 def cudaMemcpyAsync(dst: Any, src: Any, count: int, kind: int, stream: Any) -> None:
-    """Copy memory."""
     STREAMS.check(stream)
     _copy(dst, src, count, kind)
 
@@ -177,13 +169,11 @@ def _fill(address: Any, value: int, size: int) -> None:
 
 @_status()
 def cudaMemset(devPtr: Any, value: int, count: int) -> None:
-    """Set each byte of device memory."""
     _fill(devPtr, value, count)
 
 
 @_status()
 def cudaMemsetAsync(devPtr: Any, value: int, count: int, stream: Any) -> None:
-    """Set each byte of device memory."""
     STREAMS.check(stream)
     _fill(devPtr, value, count)
 
@@ -199,25 +189,21 @@ def cudaMemGetInfo() -> tuple[int, int]:
 
 @_status(1)
 def cudaStreamCreate() -> cudaStream_t:
-    """Create a stream."""
     return cudaStream_t(STREAMS.create())
 
 
 @_status(1)
 def cudaStreamCreateWithFlags(flags: int) -> cudaStream_t:
-    """Create a stream."""
     return cudaStream_t(STREAMS.create())
 
 
 @_status()
 def cudaStreamDestroy(stream: Any) -> None:
-    """Destroy a stream."""
     STREAMS.destroy(stream)
 
 
 @_status()
 def cudaStreamSynchronize(stream: Any) -> None:
-    """Wait for a stream."""
     STREAMS.check(stream)
 
 
@@ -229,26 +215,22 @@ def cudaStreamQuery(stream: Any) -> None:
 
 @_status()
 def cudaStreamWaitEvent(stream: Any, event: Any, flags: int = 0) -> None:
-    """Let a stream wait for an event."""
     STREAMS.check(stream)
     EVENTS.check(event)
 
 
 @_status(1)
 def cudaEventCreate() -> cudaEvent_t:
-    """Create an event."""
     return cudaEvent_t(EVENTS.create())
 
 
 @_status(1)
 def cudaEventCreateWithFlags(flags: int) -> cudaEvent_t:
-    """Create an event."""
     return cudaEvent_t(EVENTS.create())
 
 
 @_status()
 def cudaEventRecord(event: Any, stream: Any) -> None:
-    """Record the time of an event."""
     STREAMS.check(stream)
     EVENTS.record(event)
 
@@ -261,13 +243,11 @@ def cudaEventQuery(event: Any) -> None:
 
 @_status()
 def cudaEventSynchronize(event: Any) -> None:
-    """Wait for an event."""
     EVENTS.check(event)
 
 
 @_status(1)
 def cudaEventElapsedTime(start: Any, end: Any) -> float:
-    """The milliseconds between two events."""
     EVENTS.check(start)
     EVENTS.check(end)
     return 1000 * (EVENTS.times[int(end)] - EVENTS.times[int(start)])
@@ -275,7 +255,6 @@ def cudaEventElapsedTime(start: Any, end: Any) -> float:
 
 @_status()
 def cudaEventDestroy(event: Any) -> None:
-    """Destroy an event."""
     EVENTS.destroy(event)
 
 
@@ -319,7 +298,6 @@ def cudaDeviceGetAttribute(attr: int, device: int) -> int:
 
 @_status(1)
 def cudaGetDeviceProperties(device: int) -> cudaDeviceProp:
-    """The properties of a device."""
     check_device(device)
     return cudaDeviceProp()
 
@@ -343,7 +321,6 @@ def cudaGetLastError() -> None:
 
 @_status(1)
 def cudaGetErrorName(error: cudaError_t) -> bytes:
-    """The name of a status."""
     return cudaError_t(error).name.encode()
 
 

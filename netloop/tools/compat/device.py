@@ -1,7 +1,5 @@
 """The device that there is not: its number, its attributes and its memory."""
 
-from __future__ import annotations
-
 import os
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
 """Streams and events, which are numbers: all work is done when the call that asks for it returns."""
 
-from __future__ import annotations
-
 import time
 from itertools import count
 

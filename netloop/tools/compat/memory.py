@@ -1,7 +1,5 @@
 """Memory of a device that there is not: blocks of host memory, with the checks that a device would make."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 from bisect import bisect_right

@@ -5,8 +5,6 @@ Polygraphy finds ``export_argument_groups`` by the entry point ``polygraphy.run.
 Source: examples/dev/02_extending_polygraphy_run of Polygraphy
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from polygraphy.tools.args import OnnxLoadArgs

@@ -1,7 +1,5 @@
 """A runner of Polygraphy that runs ONNX models with netloop."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

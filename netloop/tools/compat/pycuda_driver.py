@@ -32,11 +32,9 @@ class DeviceAllocation:
     __index__ = __int__
 
     def free(self) -> None:
-        """Free the memory now."""
         self._release()
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
-        """The bytes of the memory."""
         return DEVICE.bytes_at(self._address + offset, size).data
 
 
@@ -70,15 +68,12 @@ class Device:
         return 1
 
     def name(self) -> str:
-        """The name of the device."""
         return "host memory, by netloop"
 
     def compute_capability(self) -> tuple[int, int]:
-        """The compute capability."""
         return ATTRIBUTES[75], ATTRIBUTES[76]
 
     def total_memory(self) -> int:
-        """The memory in bytes."""
         return free_and_total()[1]
 
     def make_context(self, flags: int = 0) -> Context:
@@ -119,7 +114,6 @@ class Event:
         return self
 
     def synchronize(self) -> Event:
-        """Wait for the event."""
         return self
 
     def time_since(self, event: Event) -> float:
@@ -141,12 +135,10 @@ def get_driver_version() -> int:
 
 
 def mem_alloc(size: int) -> DeviceAllocation:
-    """Allocate device memory."""
     return DeviceAllocation(int(size))
 
 
 def mem_alloc_like(array: Array) -> DeviceAllocation:
-    """Allocate device memory for an array."""
     return DeviceAllocation(array.nbytes)
 
 
@@ -156,14 +148,12 @@ def mem_get_info() -> tuple[int, int]:
 
 
 def to_device(array: Array) -> DeviceAllocation:
-    """Copy an array to new device memory."""
     allocation = DeviceAllocation(array.nbytes)
     memcpy_htod(allocation, array)
     return allocation
 
 
 def from_device(devptr: Any, shape: Any, dtype: Any, order: Any = "C") -> Array:
-    """Copy device memory to a new array."""
     array = np.empty(shape, dtype, order)
     memcpy_dtoh(array, devptr)
     return array
@@ -178,13 +168,11 @@ pagelocked_zeros = pagelocked_empty
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:
-    """Copy an array to device memory."""
     source = np.ascontiguousarray(src) if isinstance(src, np.ndarray) else np.frombuffer(src, np.uint8)
     copy(dest, source, source.nbytes, to_device=True, from_device=False)
 
 
 def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
-    """Copy an array to device memory."""
     memcpy_htod(dest, src)
 
 
@@ -196,20 +184,16 @@ def memcpy_dtoh(dest: Array, src: Any) -> None:
 
 
 def memcpy_dtoh_async(dest: Array, src: Any, stream: Stream | None = None) -> None:
-    """Copy device memory to an array."""
     memcpy_dtoh(dest, src)
 
 
 def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
-    """Copy within device memory."""
     copy(dest, src, size, to_device=True, from_device=True)
 
 
 def memcpy_dtod_async(dest: Any, src: Any, size: int, stream: Stream | None = None) -> None:
-    """Copy within device memory."""
     memcpy_dtod(dest, src, size)
 
 
 def memset_d8(dest: Any, data: int, size: int) -> None:
-    """Set each byte of device memory."""
     DEVICE.bytes_at(int(dest), size)[:] = data

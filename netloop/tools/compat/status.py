@@ -1,7 +1,5 @@
 """The statuses that CUDA's functions return, and functions that return them instead of exceptions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import IntEnum
 from functools import wraps

@@ -36,7 +36,6 @@ class HostStream:
         """Let the stream wait for an event."""
 
     def record_event(self, event: HostEvent | None = None) -> HostEvent:
-        """Record an event."""
         result = event or HostEvent()
         result.record(self)
         return result
@@ -78,7 +77,6 @@ class CurrentStream:
         self.stream = HostStream(handle=0)
 
     def get(self, device: Any = None) -> HostStream:
-        """The stream."""
         return self.stream
 
     @contextmanager

@@ -4,8 +4,6 @@ Three networks share its layers: one makes a single step per call, one generates
 whole sequences, for training.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

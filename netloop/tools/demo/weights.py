@@ -1,7 +1,5 @@
 """The characters and the weights of the model."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How well the outputs of two runtimes agree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The common base of all peers: functions from inputs to outputs."""
 
-from __future__ import annotations
-
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping

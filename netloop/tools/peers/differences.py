@@ -1,7 +1,5 @@
 """The first tensor that differs between an engine and a peer."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace

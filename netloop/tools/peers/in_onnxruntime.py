@@ -1,7 +1,5 @@
 """onnxruntime as a peer, on the CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The reference as a peer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

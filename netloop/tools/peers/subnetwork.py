@@ -1,7 +1,5 @@
 """The smallest part of a network in which an engine and a peer differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +9,7 @@ import numpy as np
 from netloop.api.engine import ICudaEngine, compile
 from netloop.formats.shared.pruning import keep
 from netloop.model.check import require_valid
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import Block, layers_of
 from netloop.model.network import INetworkDefinition

@@ -1,7 +1,5 @@
 """Comparison of an engine with other runtimes, as rows of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,12 +1,9 @@
 """The graph of the page: nodes for layers, boxes for loops, conditionals, branches and long sequences, and edges."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from netloop.model.graph.layer import ILayer
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.graph.layer_text import kind_text, tensor_text, type_text, value_text
-from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.conditional import IConditionLayer
 from netloop.model.layers.control_flow import ControlFlow
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer

@@ -1,7 +1,5 @@
 """The data of the page as plain JSON values: graph, engine, run."""
 
-from __future__ import annotations
-
 import difflib
 import itertools
 import re

@@ -1,7 +1,5 @@
 """The page: the template with the data and the layout library in it, one file that loads nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """The values of a run by iteration, and where NaN first appears."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

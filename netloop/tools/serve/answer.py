@@ -1,7 +1,5 @@
 """The future of a request, which neither a callback of a caller nor a fork of the process can hold up."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future

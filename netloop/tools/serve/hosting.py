@@ -1,7 +1,5 @@
 """The services behind the models of a server, which outlive a model that is loaded again."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass, field

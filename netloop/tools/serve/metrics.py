@@ -1,7 +1,5 @@
 """Counts and durations of a service."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """Steps of many sequences at once, each with a state of its own on the device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace

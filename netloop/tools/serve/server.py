@@ -1,7 +1,5 @@
 """Requests without states, run as batched calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass

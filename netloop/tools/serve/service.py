@@ -1,7 +1,5 @@
 """A bounded queue of requests, and the thread that runs them in batches."""
 
-from __future__ import annotations
-
 import atexit
 import math
 import threading

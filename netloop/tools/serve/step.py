@@ -1,7 +1,5 @@
 """The program of one step of many sequences, whose states are in slots on the device."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Requests of a loop as a service: the rows of each stream to its caller."""
 
-from __future__ import annotations
-
 import queue as queues
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future

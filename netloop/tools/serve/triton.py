@@ -1,7 +1,5 @@
 """Model repositories for NVIDIA's Triton Inference Server, whose python backend runs netloop."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +10,7 @@ import numpy as np
 
 from netloop.api.batches import Batches
 from netloop.api.engine import ICudaEngine
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
 from netloop.process.atomic_write import write_whole
 from netloop.tools.serve.step import Shapes, StepProgram
 from netloop.values.checked_attributes import seconds, whole

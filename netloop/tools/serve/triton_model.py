@@ -1,7 +1,5 @@
 """The model that Triton's python backend runs, for the folders that ``write_repository`` writes."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

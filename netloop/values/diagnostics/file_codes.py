@@ -184,6 +184,6 @@ WARNINGS = {
         Wrong: a node before the one that makes its input, as onnxruntime's float16 converter writes
         Right: the nodes in an order in which each reads what earlier ones made;
         ``warnings.simplefilter("ignore", netloop.ModelWarning)`` hides the warnings
-        """,
+        """
 }
 """The text of each code of warnings."""

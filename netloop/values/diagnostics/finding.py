@@ -191,11 +191,11 @@ class ModelError(NetloopError):
     """A model of another format that cannot be imported, with all reasons."""
 
 
-class ModelWarning(UserWarning):
-    """A fault of a model that was loaded nevertheless, because it leaves the model one meaning.
+class FindingWarning(UserWarning):
+    """A warning of something that a program can still do.
 
     Attributes:
-        finding: what is wrong, and what netloop makes of it.
+        finding: what is wrong, and what netloop makes of it or how to mend it.
     """
 
     def __init__(self, finding: Finding) -> None:
@@ -203,16 +203,12 @@ class ModelWarning(UserWarning):
         self.finding = finding
 
 
-class DeviceWarning(UserWarning):
-    """A GPU that programs do not run on, a plugin of JAX that has none, or a precision that a device does not keep.
+class ModelWarning(FindingWarning):
+    """A fault of a model that was loaded nevertheless, because it leaves the model one meaning."""
 
-    Attributes:
-        finding: what is missing, and what mends it.
-    """
 
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding)
-        self.finding = finding
+class DeviceWarning(FindingWarning):
+    """A GPU that programs do not run on, a plugin of JAX that has none, or a precision that a device does not keep."""
 
 
 class LayerError(Exception):

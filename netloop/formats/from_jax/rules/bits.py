@@ -6,8 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import EquationCall
-from netloop.formats.from_jax.rule_table import defined, primitive
+from netloop.formats.from_jax.rules import EquationCall, defined, primitive
 from netloop.formats.from_jax.rules.pointwise.elements import binary
 from netloop.model.formulas import as_dtype
 from netloop.model.graph.tensor import ITensor

@@ -1,7 +1,6 @@
 """Primitives of several devices: those along axes of vmap are reductions, and no others have layers."""
 
-from netloop.formats.from_jax.call import EquationCall
-from netloop.formats.from_jax.rule_table import primitive, refuse
+from netloop.formats.from_jax.rules import EquationCall, primitive, refuse
 from netloop.formats.from_jax.rules.reduce import REDUCE
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require

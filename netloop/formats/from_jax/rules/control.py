@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.counters import bounds, increment_of, known_number, only_bound
 from netloop.formats.from_jax.patterns import softplus
-from netloop.formats.from_jax.rule_table import primitive, refuse
+from netloop.formats.from_jax.rules import EquationCall, primitive, refuse
 from netloop.formats.from_jax.rules.pointwise.elements import unconverted
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import ReduceOperation, TripLimit

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import EquationCall, ints
-from netloop.formats.from_jax.rule_table import on_parts, primitive
+from netloop.formats.from_jax.call import ints
+from netloop.formats.from_jax.rules import EquationCall, on_parts, primitive
 from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require

@@ -1,7 +1,6 @@
 """Fourier transforms, of complex numbers: real and imaginary parts along a last axis of length 2."""
 
-from netloop.formats.from_jax.call import EquationCall
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules import EquationCall, primitive
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 

@@ -8,9 +8,8 @@ import numpy as np
 from jax import lax
 from jax.lax import GatherScatterMode
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import Indices, Windows
-from netloop.formats.from_jax.rule_table import complex_primitive, primitive
+from netloop.formats.from_jax.rules import EquationCall, complex_primitive, primitive
 from netloop.formats.from_jax.rules.pointwise.complex_numbers import product
 from netloop.formats.from_jax.rules.reduce import neutral
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
@@ -179,7 +178,8 @@ def scatter_complex_product(call: EquationCall, *operands: ITensor) -> list[ITen
         window = rows.shape[len(batch) :]
 
         def step(x: Any, row: Any) -> tuple[Any, None]:
-            return _multiplied(x, *row, single, window[:-1], mode), None
+            index, update = row
+            return _multiplied(x, index, update, single, window[:-1], mode), None
 
         return lax.scan(step, x, (indices.reshape(-1, indices.shape[-1]), rows.reshape(-1, *window)))[0]
 
@@ -204,7 +204,9 @@ def _multiplied(
     kept = iter(window)
     sizes = [1 if axis in numbers.inserted_window_dims else next(kept) for axis in range(x.ndim - 1)]
     reading = lax.GatherDimensionNumbers(
-        numbers.update_window_dims, numbers.inserted_window_dims, numbers.scatter_dims_to_operand_dims
+        tuple(numbers.update_window_dims),
+        tuple(numbers.inserted_window_dims),
+        tuple(numbers.scatter_dims_to_operand_dims),
     )
     a, b = (lax.gather(x[..., part], indices, reading, sizes, mode=mode) for part in range(2))
     written_parts = [

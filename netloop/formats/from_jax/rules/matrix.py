@@ -8,9 +8,9 @@ import numpy as np
 from jax import lax
 
 from netloop.formats.from_jax.attention import Sum, attention
-from netloop.formats.from_jax.call import EquationCall, ints
+from netloop.formats.from_jax.call import ints
 from netloop.formats.from_jax.patterns import untransposed
-from netloop.formats.from_jax.rule_table import on_parts, primitive
+from netloop.formats.from_jax.rules import EquationCall, on_parts, primitive
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import ElementWiseOperation, MatrixOperation

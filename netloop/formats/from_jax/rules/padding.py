@@ -5,9 +5,8 @@ from typing import Any
 
 from jax import lax
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import differs
-from netloop.formats.from_jax.rule_table import on_parts, primitive
+from netloop.formats.from_jax.rules import EquationCall, on_parts, primitive
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import SampleMode

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import EquationCall, ints
-from netloop.formats.from_jax.rule_table import defined, on_parts, primitive, refuse
+from netloop.formats.from_jax.call import ints
+from netloop.formats.from_jax.rules import EquationCall, defined, on_parts, primitive, refuse
 from netloop.formats.from_jax.rules.padding import filled, spread
 from netloop.formats.from_jax.rules.reduce import combined, monoid, neutral
 from netloop.formats.shared.word_tables import REDUCTIONS

@@ -9,9 +9,8 @@ import numpy as np
 from jax import lax
 from jax.extend.random import threefry_prng_impl
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import array_aval
-from netloop.formats.from_jax.rule_table import defined, primitive, refuse
+from netloop.formats.from_jax.rules import EquationCall, defined, primitive, refuse
 from netloop.model.graph.tensor import ITensor
 
 ROTATIONS = np.array([[13, 15, 26, 6], [17, 29, 16, 24]] * 2 + [[13, 15, 26, 6]], np.uint32)

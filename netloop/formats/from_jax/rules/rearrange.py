@@ -1,8 +1,7 @@
 """Shapes, transposes and joined tensors."""
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.patterns import kept_reduction, transposed_again, transposed_einsum
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules import EquationCall, primitive
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import is_complex
-from netloop.formats.from_jax.rule_table import complex_primitive, on_parts, primitive
+from netloop.formats.from_jax.rules import EquationCall, complex_primitive, on_parts, primitive
 from netloop.formats.from_jax.rules.pointwise.complex_numbers import product
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, CUMULATIVE, REDUCTIONS, TOP_K
 from netloop.model.formulas.reduce import bitmask
@@ -29,11 +28,7 @@ MONOIDS = {
 }
 
 
-BITWISE = {
-    "reduce_or": (jnp.bitwise_or, 0),
-    "reduce_and": (jnp.bitwise_and, -1),
-    "reduce_xor": (jnp.bitwise_xor, 0),
-}
+BITWISE = {"reduce_or": (jnp.bitwise_or, 0), "reduce_and": (jnp.bitwise_and, -1), "reduce_xor": (jnp.bitwise_xor, 0)}
 """The reductions of the bits of integers, with their first elements."""
 
 

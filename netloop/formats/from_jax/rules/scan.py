@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.counters import increment_of
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules import EquationCall, primitive
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TripLimit
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.indices import Indices, Windows, differs
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules import EquationCall, primitive
 from netloop.formats.from_jax.rules.gather import written
 from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor

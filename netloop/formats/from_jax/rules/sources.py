@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.from_jax.call import EquationCall
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules import EquationCall, primitive
 from netloop.model.graph.tensor import ITensor
 
 

@@ -1,7 +1,5 @@
 """The writer of a model's protobuf: unique names, arrays as initializers of the outermost graph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

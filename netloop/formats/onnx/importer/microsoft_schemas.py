@@ -17,10 +17,7 @@ MICROSOFT = "com.microsoft"
 
 FILE = Path(__file__).with_suffix(".json")
 
-OPTIONS = {
-    "?": defs.OpSchema.FormalParameterOption.Optional,
-    "*": defs.OpSchema.FormalParameterOption.Variadic,
-}
+OPTIONS = {"?": defs.OpSchema.FormalParameterOption.Optional, "*": defs.OpSchema.FormalParameterOption.Variadic}
 ANY = "T"
 """The constraint that stands for all types: the layers check types."""
 

@@ -1,8 +1,7 @@
 """Scale and parametric ReLU."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import DOUBLE, NodeBuilder
+from netloop.formats.onnx_graph.layers import NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import DOUBLE
 from netloop.model.layers.affine import IParametricReLULayer, IScaleLayer
 from netloop.values.enums import ScaleMode
 from netloop.values.types import Array, normal_axis

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import BOOL, FP8, INT64, NodeBuilder
+from netloop.formats.onnx_graph.layers import BOOL, INT64, NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import FP8
 from netloop.model.layers.attention import IAttentionInputLayer, IAttentionOutputLayer
 from netloop.model.layers.attention_formula import PACKED
 from netloop.values.enums import AttentionNormalizationOp, CausalMaskKind, DataType

@@ -1,8 +1,7 @@
 """Bit casts."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import SMALL, NodeBuilder
+from netloop.formats.onnx_graph.layers import NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import SMALL
 from netloop.model.layers.bits import IBitCastLayer
 from netloop.values.types import TINY, numpy_type
 

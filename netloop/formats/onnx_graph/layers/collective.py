@@ -1,8 +1,6 @@
 """Distributed collectives, for one rank."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import NodeBuilder
+from netloop.formats.onnx_graph.layers import NodeBuilder, Value, exports
 from netloop.model.layers.collective import IDistCollectiveLayer
 from netloop.values.diagnostics import require
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
 from netloop.formats.onnx_graph.integer_windows import integer_convolution, integer_deconvolution, small_integers
-from netloop.formats.onnx_graph.node_builder import INT32, NodeBuilder
+from netloop.formats.onnx_graph.layers import NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import INT32
 from netloop.formats.onnx_graph.window_padding import padded, padding_attributes
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, WeightedWindow, is_given
 from netloop.values.types import INTEGERS, Shape

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import BOOL, FLOAT, INT32, INT64, NodeBuilder, carrier
+from netloop.formats.onnx_graph.layers import BOOL, FLOAT, INT64, NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import INT32, carrier
 from netloop.model.layers.detection import INMSLayer, INonZeroLayer, IUniqueLayer
 from netloop.values.enums import BoundingBoxFormat
 from netloop.values.types import LARGEST_INDEX, UNKNOWN, numpy_type

@@ -1,8 +1,7 @@
 """Mixtures of experts: every expert computes every token, and each token selects the results of its experts."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import FP8, INT64, NodeBuilder
+from netloop.formats.onnx_graph.layers import INT64, NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import FP8
 from netloop.model.layers.experts import IMoELayer
 from netloop.values.diagnostics import require
 from netloop.values.enums import MoEActType

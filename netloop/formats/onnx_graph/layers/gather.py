@@ -1,8 +1,6 @@
 """Gather, scatter and one-hot."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import INT64, NodeBuilder
+from netloop.formats.onnx_graph.layers import INT64, NodeBuilder, Value, exports
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.layers.gather import IGatherLayer, IOneHotLayer, IScatterLayer
 from netloop.values.enums import GatherMode, ReduceOperation, ScatterMode

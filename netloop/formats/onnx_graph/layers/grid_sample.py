@@ -1,8 +1,6 @@
 """Grid sampling."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import NodeBuilder
+from netloop.formats.onnx_graph.layers import NodeBuilder, Value, exports
 from netloop.formats.shared.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.model.layers.grid_sample import IGridSampleLayer
 

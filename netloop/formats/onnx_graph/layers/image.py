@@ -1,8 +1,6 @@
 """Image files."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import NodeBuilder
+from netloop.formats.onnx_graph.layers import NodeBuilder, Value, exports
 from netloop.formats.shared.word_tables import PIXEL_FORMATS
 from netloop.model.layers.image import IImageDecoderLayer
 

@@ -6,23 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import (
-    BOOL,
-    DOUBLE,
-    E8M0,
-    FLOAT,
-    INT8,
-    INT16,
-    INT64,
-    SMALL,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    NodeBuilder,
-)
+from netloop.formats.onnx_graph.layers import BOOL, FLOAT, INT64, NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import DOUBLE, E8M0, INT8, INT16, SMALL, UINT8, UINT16, UINT32, UINT64
 from netloop.formats.shared.word_tables import (
     ACTIVATION_PARAMETERS,
     ACTIVATIONS,

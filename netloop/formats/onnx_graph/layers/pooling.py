@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import INT64, UINT64, NodeBuilder, carrier
+from netloop.formats.onnx_graph.layers import INT64, NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import UINT64, carrier
 from netloop.formats.onnx_graph.window_padding import padded, padding_attributes
 from netloop.model.layers.pooling import ILRNLayer, IPoolingIndicesLayer, IPoolingLayer
 from netloop.model.layers.reduce import lowest

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import DOUBLE, E8M0, FLOAT, NodeBuilder
+from netloop.formats.onnx_graph.layers import FLOAT, NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import DOUBLE, E8M0
 from netloop.model.layers.quantize import FORMATS, IDequantizeLayer, IDynamicQuantizeLayer, IQuantizeLayer
 from netloop.values.diagnostics import require
 from netloop.values.types import Shape, TensorType, numpy_type

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import INT64, NodeBuilder
+from netloop.formats.onnx_graph.layers import INT64, NodeBuilder, Value, exports
 from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.values.types import UNKNOWN, Shape
 

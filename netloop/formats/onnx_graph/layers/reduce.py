@@ -2,9 +2,8 @@
 
 import math
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import INT32, INT64, NodeBuilder, carrier
+from netloop.formats.onnx_graph.layers import INT64, NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import INT32, carrier
 from netloop.formats.shared.word_tables import CUMULATIVE, REDUCTIONS
 from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
 from netloop.values.enums import ReduceOperation, TopKOperation

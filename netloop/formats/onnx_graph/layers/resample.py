@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import FLOAT, INT64, NodeBuilder
+from netloop.formats.onnx_graph.layers import FLOAT, INT64, NodeBuilder, Value, exports
 from netloop.formats.shared.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.model.layers.resample import IResizeLayer
 from netloop.values.diagnostics import require

@@ -1,8 +1,7 @@
 """Sequences of tensors and optional values."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import BF16, SMALL, NodeBuilder
+from netloop.formats.onnx_graph.layers import NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import BF16, SMALL
 from netloop.model.graph.layer import ILayer
 from netloop.model.layers.sequence import (
     IOptionalGetLayer,

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import INT64, NodeBuilder
+from netloop.formats.onnx_graph.layers import INT64, NodeBuilder, Value, exports
 from netloop.model.layers.slice import ISliceLayer
 from netloop.values.enums import SampleMode
 from netloop.values.types import UNKNOWN, TensorType

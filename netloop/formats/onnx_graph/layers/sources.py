@@ -1,8 +1,7 @@
 """Constants, fills and shapes."""
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import DOUBLE, FLOAT, INT64, WIDE, NodeBuilder
+from netloop.formats.onnx_graph.layers import FLOAT, INT64, NodeBuilder, Value, exports
+from netloop.formats.onnx_graph.node_builder import DOUBLE, WIDE
 from netloop.model.layers.sources import IConstantLayer, IFillLayer, IShapeLayer
 from netloop.values.enums import FillOperation
 from netloop.values.types import numpy_type

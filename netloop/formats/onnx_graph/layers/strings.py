@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx_graph.exporter_table import exports
-from netloop.formats.onnx_graph.graph import Value
-from netloop.formats.onnx_graph.node_builder import BOOL, FLOAT, INT64, NodeBuilder
+from netloop.formats.onnx_graph.layers import BOOL, FLOAT, INT64, NodeBuilder, Value, exports
 from netloop.model.layers.strings import (
     IStringConcatenationLayer,
     IStringLookupLayer,

@@ -10,8 +10,7 @@ from netloop.formats.openvino.exporter.document import WeightsWriter, document
 from netloop.formats.openvino.exporter.layer_builder import CODE, LayerBuilder, Problems
 from netloop.formats.openvino.exporter.operators import FAMILIES as FAMILIES
 from netloop.model.check import require_valid
-from netloop.model.graph.attributes import check_instance
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ITensor, check_instance
 from netloop.model.network import INetworkDefinition
 from netloop.process.atomic_write import write_together
 from netloop.values.diagnostics import Finding, NetworkError, quoted

@@ -1,7 +1,5 @@
 """The writer of a model's XML and weights; equal constants are stored once."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

@@ -13,8 +13,7 @@ from netloop.formats.onnx_graph.node_builder import BOOL, FLOAT, FLOATS_OF_8_BIT
 from netloop.formats.openvino.exporter.document import element_type
 from netloop.formats.openvino.exporter.ir import IrLayer, IrNet, IrPort
 from netloop.formats.openvino.exporter.operator_table import EXPORTERS
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import Finding, LayerError, require
 from netloop.values.string_arrays import type_name

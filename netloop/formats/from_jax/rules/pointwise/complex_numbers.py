@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.element_types import is_complex
-from netloop.formats.from_jax.rule_table import complex_primitive, on_parts
+from netloop.formats.from_jax.rules import EquationCall, complex_primitive, on_parts
 from netloop.model.graph.tensor import ITensor
 
 LOG_2 = math.log(2)

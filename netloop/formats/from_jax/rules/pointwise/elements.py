@@ -5,14 +5,12 @@ from typing import Any
 import numpy as np
 
 from netloop.formats.from_jax.activations import bent_line, gelu
-from netloop.formats.from_jax.call import EquationCall
 from netloop.formats.from_jax.normalization import normalized_by_product, normalized_by_quotient, shifted_normalization
 from netloop.formats.from_jax.patterns import folded, softmax, without_effect
 from netloop.formats.from_jax.ranges import comparison
-from netloop.formats.from_jax.rule_table import primitive
+from netloop.formats.from_jax.rules import EquationCall, primitive
 from netloop.formats.shared.word_tables import ACTIVATIONS, ELEMENTWISE, UNARY
-from netloop.model.graph.layer import ILayer
-from netloop.model.graph.tensor import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.pointwise import ICastLayer
 from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOperation
 

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.call import EquationCall
-from netloop.formats.from_jax.rule_table import defined, primitive
+from netloop.formats.from_jax.rules import EquationCall, defined, primitive
 from netloop.formats.from_jax.rules.pointwise.elements import binary, constant_like, select
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOperation

@@ -6,8 +6,11 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
+from netloop.formats.onnx.importer.call import Maybe as Maybe
+from netloop.formats.onnx.importer.call import NodeCall as NodeCall
 from netloop.formats.onnx.importer.operator_table import TABLE as TABLE
 from netloop.formats.onnx.importer.operator_table import function_of as function_of
+from netloop.formats.onnx.importer.operator_table import operator as operator
 
 for _family in iter_modules(__path__):
     import_module(f"{__name__}.{_family.name}")

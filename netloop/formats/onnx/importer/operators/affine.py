@@ -1,7 +1,6 @@
 """Parametric ReLU."""
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import NodeCall, operator
 from netloop.model.graph.tensor import ITensor
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.shared import IterationResult, LoopLimits, StackedOutput, build_loop
 from netloop.formats.shared.alternatives import Split, Value, if_outputs
 from netloop.model.formulas import FormulaBuilder

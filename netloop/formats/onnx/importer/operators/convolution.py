@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.shared import windows
 from netloop.formats.shared.deformed import Deformed
 from netloop.formats.shared.windows import Sliding

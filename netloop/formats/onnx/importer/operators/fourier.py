@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.formats.shared.spectra import framed
 from netloop.model.formulas import FormulaBuilder

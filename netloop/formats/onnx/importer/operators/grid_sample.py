@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import NodeCall, operator
 from netloop.formats.shared.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require

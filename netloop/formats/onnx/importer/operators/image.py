@@ -1,7 +1,6 @@
 """Image files."""
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import NodeCall, operator
 from netloop.formats.shared.word_tables import PIXEL_FORMATS
 from netloop.model.graph.tensor import ITensor
 

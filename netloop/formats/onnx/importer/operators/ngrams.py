@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import NodeCall, operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import quoted, require
 from netloop.values.string_arrays import string_array

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.reduce import bitmask
 from netloop.model.graph.tensor import ITensor

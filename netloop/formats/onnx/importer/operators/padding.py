@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.shared.word_tables import PAD_MODES
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.onnx.importer.operators.convolution import padding_of, sliding
 from netloop.formats.shared.windows import among_all, pooled
 from netloop.model.formulas import FormulaBuilder

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.graph.tensor import ITensor
 

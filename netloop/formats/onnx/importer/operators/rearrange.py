@@ -1,7 +1,6 @@
 """Reshape, transpose, concatenate, broadcast."""
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.shared.alternatives import Alternatives, Split, Value
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require

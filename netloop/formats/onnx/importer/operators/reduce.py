@@ -1,7 +1,6 @@
 """Reductions, running sums, softmax and top-k."""
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.shared.reduce import Reduction, in_float, reduction
 from netloop.formats.shared.word_tables import CUMULATIVE, REDUCTIONS
 from netloop.model.formulas import FormulaBuilder, Numbers

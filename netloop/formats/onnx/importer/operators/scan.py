@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.onnx.importer.operators.control import split_outputs
 from netloop.formats.shared import CarriedValues
 from netloop.model.graph.tensor import ITensor

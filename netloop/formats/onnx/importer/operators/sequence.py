@@ -3,9 +3,8 @@
 import numpy as np
 from onnx import TensorProto
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
 from netloop.formats.onnx.importer.inputs import DeclaredType
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.formulas import as_dtype
 from netloop.model.graph.tensor import ITensor

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import NodeCall, operator
 from netloop.formats.onnx.tensors import element_type
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require

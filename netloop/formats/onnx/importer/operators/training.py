@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from netloop.compiler.execution.gradient import gradient_plugin
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import operator
+from netloop.formats.onnx.importer.operators import NodeCall, operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import quoted, require
 from netloop.values.enums import UnaryOperation

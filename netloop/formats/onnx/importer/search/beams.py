@@ -1,7 +1,5 @@
 """Beam search: several texts for each prompt; those with the best scores are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

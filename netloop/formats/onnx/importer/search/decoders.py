@@ -1,7 +1,5 @@
 """The graphs of a search: their inputs and outputs."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

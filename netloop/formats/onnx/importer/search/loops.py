@@ -1,7 +1,5 @@
 """The loop of a search: decode, select, extend the texts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

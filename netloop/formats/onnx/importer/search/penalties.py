@@ -1,7 +1,5 @@
 """Logits processors: repetition penalty, n-gram blocking, vocabulary masks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Greedy search and sampling: one text for each prompt."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,10 +1,6 @@
 """Parametric ReLU."""
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import BOOL
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.operators import BOOL, IrPort, LayerBuilder, OnnxNode, exports
 
 
 @exports("PRelu")

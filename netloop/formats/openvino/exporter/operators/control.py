@@ -14,11 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxGraph, OnnxNode, Value
-from netloop.formats.onnx_graph.node_builder import BOOL, FLOATS_OF_8_BITS, INT8, INT64, UINT8
-from netloop.formats.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrPort, IrWire
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.onnx_graph.graph import OnnxGraph, Value
+from netloop.formats.onnx_graph.node_builder import FLOATS_OF_8_BITS, INT8, UINT8
+from netloop.formats.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrWire
+from netloop.formats.openvino.exporter.operators import BOOL, INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.openvino.exporter.operators.sequence import stack_of_type, stacked_shape
 from netloop.values.types import UNKNOWN, Shape, TensorType
 
@@ -28,7 +27,6 @@ ENDLESS = -1
 
 @exports("If")
 def conditional(build: LayerBuilder, node: OnnxNode, condition: IrPort) -> tuple[IrPort, ...]:
-    """If, with a net for each branch."""
     branches: list[tuple[LayerBuilder, Sequence[IrPort]]] = []
     for branch in ("then_branch", "else_branch"):
         graph: OnnxGraph = node.attributes[branch]

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from netloop.formats.onnx_graph.graph import OnnxNode
 from netloop.formats.onnx_graph.node_builder import INT32
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import open_shape
+from netloop.formats.openvino.exporter.operators import IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.shared.word_tables import AUTO_PADS
 from netloop.values.types import UNKNOWN
 
@@ -23,7 +21,6 @@ def window_attributes(node: OnnxNode, *, dilated: bool = False) -> dict[str, Any
 
 @exports("Conv")
 def convolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
-    """Convolution, possibly of groups of channels."""
     return _convolved(build, node, "Convolution", x, kernel, bias)
 
 
@@ -36,7 +33,6 @@ def integer_convolution(
     zero_of_x: IrPort | None = None,
     zero_of_kernel: IrPort | None = None,
 ) -> IrPort:
-    """Convolution of integers less their zero points, in int32."""
     centred = _centred(build, x, zero_of_x), _centred(build, kernel, zero_of_kernel)
     return _convolved(build, node, "Convolution", *centred, None)
 
@@ -48,7 +44,6 @@ def _centred(build: LayerBuilder, x: IrPort, zero: IrPort | None) -> IrPort:
 
 @exports("ConvTranspose")
 def deconvolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
-    """Transposed convolution, possibly of groups of channels."""
     none = [0] * len(node.attributes["kernel_shape"])
     return _convolved(build, node, "ConvolutionBackpropData", x, kernel, bias, output_padding=none)
 

@@ -6,11 +6,7 @@ cannot know.
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import FLOAT, INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.operators import FLOAT, INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.shared.word_tables import BOX_FORMATS
 from netloop.values.enums import BoundingBoxFormat
 from netloop.values.types import UNKNOWN
@@ -18,7 +14,6 @@ from netloop.values.types import UNKNOWN
 
 @exports("NonZero")
 def non_zero(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """The indices of the elements that are not 0."""
     shape = None if x.shape is None else (len(x.shape), UNKNOWN)
     return build.op("NonZero", 3, build.opaque(x), dtype=INT64, shape=shape, output_type=INT64)
 
@@ -39,7 +34,6 @@ def unique(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, ...]
 def suppress(
     build: LayerBuilder, node: OnnxNode, boxes: IrPort, scores: IrPort, most: IrPort, overlap: IrPort, least: IrPort
 ) -> IrPort:
-    """The boxes that do not overlap much with a better one of their class."""
     scalar = build.constant(np.zeros(0, np.int64))
     limits = [build.reshape(port, scalar) for port in (most, overlap, least)]
     result = IrPort(INT64, (UNKNOWN, 3)), IrPort(FLOAT, (UNKNOWN, 3)), IrPort(INT64, (1,))

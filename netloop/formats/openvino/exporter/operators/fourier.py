@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import FLOAT
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, rank_of
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import rank_of
+from netloop.formats.openvino.exporter.operators import FLOAT, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.values.diagnostics import require
 from netloop.values.types import UNKNOWN, Shape
 

@@ -2,18 +2,13 @@
 
 from typing import Any
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.operators import INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.values.types import UNKNOWN
 
 
 @exports("Gather")
 def gather(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -> IrPort:
-    """Slices at indices along an axis."""
     axis, shape = node.attributes["axis"], None
     if x.shape is not None and indices.shape is not None:
         place = axis % len(x.shape)
@@ -23,13 +18,11 @@ def gather(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -> I
 
 @exports("GatherElements")
 def gather_elements(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -> IrPort:
-    """Elements at indices along an axis, one for each index."""
     return build.op("GatherElements", 6, x, indices, shape=indices.shape, axis=node.attributes["axis"])
 
 
 @exports("GatherND")
 def gather_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -> IrPort:
-    """Slices at positions."""
     shape, batch = None, node.attributes.get("batch_dims", 0)
     if x.shape is not None and indices.shape is not None and indices.shape[-1] != UNKNOWN:
         shape = (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])
@@ -38,7 +31,6 @@ def gather_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -
 
 @exports("ScatterElements")
 def scatter_elements(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort, updates: IrPort) -> IrPort:
-    """The tensor with elements replaced at indices along an axis, or combined with updates."""
     axis = build.constant(node.attributes["axis"], INT64)
     values = _reduction(node)
     return build.op("ScatterElementsUpdate", 12 if values else 3, x, indices, updates, axis, shape=x.shape, **values)
@@ -46,7 +38,6 @@ def scatter_elements(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: Ir
 
 @exports("ScatterND")
 def scatter_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort, updates: IrPort) -> IrPort:
-    """The tensor with slices replaced at positions, or combined with updates."""
     values = _reduction(node)
     return build.op("ScatterNDUpdate", 15 if values else 4, x, indices, updates, shape=x.shape, **values)
 

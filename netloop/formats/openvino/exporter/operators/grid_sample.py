@@ -1,16 +1,13 @@
 """Grid sampling."""
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import open_shape
+from netloop.formats.openvino.exporter.operators import IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.shared.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.values.diagnostics import require
 
 
 @exports("GridSample")
 def grid_sample(build: LayerBuilder, node: OnnxNode, x: IrPort, grid: IrPort) -> IrPort:
-    """The elements at the positions of a grid."""
     require(x.shape is None or len(x.shape) == 4, "it samples volumes", "OpenVINO's GridSample takes only images")
     values = node.attributes
     return build.op(

@@ -1,14 +1,11 @@
 """Layer normalization."""
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, rank_of
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import rank_of
+from netloop.formats.openvino.exporter.operators import IrPort, LayerBuilder, OnnxNode, exports
 
 
 @exports("LayerNormalization")
 def layer_normalization(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort, bias: IrPort) -> IrPort:
-    """Mean 0 and variance 1 over the last axes, then a scale and a bias."""
     axes = build.int64s(*range(node.attributes["axis"], rank_of(x)))
     epsilon = float(node.attributes["epsilon"])
     port = build.op("MVN", 6, x, axes, shape=x.shape, normalize_variance=True, eps=epsilon, eps_mode="INSIDE_SQRT")

@@ -2,11 +2,8 @@
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import BOOL, FLOAT, INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import END, LayerBuilder, open_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import END, open_shape
+from netloop.formats.openvino.exporter.operators import BOOL, FLOAT, INT64, IrPort, LayerBuilder, OnnxNode, exports
 
 
 @exports("Pad")

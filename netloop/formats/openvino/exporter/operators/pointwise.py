@@ -4,11 +4,8 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import BOOL
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import EXPORTERS, exports
+from netloop.formats.openvino.exporter.operator_table import EXPORTERS
+from netloop.formats.openvino.exporter.operators import BOOL, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.openvino.exporter.operators.affine import parametric_relu
 from netloop.formats.shared.word_tables import (
     ACTIVATION_PARAMETERS,
@@ -33,7 +30,6 @@ def absolute(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 @exports("Identity")
 def identity(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """The same tensor, without a layer."""
     return x
 
 
@@ -62,19 +58,16 @@ def modulo(build: LayerBuilder, node: OnnxNode, a: IrPort, b: IrPort) -> IrPort:
 
 @exports("Reciprocal")
 def reciprocal(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """1 / x."""
     return build.pointwise("Divide", build.number_like(1, x), x, m_pythondiv=False)
 
 
 @exports("Where")
 def where(build: LayerBuilder, node: OnnxNode, condition: IrPort, a: IrPort, b: IrPort) -> IrPort:
-    """Selection by a condition."""
     return build.where(condition, a, b)
 
 
 @exports("BitShift")
 def bit_shift(build: LayerBuilder, node: OnnxNode, x: IrPort, bits: IrPort) -> IrPort:
-    """Shift of the bits to the left or right."""
     type = ELEMENTWISE.openvino.write[SHIFT_DIRECTIONS.onnx.read[node.attributes["direction"]]]
     return build.pointwise(type, x, bits, version=OPENVINO_OPSETS[type])
 
@@ -84,13 +77,11 @@ def bit_shift(build: LayerBuilder, node: OnnxNode, x: IrPort, bits: IrPort) -> I
 
 @exports("Clip")
 def clip(build: LayerBuilder, node: OnnxNode, x: IrPort, low: IrPort, high: IrPort) -> IrPort:
-    """Clamping between two bounds."""
     return build.pointwise("Minimum", build.pointwise("Maximum", x, low), high)
 
 
 @exports("Elu")
 def elu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """``alpha (exp(x) - 1)`` where x < 0, else x."""
     return build.op("Elu", 1, x, shape=x.shape, alpha=float(node.attributes["alpha"]))
 
 
@@ -104,20 +95,17 @@ def with_parameters(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 @exports("Gelu")
 def gelu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """``x`` times the normal distribution function of x, by erf or by its approximation with tanh."""
     mode = GELU_APPROXIMATIONS.onnx_to_openvino[node.attributes.get("approximate", "none")]
     return build.op("Gelu", 7, x, shape=x.shape, approximation_mode=mode)
 
 
 @exports("LeakyRelu")
 def leaky_relu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """``alpha x`` where x < 0, else x."""
     return parametric_relu(build, node, x, build.number_like(node.attributes["alpha"], x))
 
 
 @exports("ThresholdedRelu")
 def thresholded_relu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """``x`` where it is above alpha, else 0."""
     is_above = build.pointwise("Greater", x, build.number_like(node.attributes["alpha"], x), dtype=BOOL)
     return build.where(is_above, x, build.number_like(0, x))
 
@@ -145,7 +133,6 @@ def _without_exporter(table: Iterable[str]) -> list[str]:
 
 @exports(*_without_exporter(FUNCTIONS))
 def function(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """A function of each element."""
     type = FUNCTIONS[node.op]
     return build.op(type, OPENVINO_OPSETS.get(type, 1), x, shape=x.shape, **OPTIONS.get(type, {}))
 
@@ -159,5 +146,4 @@ def pair(build: LayerBuilder, node: OnnxNode, *operands: IrPort) -> IrPort:
 
 @exports(*COMPARISONS)
 def comparison(build: LayerBuilder, node: OnnxNode, a: IrPort, b: IrPort) -> IrPort:
-    """A comparison of pairs of elements."""
     return build.pointwise(COMPARISONS[node.op], a, b, dtype=BOOL)

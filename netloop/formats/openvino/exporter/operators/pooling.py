@@ -2,17 +2,13 @@
 
 from typing import Any
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import open_shape
+from netloop.formats.openvino.exporter.operators import INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.openvino.exporter.operators.convolution import window_attributes
 
 
 @exports("MaxPool")
 def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, IrPort]:
-    """The largest element of each window, and its index in the tensor."""
     result = IrPort(x.dtype, open_shape(x)), IrPort(INT64, open_shape(x))
     values = node.attributes
     build.layer(
@@ -25,7 +21,6 @@ def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, Ir
 
 @exports("AveragePool")
 def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """The mean of each window."""
     rounding = "ceil" if node.attributes.get("ceil_mode", 0) else "floor"
     values: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": rounding}
     values["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
@@ -36,6 +31,5 @@ def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 @exports("LRN")
 def lrn(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Each element divided by a sum over the channels around it."""
     numbers: dict[str, Any] = {name: float(node.attributes[name]) for name in ("alpha", "beta", "bias")}
     return build.op("LRN", 1, x, build.int64s(1), shape=x.shape, size=node.attributes["size"], **numbers)

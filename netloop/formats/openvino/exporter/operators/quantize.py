@@ -3,17 +3,13 @@
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import FLOAT
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, rank_of
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import rank_of
+from netloop.formats.openvino.exporter.operators import FLOAT, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.openvino.exporter.operators.pointwise import clip
 
 
 @exports("QuantizeLinear")
 def quantize(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort) -> IrPort:
-    """``x / scale``, rounded to an element type and clamped to its range."""
     to = node.attributes["output_dtype"]
     codes = build.pointwise("Divide", x, _broadcastable(build, node, x, scale), m_pythondiv=False)
     if jnp.issubdtype(to, jnp.integer):
@@ -25,7 +21,6 @@ def quantize(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort) -> I
 
 @exports("DequantizeLinear")
 def dequantize(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort) -> IrPort:
-    """``x * scale``."""
     wide, own = build.cast(x, FLOAT), build.cast(_broadcastable(build, node, x, scale), FLOAT)
     return build.cast(build.pointwise("Multiply", wide, own), scale.dtype)
 

@@ -2,15 +2,11 @@
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.operators import IrPort, LayerBuilder, OnnxNode, exports
 
 
 @exports("RandomUniformLike")
 def random_uniform(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Uniform numbers from 0 to 1."""
     return _uniform(build, x, 0)
 
 

@@ -1,21 +1,17 @@
 """Reshape, transpose, concatenate, broadcast."""
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, broadcast_shape, expanded_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import broadcast_shape, expanded_shape
+from netloop.formats.openvino.exporter.operators import IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.openvino.exporter.operators.sources import filled_shape
 
 
 @exports("Reshape")
 def reshape(build: LayerBuilder, node: OnnxNode, x: IrPort, shape: IrPort) -> IrPort:
-    """The elements in another shape."""
     return build.reshape(x, shape, zero_copies=not node.attributes.get("allowzero"))
 
 
 @exports("Squeeze")
 def squeeze(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort) -> IrPort:
-    """The tensor without axes of length 1."""
     dropped, rank = build.ints(axes), len(x.shape or ())
     shape = None
     if dropped is not None and x.shape is not None:
@@ -26,7 +22,6 @@ def squeeze(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort) -> IrP
 
 @exports("Unsqueeze")
 def unsqueeze(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort) -> IrPort:
-    """The tensor with new axes of length 1."""
     numbers = build.ints(axes)
     if numbers == []:
         return x
@@ -35,7 +30,6 @@ def unsqueeze(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort) -> I
 
 @exports("Transpose")
 def transpose(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """The tensor with its axes in another order."""
     order = node.attributes["perm"]
     shape = None if x.shape is None else tuple(x.shape[axis] for axis in order)
     return build.op("Transpose", 1, x, build.int64s(*order), shape=shape)
@@ -43,7 +37,6 @@ def transpose(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 @exports("Concat")
 def concat(build: LayerBuilder, node: OnnxNode, *parts: IrPort) -> IrPort:
-    """Tensors joined along an axis."""
     return build.concat(parts, node.attributes["axis"])
 
 

@@ -4,11 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import BOOL, INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, rank_of
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import rank_of
+from netloop.formats.openvino.exporter.operators import BOOL, INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
 from netloop.values.enums import ReduceOperation, TopKOperation
 from netloop.values.types import UNKNOWN, Shape
@@ -22,7 +19,6 @@ FEWEST_AXES = 3
 
 @exports(*REDUCTIONS.onnx.read)
 def reduction(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort | None = None) -> IrPort:
-    """Elements combined along axes, by default all."""
     op, keeps = REDUCTIONS.onnx.read[node.op], bool(node.attributes["keepdims"])
     over = build.int64s(*range(rank_of(x))) if axes is None else axes
     if build.ints(over) == []:
@@ -69,20 +65,17 @@ def _shape(shape: Shape | None, axes: list[int] | None, keeps: bool) -> Shape | 
 
 @exports("CumSum")
 def cumulative_sum(build: LayerBuilder, node: OnnxNode, x: IrPort, axis: IrPort) -> IrPort:
-    """Running sums along an axis."""
     flags: dict[str, Any] = {name: bool(node.attributes[name]) for name in ("exclusive", "reverse")}
     return build.op("CumSum", 3, x, axis, shape=x.shape, **flags)
 
 
 @exports("Softmax")
 def softmax(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Softmax along an axis."""
     return build.op("SoftMax", 8, x, shape=x.shape, axis=node.attributes["axis"])
 
 
 @exports("TopK")
 def top_k(build: LayerBuilder, node: OnnxNode, x: IrPort, count: IrPort) -> tuple[IrPort, IrPort]:
-    """The largest or smallest elements along an axis, and their indices."""
     axis, shape, ints = node.attributes["axis"], None, build.ints(count)
     mode = TOP_K.openvino.write[TopKOperation.MAX if node.attributes["largest"] else TopKOperation.MIN]
     if x.shape is not None:

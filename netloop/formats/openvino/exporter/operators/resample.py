@@ -1,9 +1,7 @@
 """Resizing."""
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import open_shape
+from netloop.formats.openvino.exporter.operators import IrPort, LayerBuilder, OnnxNode, exports
 from netloop.formats.shared.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.values.diagnostics import require
 
@@ -17,7 +15,6 @@ def resize(
     scales: IrPort | None = None,
     sizes: IrPort | None = None,
 ) -> IrPort:
-    """The image in another size."""
     values, rank = node.attributes, len(x.shape or ())
     lengths = sizes if sizes is not None else scales
     assert lengths is not None

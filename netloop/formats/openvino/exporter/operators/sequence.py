@@ -8,11 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import BOOL, INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import END, LayerBuilder, joined_shape, rank_of
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import END, joined_shape, rank_of
+from netloop.formats.openvino.exporter.operators import BOOL, INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.values.diagnostics import require
 from netloop.values.types import UNKNOWN, SequenceType, Shape, TensorType
 
@@ -41,33 +38,28 @@ def stacked_shape(type: TensorType) -> tuple[int, ...]:
 
 @exports("SequenceEmpty")
 def empty(build: LayerBuilder, node: OnnxNode) -> IrPort:
-    """A sequence of no tensors."""
     return build.constant(np.zeros(0, node.outputs[0].dtype))
 
 
 @exports("SequenceConstruct")
 def construct(build: LayerBuilder, node: OnnxNode, *parts: IrPort) -> IrPort:
-    """A sequence of tensors."""
     _require_equal([part.shape for part in parts])
     return build.concat([build.expand_dims(part, [0]) for part in parts], 0)
 
 
 @exports("SequenceLength")
 def length(build: LayerBuilder, node: OnnxNode, stack: IrPort) -> IrPort:
-    """The number of tensors."""
     return _length(build, stack)
 
 
 @exports("SequenceAt")
 def at(build: LayerBuilder, node: OnnxNode, stack: IrPort, place: IrPort) -> IrPort:
-    """The tensor at a place, which counts from the end if it is negative."""
     shape = None if stack.shape is None else stack.shape[1:]
     return build.op("Gather", 8, stack, place, build.constant(0, INT64), shape=shape, batch_dims=0)
 
 
 @exports("SequenceInsert")
 def insert(build: LayerBuilder, node: OnnxNode, stack: IrPort, x: IrPort, place: IrPort | None = None) -> IrPort:
-    """The sequence with a tensor before a place, or at the end."""
     added = build.expand_dims(x, [0])
     if build.source(stack).array is not None:
         return added
@@ -81,7 +73,6 @@ def insert(build: LayerBuilder, node: OnnxNode, stack: IrPort, x: IrPort, place:
 
 @exports("SequenceErase")
 def erase(build: LayerBuilder, node: OnnxNode, stack: IrPort, place: IrPort | None = None) -> IrPort:
-    """The sequence without the tensor at a place, or at the end."""
     if place is None:
         return _between(build, stack, None, build.int64s(-1))
     place = build.cast(build.reshape(place, [1]), INT64)
@@ -93,7 +84,6 @@ def erase(build: LayerBuilder, node: OnnxNode, stack: IrPort, place: IrPort | No
 
 @exports("ConcatFromSequence")
 def concatenation(build: LayerBuilder, node: OnnxNode, stack: IrPort) -> IrPort:
-    """The tensors, joined along an axis or along a new one."""
     shape, is_new = node.outputs[0].shape, node.attributes["new_axis"]
     require(shape is not None, "the number of axes of the result is not known")
     axis = node.attributes["axis"] % len(shape or ())
@@ -112,7 +102,6 @@ def concatenation(build: LayerBuilder, node: OnnxNode, stack: IrPort) -> IrPort:
 
 @exports("SplitToSequence")
 def split(build: LayerBuilder, node: OnnxNode, x: IrPort, lengths: IrPort | None = None) -> IrPort:
-    """The slices of length 1 along an axis."""
     require(lengths is None, "the parts of a split may have several lengths", WHY)
     rank = rank_of(x)
     axis = node.attributes["axis"] % rank

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import LayerBuilder, open_shape
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import open_shape
+from netloop.formats.openvino.exporter.operators import IrPort, LayerBuilder, OnnxNode, exports
 from netloop.values.types import UNKNOWN
 
 LEAST = np.iinfo(np.int64).min
@@ -44,5 +42,4 @@ def slice_(
 
 @exports("Tile")
 def tile(build: LayerBuilder, node: OnnxNode, x: IrPort, repeats: IrPort) -> IrPort:
-    """The tensor repeated along each axis."""
     return build.op("Tile", 1, x, repeats, shape=open_shape(x))

@@ -2,17 +2,13 @@
 
 import numpy as np
 
-from netloop.formats.onnx_graph.graph import OnnxNode
-from netloop.formats.onnx_graph.node_builder import FLOAT, INT64
-from netloop.formats.openvino.exporter.ir import IrPort
-from netloop.formats.openvino.exporter.layer_builder import END, LayerBuilder
-from netloop.formats.openvino.exporter.operator_table import exports
+from netloop.formats.openvino.exporter.layer_builder import END
+from netloop.formats.openvino.exporter.operators import FLOAT, INT64, IrPort, LayerBuilder, OnnxNode, exports
 from netloop.values.types import UNKNOWN, Shape
 
 
 @exports("Shape")
 def shape(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """The lengths of some axes."""
     start, end = node.attributes.get("start", 0), node.attributes.get("end")
     lengths = build.shape(x)
     if not start and end is None:
@@ -44,5 +40,4 @@ def filled_shape(build: LayerBuilder, lengths: IrPort) -> Shape | None:
 
 @exports("Range")
 def range_(build: LayerBuilder, node: OnnxNode, start: IrPort, end: IrPort, step: IrPort) -> IrPort:
-    """Numbers from a start by a step."""
     return build.op("Range", 4, start, end, step, shape=(UNKNOWN,), output_type=start.dtype)

@@ -1,7 +1,6 @@
 """Parametric ReLU."""
 
-from netloop.formats.openvino.importer.call import LayerCall
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, operator
 from netloop.model.graph.tensor import ITensor
 
 

@@ -5,11 +5,10 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.inputs import declared_shape
 from netloop.formats.openvino.importer.loop_ports import LoopRoles, loop_roles, type_of
 from netloop.formats.openvino.importer.loop_slices import joined, slices_of
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.openvino.importer.weights import element_type
 from netloop.formats.shared import IterationResult, LoopLimits, build_loop
 from netloop.formats.shared.alternatives import Split, Value, if_outputs

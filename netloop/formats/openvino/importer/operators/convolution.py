@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.shared.deformed import Deformed
 from netloop.formats.shared.windows import Sliding, columns_to_image, convolved, deconvolved
 from netloop.formats.shared.word_tables import AUTO_PADS

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TopKOperation
 

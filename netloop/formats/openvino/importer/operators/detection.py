@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.shared.nms import non_max_suppression
 from netloop.formats.shared.regions import RoiGrid, RoiSamples, roi_aligned
 from netloop.formats.shared.word_tables import BOX_FORMATS

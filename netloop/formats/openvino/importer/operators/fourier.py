@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.shared.spectra import centred_window, framed, overlapped
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import SampleMode, UnaryOperation

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, operator
 from netloop.formats.shared.word_tables import SCATTER_REDUCTIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require

@@ -1,7 +1,6 @@
 """Grid sampling."""
 
-from netloop.formats.openvino.importer.call import LayerCall
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, operator
 from netloop.formats.shared.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.model.graph.tensor import ITensor
 

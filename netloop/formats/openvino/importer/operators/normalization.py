@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from netloop.formats.openvino.importer.call import LayerCall
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, operator
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.reduce import bitmask
 from netloop.model.graph.tensor import ITensor

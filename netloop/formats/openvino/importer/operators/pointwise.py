@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.shared.word_tables import (
     ACTIVATIONS,
     ELEMENTWISE,

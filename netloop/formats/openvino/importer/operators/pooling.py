@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.openvino.importer.operators.convolution import sliding
 from netloop.formats.shared.import_errors import present
 from netloop.formats.shared.windows import among_all, pooled

@@ -5,8 +5,7 @@ OpenVINO draws other numbers, whatever the seed. An engine draws the same ones i
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, operator
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import TopKOperation, UnaryOperation
 

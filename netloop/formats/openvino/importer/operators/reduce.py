@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.shared.reduce import Reduction, in_float, reduction
 from netloop.formats.shared.word_tables import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
 from netloop.model.formulas import FormulaBuilder, Numbers

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.rearrange import axis_count
 from netloop.values.diagnostics import require

@@ -3,9 +3,8 @@
 Each call takes the state as inputs, and returns the new state as outputs.
 """
 
-from netloop.formats.openvino.importer.call import LayerCall, Maybe
 from netloop.formats.openvino.importer.inputs import shape_of
-from netloop.formats.openvino.importer.operator_table import operator
+from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.openvino.importer.weights import element_type
 from netloop.formats.shared.import_errors import present
 from netloop.model.formulas import as_dtype

@@ -3,7 +3,9 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.call import Maybe as Maybe
+from netloop.formats.onnx.importer.call import NodeCall as NodeCall
+from netloop.formats.onnx.importer.operator_table import microsoft as microsoft
 from netloop.formats.onnx.importer.operators.gather import gather_nd
 from netloop.formats.onnx.importer.operators.grid_sample import grid_sample
 from netloop.formats.onnx.importer.operators.matrix import triangle

@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import matmul_integer_to_float
 from netloop.formats.onnx.importer.operators.microsoft.rotary import rotated
 from netloop.formats.onnx.importer.operators.normalization import rms_normalized, wide_of

@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import convolution, sliding, window_of
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.microsoft.pointwise import activated
 from netloop.formats.shared.windows import Sliding, convolved, deconvolved
 from netloop.model.graph.tensor import ITensor

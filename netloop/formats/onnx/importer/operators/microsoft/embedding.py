@@ -5,8 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.microsoft.quantize import floats_of
 from netloop.formats.onnx.importer.operators.normalization import layer_normalized, wide_of
 from netloop.formats.shared.import_errors import present

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import unpacked
 from netloop.formats.onnx.importer.operators.normalization import wide_of
 from netloop.formats.shared.import_errors import present

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import centred
 from netloop.formats.onnx.importer.operators.matrix import gemm, matmul_integer, scaled
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.microsoft.pointwise import activated, fast_gelu
 from netloop.formats.onnx.importer.operators.quantize import to_type
 from netloop.model.formulas import FormulaBuilder

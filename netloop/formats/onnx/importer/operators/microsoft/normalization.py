@@ -2,8 +2,7 @@
 
 from functools import reduce
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.microsoft.quantize import channels_first, channels_last
 from netloop.formats.onnx.importer.operators.normalization import (
     group_normalized,

@@ -5,8 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.shared.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
 from netloop.formats.onnx.importer.operators.convolution import centred
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.quantize import quantized_conv, to_type
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.microsoft.matrix import dynamically_quantized
 from netloop.formats.onnx.importer.operators.recurrent import RecurrentInputs, outputs_of_recurrent
 from netloop.formats.shared.import_errors import present

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import Maybe, NodeCall, microsoft
 from netloop.formats.onnx.importer.search.beams import BeamSearch
 from netloop.formats.onnx.importer.search.decoders import Decoder, EncodedDecoder, GptDecoder
 from netloop.formats.onnx.importer.search.loops import run_search

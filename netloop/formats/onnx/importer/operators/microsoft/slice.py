@@ -1,7 +1,6 @@
 """Slices of onnxruntime (com.microsoft)."""
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import NodeCall, microsoft
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.types import UNKNOWN

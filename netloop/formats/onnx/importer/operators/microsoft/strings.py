@@ -1,7 +1,6 @@
 """Operators on strings of onnxruntime (com.microsoft)."""
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import microsoft
+from netloop.formats.onnx.importer.operators.microsoft import NodeCall, microsoft
 from netloop.formats.onnx.importer.operators.strings import texts_of
 from netloop.model.graph.tensor import ITensor
 from netloop.values.string_arrays import string_array

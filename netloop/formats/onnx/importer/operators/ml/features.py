@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml import NodeCall, classical
 from netloop.formats.onnx.importer.operators.ml.scores import F32
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import NodeCall
-from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml import NodeCall, classical
 from netloop.formats.onnx.importer.operators.ml.scores import (
     F32,
     best_class,

@@ -5,8 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml import Maybe, NodeCall, classical
 from netloop.formats.onnx.importer.operators.ml.forests import LARGEST_TABLE
 from netloop.formats.onnx.importer.operators.ml.scores import (
     F32,

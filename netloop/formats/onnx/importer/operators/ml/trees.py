@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.formats.onnx.importer.call import Maybe, NodeCall
-from netloop.formats.onnx.importer.operator_table import classical
+from netloop.formats.onnx.importer.operators.ml import Maybe, NodeCall, classical
 from netloop.formats.onnx.importer.operators.ml.forests import Forest, forest_of_arrays, forest_of_list, numbers
 from netloop.formats.onnx.importer.operators.ml.scores import (
     F32,
