@@ -85,7 +85,7 @@ class Recipe:
     ) -> Improved:
         """The network after the passes for some types of its inputs; only after those for the host if it runs there."""
         passes = of_host(self._passes) if on_host else self._passes
-        return improve(network, types, validated, passes, self.forms)
+        return improve(network, types, validated, passes, self.forms, self.target)
 
     def program(self, source: Improved) -> Program:
         """The lowered network.

@@ -30,8 +30,8 @@ LOWEST: dict[str, object] = {
 """Thresholds with which passes apply to networks of any size."""
 
 
-def improved(network: trt.INetworkDefinition, passes: Collection[str]) -> Improved:
-    return improve(network, network.types, require_valid(network), passes)
+def improved(network: trt.INetworkDefinition, passes: Collection[str], platform: str = "cpu") -> Improved:
+    return improve(network, network.types, require_valid(network), passes, platform=platform)
 
 
 def inputs_of(network: trt.INetworkDefinition) -> dict[str, np.ndarray]:

@@ -48,6 +48,9 @@ PASSES: dict[str, Pass] = _in_order([kind() for kind in _defined(Pass)])
 """All passes by name, in the order in which they are applied."""
 
 
+PLATFORMS = {"cpu": "CPUs", "gpu": "GPUs", "tpu": "TPUs"}
+"""The platforms of JAX that passes tell apart, and what texts call them."""
+
 NO_FORMS: Forms = MappingProxyType({})
 """Every pass by its rule."""
 
@@ -113,13 +116,14 @@ def improve(
     validated: ValidatedNetwork,
     passes: Collection[str],
     forms: Forms = NO_FORMS,
+    platform: str = "cpu",
 ) -> Improved:
-    """Rewrite a network for the given types of its inputs by some passes, in the given forms."""
+    """Rewrite a network for the given types of its inputs by some passes, in the given forms, for a JAX platform."""
     rewrites = [pass_ for name, pass_ in PASSES.items() if name in passes and not isinstance(pass_, LoweringPass)]
     original = Improved(network, types, validated, [])
     if not rewrites:
         return original  # a copy costs time even if no pass changes it
-    rewriter, notes, is_changed = Rewriter(network, types), list[Note](), False
+    rewriter, notes, is_changed = Rewriter(network, types, platform), list[Note](), False
     for rewrite in rewrites:
         rewriter.form = forms.get(rewrite.name, RULE)
         if rewrite.rewrite(rewriter):
@@ -142,6 +146,14 @@ def sections() -> str:
 def _section(name: str, pass_: Pass) -> str:
     """A pass: what it does, and as a list when, its level and the variants that tuning times."""
     what, *when = re.split(r"(?<=\.) (?=[A-Z])", pass_.rule)
+    platforms = pass_.platforms or frozenset(PLATFORMS)
+    where = " and ".join(plural for name, plural in PLATFORMS.items() if name in platforms)
     tuned = f"; tuning times `{'`, `'.join(pass_.alternatives)}` too" if pass_.alternatives else ""
-    lines = [f"### `{name}`", "", what, "", *(f"- {line}" for line in (*when, f"Level {pass_.level}{tuned}."))]
+    lines = [
+        f"### `{name}`",
+        "",
+        what,
+        "",
+        *(f"- {line}" for line in (*when, f"Level {pass_.level}, on {where}{tuned}.")),
+    ]
     return "\n".join(lines) + "\n"

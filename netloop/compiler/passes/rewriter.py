@@ -23,6 +23,7 @@ class Rewriter:
     Attributes:
         network: the copy.
         make: the formula builder that adds layers to the copy.
+        platform: the JAX platform that the network is compiled for.
         form: the form of the pass in progress, one of its ``alternatives``; "rule" for its rule.
         notes: what was done since the copy was last read, a line each.
         scopes: the loops in which each tensor varied when the copy was last read.
@@ -30,10 +31,11 @@ class Rewriter:
         weights: the tensors that depended on constants only at that time.
     """
 
-    def __init__(self, network: INetworkDefinition, types: TypeTable) -> None:
+    def __init__(self, network: INetworkDefinition, types: TypeTable, platform: str = "cpu") -> None:
         # the arrays of weights are shared, as a second copy would only take memory
         self.network = network.copy(shares_weights=True, types=types)
         self.make = FormulaBuilder(self.network)
+        self.platform = platform
         self.form = "rule"
         self.read()
 

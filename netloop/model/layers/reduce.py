@@ -12,6 +12,7 @@ from netloop.model.graph.layer import NO_AXES, Axes, Elementary, Operation, laye
 from netloop.model.graph.network_base import NetworkBase, third_from_end
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.extreme_forms import extremes, highest_along
+from netloop.model.layers.lax_forms import on_platforms
 from netloop.model.layers.numpy_forms import first_indices, total_order_keys
 from netloop.model.layers.rearrange import axis_count, distinct_axes
 from netloop.model.layers.selection_forms import first_places
@@ -308,11 +309,26 @@ class ISoftMaxLayer(Operation):
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _softmax(x: jax.Array, axis: int) -> jax.Array:
+    # XLA's code for NVIDIA rounds each product (mul.rn), and is one kernel only where nothing but the difference reads
+    # the maxima: else it has three
+    return jax.lax.platform_dependent(
+        x, cuda=partial(_plain_softmax, axis=axis), default=partial(_safe_softmax, axis=axis)
+    )
+
+
+def _plain_softmax(x: jax.Array, axis: int) -> jax.Array:
+    return _shares(jnp.exp(x - highest_along(x, axis)), axis)
+
+
+def _safe_softmax(x: jax.Array, axis: int) -> jax.Array:
     highest = highest_along(x, axis)
     # XLA may subtract from products that are not rounded yet; in rows of huge numbers, such as those that a mask fills,
     # the largest would differ from itself by more than exp can take
     is_highest = (x == highest) & jnp.isfinite(highest)
-    terms = jnp.exp(jnp.where(is_highest, 0, x - highest))
+    return _shares(jnp.exp(jnp.where(is_highest, 0, x - highest)), axis)
+
+
+def _shares(terms: jax.Array, axis: int) -> jax.Array:
     return terms / jnp.sum(terms, axis, keepdims=True)
 
 
@@ -444,7 +460,29 @@ class ITopKLayer(Operation):
         return jnp.moveaxis(values, -1, axis), jnp.moveaxis(indices, -1, axis).astype(numpy_type(self.indices_type))
 
     def _lower_best(self, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Top-1 by max, compare and min of the indices, which is faster than XLA's argmax in a loop."""
+        """Top-1, on NVIDIA's GPUs by one reduction of pairs, and so one kernel."""
+        if rows.dtype.itemsize < 4:
+            return self._best_by_extremes(rows)
+        return on_platforms(rows, {"cuda": self._best_pair}, self._best_by_extremes)
+
+    def _best_pair(self, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Top-1 by a reduction of the pairs of values and places."""
+        is_first = jax.lax.gt if self.op is TopKOperation.MAX else jax.lax.lt
+
+        def better(a: Any, b: Any) -> Any:
+            (x, place), (y, other) = a, b
+            is_level = (x == y) | ((x != x) & (y != y))
+            is_better = (((x != x) | is_first(x, y)) & (y == y)) | (is_level & (place < other))
+            return jnp.where(is_better, x, y), jnp.where(is_better, place, other)
+
+        places = jax.lax.broadcasted_iota(np.int32, rows.shape, rows.ndim - 1)
+        worst = (lowest if self.op is TopKOperation.MAX else highest)(rows.dtype)
+        pairs = jax.lax.reduce((rows, places), (worst, np.int32(rows.shape[-1])), better, (rows.ndim - 1,))
+        values, indices = pairs
+        return values[..., None], indices[..., None]
+
+    def _best_by_extremes(self, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Top-1 by max, compare and min of the indices, which is faster than XLA's argmax in a loop on CPUs."""
         values = extremes(rows, [-1], self.op is TopKOperation.MAX, keepdims=True)
         places = jax.lax.broadcasted_iota(np.int32, rows.shape, rows.ndim - 1)
         is_best = (rows == values) | (rows != rows)

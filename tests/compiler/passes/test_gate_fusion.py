@@ -5,6 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.passes.gate_fusion import TANH_FORM_ERROR, FusedGatesLayer
+from tests.support.cells import lstm
 from tests.support.devices import assert_allclose
 from tests.support.networks import Op, combine, counted, last, mark
 
@@ -36,3 +37,10 @@ def test_gates_of_every_second_element_are_not_adjacent():
     x = {"x": np.arange(6, dtype=np.float32)}
 
     assert_allclose(trt.compile(network)(x)["y"], trt.evaluate(network, x)["y"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("platform", "is_fused"), [("cpu", True), ("gpu", False), ("tpu", False)])
+def test_gates_are_joined_for_cpus_only(platform, is_fused, monkeypatch):
+    monkeypatch.setattr("jax.default_backend", lambda: platform)
+
+    assert ("gate_fusion" in {note.by for note in trt.compile(lstm()).notes}) is is_fused

@@ -47,3 +47,22 @@ def test_derivatives_pass_through_a_product_with_its_weights_on_the_left():
 
     assert np.isfinite(plain).all()
     assert_close({"y": batched[0]}, {"y": trt.evaluate(network, inputs)["y"]})
+
+
+@pytest.mark.parametrize(("batch", "number"), [(1, 4), (2, 0), (8, 0)])
+def test_matrices_that_multiply_one_row_of_a_state_are_transposed_for_gpus(batch, number):
+    network = improved(lstm(batch=batch), ["weight_prepacking"], "gpu").network
+    products = [layer for layer in live_layers(network) if isinstance(layer, trt.IMatrixMultiplyLayer)]
+
+    assert len(products) == 8
+    assert sum(product.op1 is trt.MatrixOperation.TRANSPOSE for product in products) == number
+    assert count(network, WeightsOnLeftLayer) == 0
+
+
+def test_layout_for_gpus_gives_the_same_results(monkeypatch):
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
+    network = lstm()
+    engine, inputs = trt.compile(network, passes=["weight_prepacking"]), inputs_of(network)
+
+    assert len(engine.notes) == 4
+    assert_close(engine(inputs), trt.evaluate(network, inputs))

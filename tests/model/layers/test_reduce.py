@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
+from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer, _plain_softmax
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError, NetworkError
 from netloop.values.enums import CumulativeOperation, DataType, ReduceOperation, TopKOperation
@@ -356,6 +356,19 @@ def test_derivative_of_softmax() -> None:
 # ---------------------------------------------------------------------------- top-k
 
 
+def test_softmax_for_nvidia_has_no_selection() -> None:
+    trace = jax.jit(ISoftMaxLayer(axes=2).lower).trace(X)
+    texts = [trace.lower(lowering_platforms=(platform,)).as_text() for platform in ("cuda", "cpu", "tpu")]
+
+    assert ["is_finite" in text for text in texts] == [False, True, True]
+
+
+def test_softmax_for_nvidia_is_that_of_the_reference() -> None:
+    x = np.float32([[1e30, -1e30, 3], [80, 90, 89], [-np.inf, 0, 1], [0, 0, 0]])
+
+    np.testing.assert_allclose(_plain_softmax(jax.numpy.asarray(x), 1), ISoftMaxLayer(axes=2).evaluate(x), rtol=1e-6)
+
+
 LARGEST, SMALLEST = TopKOperation.MAX, TopKOperation.MIN
 
 
@@ -469,6 +482,30 @@ def test_total_order_is_beyond_tensorrt() -> None:
     layer = ITopKLayer(op=LARGEST, k=1, axes=1, total_order=True)
 
     assert layer.beyond_tensorrt(TensorType(F32, (3,))) == "orders NaN and zeros by their signs"
+
+
+PLACES = np.float32([[0, -0.0, 3, 3], [np.nan, 1, np.nan, 9], [-np.inf] * 4, [np.inf, 2, np.inf, -np.inf]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("op", [LARGEST, SMALLEST])
+def test_first_of_rows_by_pairs_is_that_of_the_reference(op: TopKOperation, dtype: str) -> None:
+    x = PLACES.astype(dtype) if dtype.startswith("float") else np.array([[3, 1, 3], [-9, -9, 4]], dtype)
+    layer = ITopKLayer(op=op, k=1, axes=2)
+    values, places = layer.evaluate(x)
+    with jax.enable_x64(True):
+        found, where = jax.jit(layer._best_pair)(x)
+
+    assert where.tolist() == places.tolist()
+    np.testing.assert_array_equal(found, values)
+
+
+def test_first_of_rows_by_pairs_is_the_form_for_nvidia() -> None:
+    trace = jax.jit(ITopKLayer(op=LARGEST, k=1, axes=2).lower).trace(X)
+    texts = [trace.lower(lowering_platforms=(platform,)).as_text() for platform in ("cuda", "cpu")]
+    reductions = [text.count("stablehlo.reduce(") for text in texts]
+
+    assert reductions == [1, 0]
 
 
 def test_topk_of_bool_is_refused() -> None:
