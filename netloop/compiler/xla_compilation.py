@@ -34,7 +34,15 @@ log_compiles = operator.attrgetter("jax_log_compiles")
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
 
-UNKNOWN_OPTION = "No such compile option"
+UNKNOWN_OPTION = "No such compile option", "is not a valid enum value"
+"""The parts of messages of releases of XLA that lack an option, or one of its values."""
+
+GRAPHS_OF_ANY_SIZE = {"xla_gpu_graph_min_graph_size": 1}
+"""By default a body of fewer than five launches is no CUDA graph, and costs the host each of them."""
+GRAPHS_WITH_LOOPS = {
+    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,WHILE,CONDITIONAL"
+}
+"""The list replaces XLA's, which has no loops and conditionals."""
 
 POLL = 0.2
 """The seconds after which the main thread looks for Ctrl-C: on Windows, it does not end a wait."""
@@ -71,7 +79,10 @@ def compile_lowered(lowered: Any, options: dict[str, Any] | None = None) -> Any:
 
 
 class Nest(Protocol):
-    """A program whose loops and conditionals JAX and XLA walk into; ``longest_body`` is a number of layers."""
+    """A program whose loops and conditionals JAX and XLA walk into.
+
+    ``longest_body`` is a number of layers, and ``has_loop_graphs`` says that it is to be one CUDA graph with its loops.
+    """
 
     @property
     def depth(self) -> int: ...
@@ -81,6 +92,9 @@ class Nest(Protocol):
 
     @property
     def platform(self) -> str: ...
+
+    @property
+    def has_loop_graphs(self) -> bool: ...
 
 
 class XlaFunction:
@@ -140,8 +154,8 @@ class XlaFunction:
 def compiler_options(nest: Nest) -> dict[str, Any]:
     """XLA's compiler options for a program."""
     if nest.platform == "gpu":
-        # by default a body of fewer than five launches is no CUDA graph, and costs the host each of them
-        return {"xla_gpu_graph_min_graph_size": 1} if nest.longest_body else {}
+        of_any_size = GRAPHS_OF_ANY_SIZE if nest.longest_body else {}
+        return of_any_size | (GRAPHS_WITH_LOOPS if nest.has_loop_graphs else {})
     return {"xla_disable_hlo_passes": "fusion"} if nest.longest_body > LONGEST_FUSED_BODY else {}
 
 
@@ -159,7 +173,7 @@ def _with_known(options: dict[str, Any] | None, lowered: Any) -> Any:
     try:
         return triton.compiled(lowered, options)
     except jax.errors.JaxRuntimeError as error:
-        if not options or UNKNOWN_OPTION not in str(error):
+        if not options or not any(text in str(error) for text in UNKNOWN_OPTION):
             raise
     return triton.compiled(lowered, None)
 

@@ -12,6 +12,7 @@ import netloop as trt
 from benchmarks import h100, launches
 from benchmarks.workloads import WORKLOADS
 from netloop.compiler.launches import Launches
+from netloop.compiler.xla_compilation import compiler_options
 from netloop.model.layers.lax_forms import quotient
 from tests.support import networks
 
@@ -100,3 +101,20 @@ def test_iterations_of_searches_and_decoders_have_few_launches(name):
 
     assert netloop.variant == "netloop"
     assert netloop.loops <= [MOST_OF_AN_ITERATION[name]]
+
+
+@with_plugin
+@pytest.mark.parametrize("name", MOST_OF_AN_ITERATION)
+def test_searches_and_decoders_are_one_graph_with_their_loop(name, tmp_path, monkeypatch):
+    (workload,) = (workload for workload in WORKLOADS if workload.name == name)
+    dump = {"xla_dump_to": str(tmp_path)}
+    monkeypatch.setattr(h100, "compiler_options", lambda nest: compiler_options(nest) | dump)
+    launches.of_engine(workload.network(), frozenset(trt.PASSES), workload.inputs())
+    (plan,) = [
+        path.read_text()
+        for path in tmp_path.glob("*thunk_sequence_after_thunk_passes.txt")
+        if "kWhile" in path.read_text()
+    ]
+
+    # every other line of the program is indented, and so inside of the graph
+    assert [line[:19] for line in plan.splitlines() if line[:1].isdigit()] == ["000: kCommandBuffer"]

@@ -15,6 +15,7 @@ from netloop.compiler.lower.conditional import lower_conditional
 from netloop.compiler.lower.frame import Frame, first_error
 from netloop.compiler.lower.loop.entry import lower_loop
 from netloop.compiler.lower.loop.iterators import lower_iterator
+from netloop.compiler.lower.loop.strategy import is_for_a_graph
 from netloop.compiler.lower.lowering import Lowering
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
@@ -118,6 +119,12 @@ class Program(Lowering):
         """The number of layers in the longest loop body, with the layers of loops inside it."""
         bodies = (walk(step.body) for step in self.block.steps if isinstance(step, LoopStep))
         return max((sum(isinstance(step, LayerStep) for step in body) for body in bodies), default=0)
+
+    @property
+    def has_loop_graphs(self) -> bool:
+        """Whether it is to be one CUDA graph with its loops, if the pass is in use."""
+        loops = (step for step in walk(self.block) if isinstance(step, LoopStep))
+        return LoweringForm.LOOP_GRAPHS in self.passes and any(is_for_a_graph(loop, self.facts) for loop in loops)
 
     @cached_property
     def weight_folding(self) -> WeightOnlySteps:

@@ -15,6 +15,7 @@ class LoweringForm(StrEnum):
     LOOP_FISSION = "loop_fission"
     IF_CONVERSION = "if_conversion"
     LOOP_UNROLLING = "loop_unrolling"
+    LOOP_GRAPHS = "loop_graphs"
 
 
 class LoweringPass(Pass):
@@ -109,3 +110,17 @@ class LoopUnrolling(LoweringPass):
     )
     factors: ClassVar[dict[str, int]] = {f"unroll_{number}": number for number in (2, 4, 8, 16, 32)}
     alternatives = (OFF, *factors)
+
+
+class LoopGraphs(LoweringPass):
+    """A CUDA graph with the loop in it, instead of one for each iteration."""
+
+    name = LoweringForm.LOOP_GRAPHS.value
+    level = 2
+    platforms = frozenset({"gpu"})
+    rule = (
+        "On NVIDIA's GPUs a program is one CUDA graph, with its loops and conditionals, if it has a loop with a "
+        "product in its body and a number of iterations that only the run knows: the device then looks at its "
+        "condition, and the host waits once."
+    )
+    alternatives = (OFF,)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.compiler import xla_compilation
 from netloop.compiler.lower import weight_folding
 from netloop.compiler.lower.loop import fission, prefix_scan, unroll_heuristic
 from netloop.compiler.passes import PASSES, LoweringForm, LoweringPass
-from netloop.compiler.xla_compilation import compiler_options
+from netloop.compiler.xla_compilation import GRAPHS_OF_ANY_SIZE, GRAPHS_WITH_LOOPS, compiler_options
 from netloop.values import types
 from tests.support.cells import gru, lstm
-from tests.support.networks import conditional_in_loop, constant, last, mark, stacked
+from tests.support.networks import Op, combine, conditional_in_loop, constant, last, mark, stacked
 from tests.support.pass_checks import assert_close, inputs_of
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
@@ -156,9 +157,55 @@ def test_products_move_out_of_loops_of_gpus_without_chunks(four_iterations_at_on
     assert "run for 9 iterations at once" in notes[0]
 
 
-def test_loops_of_gpus_are_graphs_of_any_size():
-    program = SimpleNamespace(platform="gpu", longest_body=1)
+def options_of(platform, longest_body, has_loop_graphs=False):
+    return compiler_options(
+        SimpleNamespace(platform=platform, longest_body=longest_body, has_loop_graphs=has_loop_graphs)
+    )
 
-    assert compiler_options(program) == {"xla_gpu_graph_min_graph_size": 1}
-    assert compiler_options(SimpleNamespace(platform="cpu", longest_body=1)) == {}
-    assert compiler_options(SimpleNamespace(platform="gpu", longest_body=0)) == {}
+
+def test_loops_of_gpus_are_graphs_of_any_size():
+    assert options_of("gpu", 1) == GRAPHS_OF_ANY_SIZE
+    assert options_of("gpu", 1, True) == GRAPHS_OF_ANY_SIZE | GRAPHS_WITH_LOOPS
+    assert options_of("gpu", 0) == options_of("cpu", 1) == options_of("cpu", 1, True) == {}
+
+
+def repeated(has_product, is_open):
+    """A loop of a product, or of tanh, that ends by a WHILE or after five iterations."""
+    network = trt.INetworkDefinition()
+    loop = network.add_loop()
+    loop.name = "loop"
+    state = loop.add_recurrence(network.add_input("x", trt.float32, (1, 3)))
+    present = state.get_output(0)
+    if is_open:
+        largest = network.add_reduce(present, trt.ReduceOperation.MAX, 3, False).get_output(0)
+        loop.add_trip_limit(combine(network, largest, np.float32(0.1), Op.GREATER), trt.TripLimit.WHILE)
+    else:
+        loop.add_trip_limit(constant(network, 5, np.int32), trt.TripLimit.COUNT)
+    square = constant(network, np.eye(3, dtype=np.float32) / 2)
+    none = trt.MatrixOperation.NONE
+    following = (
+        network.add_matrix_multiply(present, none, square, none)
+        if has_product
+        else network.add_activation(present, trt.ActivationType.TANH)
+    )
+    state.set_input(1, following.get_output(0))
+    return mark(network, y=last(loop, present))
+
+
+@pytest.mark.parametrize("has_product", [False, True])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_loops_of_products_and_unknown_length_are_part_of_a_graph(has_product, is_open, for_a_gpu, monkeypatch):
+    options = list[dict[str, object]]()
+    monkeypatch.setattr(xla_compilation, "compiler_options", lambda nest: options.append(compiler_options(nest)) or {})
+    network = repeated(has_product, is_open)
+    notes = [str(note) for note in trt.compile(network).notes]
+    without = trt.compile(network, passes=[name for name in trt.PASSES if name != "loop_graphs"])
+    is_one = has_product and is_open
+
+    assert ("loop_graphs: 'loop' is part of a CUDA graph" in notes) is is_one
+    assert [GRAPHS_WITH_LOOPS.items() <= value.items() for value in options] == [is_one, False]
+    assert "loop_graphs" not in {note.by for note in without.notes}
+
+
+def test_loops_of_cpus_are_part_of_no_graph():
+    assert "loop_graphs" not in {note.by for note in trt.compile(repeated(True, True)).notes}

@@ -10,6 +10,7 @@ from netloop.compiler.lower.frame import first_error
 from netloop.compiler.lower.loop.outputs import empty_buffers, write_rows
 from netloop.compiler.lower.loop.rows import in_bytes
 from netloop.compiler.lower.loop.state import Carry, LoopState
+from netloop.compiler.lower.loop.strategy import is_for_a_graph
 from netloop.compiler.lower.loop.unroll_heuristic import kernel_factor
 from netloop.compiler.lower.ranks import require_in_step
 from netloop.compiler.passes.forms import LoweringForm
@@ -38,6 +39,8 @@ class WhileLoop:
         if factor > 1:
             note = f"{factor} iterations of {self._loop.name!r} are made between two looks at its condition"
             self._lowering.note(LoweringForm.LOOP_UNROLLING, note)
+        if LoweringForm.LOOP_GRAPHS in self._lowering.passes and is_for_a_graph(self._state.step, self._lowering.facts):
+            self._lowering.note(LoweringForm.LOOP_GRAPHS, f"{self._loop.name!r} is part of a CUDA graph")
         return self.end(while_loop(self.goes_on, partial(self._iterate, factor), self.begin(), self._look))
 
     def _unroll(self) -> int:
