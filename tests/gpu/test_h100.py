@@ -70,6 +70,7 @@ MOST = {
     "W4 running sum 4096 x 256": 12,
     "W8 selective scan 1 x 256 x 16, 1024 steps": 12,
     "W8 selective scan 4 x 256 x 16, 1024 steps": 12,
+    "W7 conditional, an expensive branch in 8": 4.4 * 4096,
     "W3 Newton 100000 iterations": 2 * 100_000 / 64 + 10,
 }
 """The most launches of a call of workloads."""

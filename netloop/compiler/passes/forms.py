@@ -50,8 +50,9 @@ class PrefixScan(LoweringPass):
     rule = (
         "A loop of at least 16 iterations whose number is a compile-time constant, and whose states are all linear, "
         "runs for all iterations at once: the next value of a state is `a * s + b` element by element, or its maximum, "
-        "minimum, AND, OR or XOR with a number of the iteration, where nothing else depends on the state. Applies on "
-        "GPUs and TPUs, `a * s + b` to float32, float64, int32 and int64, if all values take at most 1 GiB. The loop "
+        "minimum, AND, OR or XOR with a number of the iteration, where nothing else depends on the state. Up to four "
+        "states that depend on each other are linear together, if each next value is a sum of them, multiplied by "
+        "numbers of the iteration. Applies on GPUs and TPUs, `a * s + b` to float32, float64, int32 and int64, if all values take at most 1 GiB. The loop "
         "itself runs if a value is not finite. Sums and products are rounded in another order, and contributions are "
         "lost where the product of the factors after them is below the smallest normal number, 1e-38 in float32."
     )
@@ -105,8 +106,8 @@ class LoopUnrolling(LoweringPass):
         "A scan whose body is a few small element-wise layers runs up to 16 iterations at a time, as long as they "
         "compute at most 512 elements; half as many if it stacks single numbers, and one at a time if it stacks more. "
         "On GPUs a loop of element-wise layers that stacks nothing runs up to 64 iterations at a time, of at most "
-        "512 layers together, also one with a WHILE, and any other scan without a loop or conditional in it up to 8, "
-        "of at most 256 layers."
+        "512 layers together, also one with a WHILE, and any other scan without a loop in it up to 8, of at most 256 "
+        "layers, where a conditional counts with both branches."
     )
     factors: ClassVar[dict[str, int]] = {f"unroll_{number}": number for number in (2, 4, 8, 16, 32)}
     alternatives = (OFF, *factors)

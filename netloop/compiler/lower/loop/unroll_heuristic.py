@@ -52,16 +52,17 @@ def unroll_factor(steps: Iterable[Step], types: TypeTable, stacks: bool) -> int:
 
 
 def launches_factor(steps: Iterable[Step], types: TypeTable, trips: int, stacks: bool) -> int:
-    """The number of iterations to unroll where launches decide, as on GPUs: 1 for a body with a loop or conditional.
+    """The number of iterations to unroll where launches decide, as on GPUs: 1 for a body with a loop.
 
     An unrolled body of element-wise layers is one kernel, and its counter another one. Of other bodies an unrolled one
     saves the launch of its counter, and joins the rows of its iterations. An LSTM of 512 took 0.89 ms in 128 single
-    iterations, 0.51 four at a time and 0.47 sixteen at a time on an H100. XLA compiles as many times as long.
+    iterations, 0.51 four at a time and 0.47 sixteen at a time on an H100. XLA compiles as many times as long. A
+    conditional of a few products XLA makes a selection, in the kernel of the next iteration's first product.
     """
     steps = list(steps)
     if trips > 1 and not stacks and (factor := kernel_factor(steps, types, trips)) > 1:
         return factor
-    if not all(isinstance(step, LayerStep) or is_small([step], types, "gpu") for step in steps):
+    if any(isinstance(step, LoopStep) for step in walk(Block(steps))):
         return 1
     return _factor(steps, LAUNCH_FACTORS, MOST_UNROLLED, trips)
 

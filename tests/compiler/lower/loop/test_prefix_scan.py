@@ -169,11 +169,7 @@ def test_what_only_rows_read_is_computed_for_all_iterations():
     assert_same(network, inputs_of(network))
 
 
-# ---------------------------------------------------------------------------- loops that stay loops
-
-
-def squared(network, s, a, x):
-    return combine(network, combine(network, s, s, Op.PROD), x, Op.SUM)
+# ---------------------------------------------------------------------------- states that depend on each other
 
 
 def swapped(network, s, t, a, x):
@@ -181,7 +177,101 @@ def swapped(network, s, t, a, x):
 
 
 def rotated(network, s, t, a, x):
-    return combine(network, s, t, Op.SUB), combine(network, t, s, Op.SUM)
+    """A rotation by an angle, and a little growth."""
+    cosine, sine = constant(network, np.float32([0.8])), constant(network, np.float32([0.61]))
+    parts = [[combine(network, state, number, Op.PROD) for number in (cosine, sine)] for state in (s, t)]
+    left = combine(network, parts[0][0], parts[1][1], Op.SUB)
+    return combine(network, left, x, Op.SUM), combine(network, parts[0][1], parts[1][0], Op.SUM)
+
+
+def oscillating(network, s, v, a, x):
+    """A place, and a speed that changes by it: x" = -s, with a reset where the row says so."""
+    step = constant(network, np.float32([0.1]))
+    place = combine(network, s, combine(network, v, step, Op.PROD), Op.SUM)
+    speed = combine(network, v, combine(network, s, step, Op.PROD), Op.SUB)
+    return network.add_select(combine(network, a, x, Op.LESS), x, place).get_output(0), speed
+
+
+def shifted(network, *tensors):
+    """A linear recurrence of an order: each state is the one before, and the first one is the mean of the last two."""
+    *states, _, x = tensors
+    both = combine(network, combine(network, states[-1], states[-2], Op.SUM), np.float32([0.5]), Op.PROD)
+    return combine(network, both, x, Op.SUM), *states[:-1]
+
+
+COUPLED = {"swapped": (2, swapped), "rotated": (2, rotated), "oscillating": (2, oscillating), "four": (4, shifted)}
+
+
+@pytest.mark.parametrize(("states", "update"), COUPLED.values(), ids=COUPLED)
+def test_states_that_are_linear_together_have_the_values_of_the_loop(states, update):
+    network = scanned(update, states=states)
+
+    assert_same(network, inputs_of(network))
+
+
+def test_long_rotation_is_that_of_float64():
+    trips = 1000
+    network = scanned(rotated, trips=trips, states=2)
+    inputs = inputs_of(network)
+    found = np.asarray(trt.compile(network)(inputs)["after0"])
+
+    matrix = np.float32([[0.8, -0.61], [0.61, 0.8]]).astype(float)
+    state, wanted = np.stack([inputs["s0"], inputs["s1"]]).astype(float), []
+    for row in inputs["x"]:
+        state = matrix @ state + np.stack([row, 0 * row])
+        wanted.append(state[0])
+
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_state_that_reads_states_that_depend_on_each_other_comes_after_them():
+    def update(network, total, s, t, a, x):
+        return combine(network, total, s, Op.SUM), *swapped(network, s, t, a, x)
+
+    network = scanned(update, states=3)
+
+    assert_same(network, inputs_of(network))
+
+
+def test_values_of_several_states_that_are_not_finite_are_those_of_the_loop():
+    network = scanned(swapped, states=2)
+    inputs = [inputs_of(network) for _ in range(3)]
+    for special, row in zip([np.inf, np.nan, 3e38], inputs, strict=True):
+        row["x"][[5, 20], [0, 1]] = special
+
+    assert_same(network, *inputs)
+
+
+def test_integers_of_several_states_wrap_as_in_the_loop():
+    network = scanned(lambda network, s, t, a, x: (combine(network, s, t, Op.SUM), s), trt.int32, states=2)
+    inputs = inputs_of(network)
+    outputs, expected = trt.compile(network)(inputs), trt.evaluate(network, inputs)
+
+    assert strategy(network) == "prefix"
+    assert {name: np.asarray(outputs[name]).tolist() for name in expected} == {
+        name: array.tolist() for name, array in expected.items()
+    }
+
+
+def test_derivatives_of_several_states_are_those_of_the_loop(monkeypatch):
+    network = scanned(oscillating, states=2)
+    inputs = inputs_of(network)
+
+    def gradients():
+        function, weights = trt.to_jax(network)
+        return jax.grad(lambda inputs: sum(array.sum() for array in function(weights, inputs).values()))(inputs)
+
+    scans = gradients()
+    monkeypatch.setattr(PrefixScan, "platforms", frozenset({"gpu"}))
+    for name, wanted in gradients().items():
+        np.testing.assert_allclose(scans[name], wanted, rtol=1e-4, atol=1e-4)
+
+
+# ---------------------------------------------------------------------------- loops that stay loops
+
+
+def squared(network, s, a, x):
+    return combine(network, combine(network, s, s, Op.PROD), x, Op.SUM)
 
 
 def divisor(network, s, a, x):
@@ -202,9 +292,40 @@ def test_state_that_is_not_linear_stays_a_loop(update):
     assert strategy(scanned(update)) == "scan"
 
 
-@pytest.mark.parametrize("update", [swapped, rotated])
-def test_states_that_depend_on_each_other_stay_a_loop(update):
-    assert strategy(scanned(update, states=2)) == "scan"
+@pytest.mark.parametrize(
+    ("states", "update"),
+    [
+        (prefix_scan.MOST_COUPLED + 1, shifted),
+        (2, lambda network, s, t, a, x: (combine(network, s, t, Op.PROD), combine(network, t, s, Op.SUM))),
+        (2, lambda network, s, t, a, x: (combine(network, t, x, Op.MAX), combine(network, s, a, Op.MAX))),
+    ],
+    ids=["too many", "product", "maximum"],
+)
+def test_states_that_are_not_linear_together_stay_a_loop(states, update):
+    assert strategy(scanned(update, states=states)) == "scan"
+
+
+def test_states_of_different_shapes_stay_a_loop():
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    loop.name = LOOP
+    row, one = (
+        loop.add_recurrence(network.add_input(name, trt.float32, shape)) for name, shape in (("r", (3,)), ("o", (1,)))
+    )
+    first = network.add_slice(row.get_output(0), (0,), (1,), (1,)).get_output(0)
+    one.set_input(1, combine(network, one.get_output(0), first, Op.SUM))
+    row.set_input(1, combine(network, row.get_output(0), one.get_output(0), Op.SUM))
+    mark(network, y=last(loop, row.get_output(0)))
+
+    assert strategy(network) == "scan"
+
+
+def test_matrices_beyond_the_memory_stay_a_loop(monkeypatch):
+    network = scanned(lambda network, s, t, a, x: (t, s), states=2)
+    values = TRIPS * WIDTH * 4 * 2
+    monkeypatch.setattr(prefix_scan, "MOST_BYTES", 2 * values - 1)
+
+    assert strategy(network) == "scan"
 
 
 @pytest.mark.parametrize("dtype", [trt.float16, trt.bfloat16])

@@ -91,6 +91,39 @@ def test_bodies_of_any_size_are_unrolled_to_save_launches(layers, stacks, factor
     assert unrolled(halved(layers, 1000, stacks)) == factor
 
 
+def chosen_product(has_loop):
+    """A state that is multiplied by a matrix in the iterations of a flag, in each of the others by half."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    condition = loop.add_iterator(network.add_input("flags", trt.bool, (TRIPS,))).get_output(0)
+    state = loop.add_recurrence(network.add_input("s", trt.float32, (1, 3)))
+    s, choice = state.get_output(0), network.add_if_conditional()
+    choice.set_condition(condition)
+    matrix = constant(network, np.eye(3, dtype=np.float32)[::-1])
+    none = trt.MatrixOperation.NONE
+    product = network.add_matrix_multiply(s, none, matrix, none).get_output(0)
+    if has_loop:
+        inner = counted(network, 2)
+        inner_state = inner.add_recurrence(product)
+        inner_state.set_input(1, combine(network, inner_state.get_output(0), s, Op.SUM))
+        product = last(inner, inner_state.get_output(0))
+    half = combine(network, s, np.float32([[0.5]]), Op.PROD)
+    state.set_input(1, choice.add_output(product, half).get_output(0))
+    return mark(network, y=last(loop, s))
+
+
+@pytest.mark.parametrize(("has_loop", "factor"), [(False, 8), (True, 1)])
+def test_bodies_with_branches_of_layers_are_unrolled(has_loop, factor, for_a_gpu):
+    assert unrolled(chosen_product(has_loop)) == factor
+
+
+def test_unrolled_branches_give_the_same(for_a_gpu):
+    network = chosen_product(has_loop=False)
+    inputs = {"s": np.float32([[1, 2, 3]]), "flags": np.arange(TRIPS) % 3 != 1}
+
+    assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"])
+
+
 def test_unrolled_iterations_of_a_gpu_give_the_same(for_a_gpu):
     network = halved(3, 100, stacks=True)
     inputs = {"s": np.linspace(-1, 1, 100, dtype=np.float32)}
