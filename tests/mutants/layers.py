@@ -26,6 +26,8 @@ TYPES = "netloop/values/types.py"
 
 SMALL = "none: random networks have arrays of few elements"
 
+OF_GPUS = "none: the forms are for GPUs, and random networks run on a CPU"
+
 # fmt: off
 FAULTS = [
     # ------------------------------------------------------------------ numbers
@@ -91,6 +93,11 @@ FAULTS = [
     Mutant("an exclusive cumulative sum in reverse is shifted forward", REDUCE,
            "shift = (-1, 1, 0) if self.reverse else (1, -1, 0)", "shift = (1, -1, 0)",
            "tests/model/layers/test_reduce.py::test_cumulative_obeys_the_laws"),
+    Mutant("the last of equal numbers is the first by pairs", REDUCE, "(is_level & (place < other))",
+           "(is_level & (place > other))",
+           f"{REDUCTIONS}::test_first_of_rows_by_pairs_is_that_of_the_reference", OF_GPUS),
+    Mutant("a number is before NaN by pairs", REDUCE, "((x != x) | is_first(x, y))", "is_first(x, y)",
+           f"{REDUCTIONS}::test_first_of_rows_by_pairs_is_that_of_the_reference", OF_GPUS),
     Mutant("an exclusive cumulative product begins with 0", REDUCE,
            "nothing = jnp.full((), self._nothing, x.dtype)", "nothing = jnp.full((), 0, x.dtype)",
            "tests/model/layers/test_reduce.py::test_running_products_obey_the_laws"),

@@ -17,6 +17,7 @@ SHAPE_VALUES = "netloop/compiler/lower/shape_values.py"
 IFS = "tests/model/layers/test_conditional.py"
 ITERATORS = "netloop/compiler/lower/loop/iterators.py"
 LOAD = "netloop/compiler/lower/weight_folding.py"
+LINEAR = "netloop/compiler/lower/loop/linear_scan.py"
 LOADED = "tests/compiler/lower/test_weight_folding.py"
 LOOPS = "tests/model/layers/test_loop.py"
 LOWER_IF = "netloop/compiler/lower/conditional.py"
@@ -33,6 +34,7 @@ STATE = "netloop/compiler/lower/loop/state.py"
 STEPS = "netloop/model/nest/steps.py"
 STRATEGY = "netloop/compiler/lower/loop/strategy.py"
 SUPPRESSION = "netloop/model/layers/suppression.py"
+UNROLLING = "netloop/compiler/lower/loop/unroll_heuristic.py"
 WHILE_LOOP = "netloop/compiler/lower/loop/while_loop.py"
 
 CALLED_TWICE = "none: it shows in a second call, or with donated inputs"
@@ -195,8 +197,19 @@ FAULTS = [
 
     Mutant("a prefix scan keeps values that are not finite", PREFIX,
            "if is_finite is not None:", "if is_finite is None:", PREFIXES, OF_GPUS),
-    Mutant("a state that reads one that is not computed is a prefix scan", PREFIX,
-           "dependent[following] == {state}", "state in dependent[following]", PREFIXES, OF_GPUS),
+    Mutant("states that depend on each other are computed one by one", PREFIX,
+           "for other in unknown if other in reached]", "for other in unknown if other is recurrence]",
+           f"{PREFIXES}::test_states_that_are_linear_together_have_the_values_of_the_loop", OF_GPUS),
+    Mutant("the terms of the last step are lost where states are linear together", LINEAR,
+           "before[:, None], 2) + own", "before[:, None], 2)",
+           f"{PREFIXES}::test_states_that_are_linear_together_have_the_values_of_the_loop", OF_GPUS),
+    Mutant("any loop of products is part of a CUDA graph", STRATEGY, "return is_open and any(", "return any(",
+           "tests/compiler/passes/test_lowering_forms.py::"
+           "test_loops_of_products_and_unknown_length_are_part_of_a_graph", OF_GPUS),
+    Mutant("bodies with a loop in a branch are unrolled on GPUs", UNROLLING,
+           "if any(isinstance(step, LoopStep) for step in walk(Block(steps))):", "if False:",
+           "tests/compiler/lower/loop/test_unroll_heuristic.py::test_bodies_with_branches_of_layers_are_unrolled",
+           OF_GPUS),
     Mutant("a quotient by a state is linear", PREFIX, "places == {0} and", "places and", PREFIXES, OF_GPUS),
     Mutant("the state after an iteration is read in it", PREFIX,
            "jnp.concatenate([first[None], elements[:-1]])", "elements", PREFIXES, OF_GPUS),

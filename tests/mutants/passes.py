@@ -70,6 +70,9 @@ FAULTS = [
            "if rows in varying else 0", "if rows not in varying else 0", PASSES, SPEED),
     Mutant("a product that runs after the iterations has its weights on the left", LAYOUT,
            "size >= MIN_ELEMENTS_LEFT and step in repeated", "size >= MIN_ELEMENTS_LEFT", PASSES, SPEED),
+    Mutant("matrices of several rows are transposed for GPUs", LAYOUT, "|= count == 1 and _transpose", "|= _transpose",
+           f"{PASSES}/test_weight_prepacking.py::"
+           "test_matrices_that_multiply_one_row_of_a_state_are_transposed_for_gpus", SPEED),
     Mutant("a slice of an input that an iterator reads is taken for a state", LAYOUT,
            "or by_state.isdisjoint(step.reads)", "or (by_state | outside).isdisjoint(step.reads)", PASSES, SPEED),
     Mutant("the parts of a product of several rows are put together row by row", PARTS,

@@ -52,9 +52,10 @@ class PrefixScan(LoweringPass):
         "runs for all iterations at once: the next value of a state is `a * s + b` element by element, or its maximum, "
         "minimum, AND, OR or XOR with a number of the iteration, where nothing else depends on the state. Up to four "
         "states that depend on each other are linear together, if each next value is a sum of them, multiplied by "
-        "numbers of the iteration. Applies on GPUs and TPUs, `a * s + b` to float32, float64, int32 and int64, if all values take at most 1 GiB. The loop "
-        "itself runs if a value is not finite. Sums and products are rounded in another order, and contributions are "
-        "lost where the product of the factors after them is below the smallest normal number, 1e-38 in float32."
+        "numbers of the iteration. Applies on GPUs and TPUs, `a * s + b` to float32, float64, int32 and int64, if all "
+        "values take at most 1 GiB. The loop itself runs if a value is not finite. Sums and products are rounded in "
+        "another order, and contributions are lost where the product of the factors after them is below the smallest "
+        "normal number, 1e-38 in float32."
     )
     alternatives = (OFF,)
 
