@@ -201,7 +201,7 @@ FAULTS = [
            "for other in unknown if other in reached]", "for other in unknown if other is recurrence]",
            f"{PREFIXES}::test_states_that_are_linear_together_have_the_values_of_the_loop", OF_GPUS),
     Mutant("the terms of the last step are lost where states are linear together", LINEAR,
-           "before[:, None], 2) + own", "before[:, None], 2)",
+           "before[:, None]) + own", "before[:, None])",
            f"{PREFIXES}::test_states_that_are_linear_together_have_the_values_of_the_loop", OF_GPUS),
     Mutant("any loop of products is part of a CUDA graph", STRATEGY, "return is_open and any(", "return any(",
            "tests/compiler/passes/test_lowering_forms.py::"

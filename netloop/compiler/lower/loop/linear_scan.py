@@ -96,8 +96,8 @@ def linear_scan(steps: Sequence[Linear], firsts: Sequence[jax.Array], trips: int
         return jnp.broadcast_to(jnp.asarray(value, dtype), shape)
 
     if len(steps) > 1:
-        return _coupled_scan(jnp.stack([jnp.stack([whole(part) for part in (*step.factors, step.term)], 1)
-                                        for step in steps], 1), firsts)  # fmt: skip
+        rows = [jnp.stack([whole(part) for part in (*step.factors, step.term)], 1) for step in steps]
+        return _coupled_scan(jnp.stack(rows, 1), firsts)
     (first,), (((factor,), term),) = firsts, steps
     if _is(factor, 0):
         return [whole(term)]
@@ -120,13 +120,14 @@ def _coupled_scan(steps: jax.Array, firsts: Sequence[jax.Array]) -> list[jax.Arr
     nothing = jnp.broadcast_to(
         jnp.eye(number, number + 1, dtype=steps.dtype).reshape(*row[:3], *[1] * (steps.ndim - 3)), row
     )
+    total = partial(jnp.sum, axis=2, dtype=steps.dtype)
     while reach < trips:
         # the iterations that end before each step, as many as are joined already
         before = jnp.concatenate([jnp.broadcast_to(nothing, (reach, *row[1:])), steps[:-reach]])
         factors, terms = steps[:, :, :number], steps[:, :, number:]
         own = jnp.pad(terms, [(0, 0), (0, 0), (number, 0), *[(0, 0)] * (steps.ndim - 3)])
-        steps, reach = jnp.sum(factors[:, :, :, None] * before[:, None], 2) + own, 2 * reach
-    results = jnp.sum(steps[:, :, :number] * jnp.stack(firsts), 2) + steps[:, :, number]
+        steps, reach = total(factors[:, :, :, None] * before[:, None]) + own, 2 * reach
+    results = total(steps[:, :, :number] * jnp.stack(firsts)) + steps[:, :, number]
     return [results[:, place] for place in range(number)]
 
 

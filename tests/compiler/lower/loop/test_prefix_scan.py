@@ -243,11 +243,15 @@ def test_values_of_several_states_that_are_not_finite_are_those_of_the_loop():
 
 
 def test_integers_of_several_states_wrap_as_in_the_loop():
-    network = scanned(lambda network, s, t, a, x: (combine(network, s, t, Op.SUM), s), trt.int32, states=2)
+    def update(network, s, t, a, x):
+        return combine(network, combine(network, s, np.int32([7]), Op.PROD), t, Op.SUM), combine(network, s, x, Op.SUM)
+
+    network = scanned(update, trt.int32, states=2)
     inputs = inputs_of(network)
     outputs, expected = trt.compile(network)(inputs), trt.evaluate(network, inputs)
 
     assert strategy(network) == "prefix"
+    assert {np.asarray(output).dtype.name for output in outputs.values()} == {"int32"}
     assert {name: np.asarray(outputs[name]).tolist() for name in expected} == {
         name: array.tolist() for name, array in expected.items()
     }
