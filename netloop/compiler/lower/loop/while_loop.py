@@ -34,11 +34,15 @@ class WhileLoop:
 
     def run(self) -> Carry:
         """Run until a limit ends it."""
+        return self.end(self.iterated(self.begin()))
+
+    def iterated(self, carry: Carry) -> Carry:
+        """The carry after the last iteration, given the one before the first."""
         factor = self._unroll()
         if factor > 1:
             note = f"{factor} iterations of {self._loop.name!r} are made between two looks at its condition"
             self._lowering.note(LoweringForm.LOOP_UNROLLING, note)
-        return self.end(while_loop(self.goes_on, partial(self._iterate, factor), self.begin(), self._look))
+        return while_loop(self.goes_on, partial(self._iterate, factor), carry, self._look)
 
     def _unroll(self) -> int:
         """The number of iterations between two looks of the host at the condition, of 10 to 60 us each on a GPU."""
