@@ -21,7 +21,7 @@ from netloop.compiler.execution.sharding import Sharding, Specs, axes_of, mispla
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.compilability import require_arrays
-from netloop.compiler.passes import NO_FORMS, Forms, chosen
+from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm, chosen
 from netloop.compiler.placement import Placement
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
@@ -41,6 +41,8 @@ from netloop.values.unpicklable import Unpicklable
 
 JOINING = frozenset({"horizontal_fusion", "matmul_partitioning"})
 """The passes that join or divide weights along an axis that may be cut, for which XLA adds collectives."""
+OF_ONE_DEVICE = frozenset({LoweringForm.LOOP_KERNELS})
+"""The passes that make what XLA cannot divide among devices."""
 
 
 class _Program:
@@ -107,7 +109,9 @@ class ShardedEngine(Unpicklable, Tunable):
         with pinned_settings():
             self.constants = constants_of(self.network)
             self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
-            names = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
+            names = (
+                chosen(passes) - OF_ONE_DEVICE - (JOINING if passes is None and self._sharding.weights else frozenset())
+            )
             self._weights = ShardedWeights(self.constants, self._sharding)
         # the devices of the mesh need not be of JAX's default platform
         recipe = Recipe.of(names, forms, max_trips, tf32)

@@ -15,6 +15,7 @@ from netloop.compiler.lower.conditional import lower_conditional
 from netloop.compiler.lower.frame import Frame, first_error
 from netloop.compiler.lower.loop.entry import lower_loop
 from netloop.compiler.lower.loop.iterators import lower_iterator
+from netloop.compiler.lower.loop.strategy import StrategyKind
 from netloop.compiler.lower.lowering import Lowering
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
@@ -118,6 +119,16 @@ class Program(Lowering):
         """The number of layers in the longest loop body, with the layers of loops inside it."""
         bodies = (walk(step.body) for step in self.block.steps if isinstance(step, LoopStep))
         return max((sum(isinstance(step, LayerStep) for step in body) for body in bodies), default=0)
+
+    def drop_kernels(self, error: Exception) -> bool:
+        """Lower loops without kernels from now on, as one of them was not compiled; whether there were any."""
+        if not any(strategy.kind is StrategyKind.KERNEL for strategy in self.loop_strategies.values()):
+            return False
+        self.passes = frozenset(self.passes) - {LoweringForm.LOOP_KERNELS}
+        self.notes = {note: None for note in self.notes if note.by != LoweringForm.LOOP_KERNELS}
+        reason = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        self.note(LoweringForm.LOOP_KERNELS, f"there are no kernels, as they were not compiled: {reason[:200]}")
+        return True
 
     @cached_property
     def weight_folding(self) -> WeightOnlySteps:

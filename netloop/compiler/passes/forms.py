@@ -67,9 +67,9 @@ class LoopKernels(LoweringPass):
     rule = (
         "A loop with all that is in it is one kernel: element-wise layers, small reductions, products and gathers, "
         "conditionals and other loops. Applies on GPUs to a loop of at least 20 iterations, or of a number that only "
-        "the call knows, if it and the loops inside of it have a COUNT limit or `max_trips`. An iteration reads at most "
-        "64 KiB, and no layer computes more than 4,096 numbers that depend on each other. Prefix scans come first. A "
-        "loop that is no kernel says why in its strategy."
+        "the call knows, if it and the loops inside of it have a COUNT limit or `max_trips`. An iteration reads at "
+        "most 128 KiB, and no layer computes more than 4,096 numbers that depend on each other. Prefix scans come "
+        "first. A loop that is no kernel says why in its strategy."
     )
     alternatives = (OFF,)
 

@@ -27,7 +27,7 @@ OF_LAUNCHES = frozenset(
 
 
 def is_candidate(lowering: Lowering) -> bool:
-    """Whether loops of a program may be kernels: not those of pure functions, which may be differentiated or exported."""
+    """Whether loops of a program may be kernels: those of pure functions may be differentiated, and exported."""
     return LoweringForm.LOOP_KERNELS in lowering.passes and not lowering.is_pure
 
 

@@ -68,9 +68,8 @@ def _scan_axes(classes: AxisClasses, equation: Equation) -> None:
     for operand, variable in zip(equation.inputs[:rows], body.inputs[:rows], strict=True):
         classes.unite_all(operand, variable)
     _carried(classes, equation, body, constants, carried)
-    stacks = [*zip(equation.inputs[rows:], body.inputs[rows:], strict=True)]
-    stacks += zip(equation.outputs[carried:], body.outputs[carried:], strict=True)
-    for stack, row in stacks:
+    whole = [*equation.inputs[rows:], *equation.outputs[carried:]]
+    for stack, row in zip(whole, [*body.inputs[rows:], *body.outputs[carried:]], strict=True):
         classes.cross(stack, 0)
         classes.unite_all(stack, row, dropped=1)
     classify(classes, body)

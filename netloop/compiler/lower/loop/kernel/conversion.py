@@ -37,7 +37,7 @@ FEWEST_ITERATIONS = 20
 MOST_EQUATIONS = 1000
 """The most equations of a kernel, as the time to compile it grows with them."""
 MOST_NUMBERS = 1 << 12
-"""The most numbers of one value of a program: a kernel has one multiprocessor for each program, the loop all of them."""
+"""The most numbers of one value of a program: it runs on one multiprocessor, and a layer of XLA on all of them."""
 MOST_POSITIONS = 1 << 31
 """The most elements of an array: positions are int32."""
 NUMBERS_OF_A_WARP = 1024
@@ -74,7 +74,9 @@ class LoopKernel:
         self._kernel, self._grid = self._shared()
         largest = self._largest(self._kernel)
         if largest > MOST_NUMBERS:
-            raise Refused(f"a program of it would compute {largest} numbers at once, and programs at most {MOST_NUMBERS}")
+            raise Refused(
+                f"a program of it would compute {largest} numbers at once, and programs at most {MOST_NUMBERS}"
+            )
         self._warps = max(1, min(MOST_WARPS, largest // NUMBERS_OF_A_WARP))
 
     def _shared(self) -> tuple[Kernel, list[int]]:

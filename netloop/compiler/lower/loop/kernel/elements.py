@@ -1,8 +1,8 @@
 """Element-wise primitives with the results of XLA, where Triton's are others.
 
-Triton's maximum of NaN and a number is the number; its division of integers by zero, its shifts past the width of a type
-and its conversions of numbers outside of a type have no meaning; its remainder of floating-point numbers is off for
-large quotients. It has no 16-bit division and tanh: numbers of 16 bits are computed in float32, as XLA does.
+Triton's maximum of NaN and a number is the number; its division of integers by zero, its shifts past the width of a
+type and its conversions of numbers outside of a type have no meaning; its remainder of floating-point numbers is off
+for large quotients. It has no 16-bit division and tanh: numbers of 16 bits are computed in float32, as XLA does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
-from netloop.compiler.lower.loop.kernel.jaxpr import Equation, Refused
+from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 
 HALVES = np.dtype(jnp.bfloat16), np.dtype(np.float16)
@@ -66,7 +66,7 @@ def _same(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any
     is_function = equation.name in FUNCTIONS.split()
     if is_function and not _is_float(operands[0].dtype) and equation.name not in ("square", "integer_pow"):
         raise Refused(f"kernels have no {equation.name} of {operands[0].dtype}")
-    if equation.name == "select_n" and (len(operands) > 3 or operands[0].dtype != bool):
+    if equation.name == "select_n" and (len(operands) > 3 or operands[0].dtype != BOOL):
         raise Refused("it selects one of more than two values")
     bind = lambda *arrays: equation.primitive.bind(*arrays, **equation.params)  # noqa: E731
     return [bind(*operands) if equation.name in ANY.split() else wide(bind, *operands)]
@@ -91,7 +91,7 @@ def formula(*names: str) -> Callable[[Formula], Formula]:
 @formula("max", "min")
 def _extreme(equation: Equation, x: Any, y: Any) -> Any:
     """The larger or smaller one; NaN if one is NaN."""
-    if x.dtype == bool:
+    if x.dtype == BOOL:
         return x | y if equation.name == "max" else x & y
     result = wide(lambda x, y: equation.primitive.bind(x, y), x, y)
     return jnp.where(x != x, x, jnp.where(y != y, y, result)) if _is_float(x.dtype) else result
@@ -192,7 +192,7 @@ def _convert(equation: Equation, x: Any) -> Any:
     dtype = np.dtype(equation.params["new_dtype"])
     if dtype == x.dtype:
         return x
-    if dtype == bool:
+    if dtype == BOOL:
         return x != 0
     if not _is_float(x.dtype) or _is_float(dtype):
         return lax.convert_element_type(x, dtype)
@@ -270,5 +270,3 @@ def _erf(equation: Equation, x: Any) -> Any:
         return x * polynomial(NUMERATOR) / polynomial(DENOMINATOR)
 
     return wide(compute, x)
-
-

@@ -17,8 +17,8 @@ from netloop.compiler.lower.loop.kernel.jaxpr import Atom, Body, Constant, Equat
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses, Lane, Node
 from netloop.compiler.lower.loop.kernel.values import Axis, Numbers, Rows, View, i32
 
-MOST_BYTES = 1 << 16
-"""The most bytes that an iteration reads: a kernel reads weights again and again, where XLA's products keep up."""
+MOST_BYTES = 1 << 17
+"""The most bytes that an iteration reads, as a rule from the cache of a multiprocessor, of 64 bytes a cycle: 1 us."""
 
 
 def power_of_two(length: int) -> int:
@@ -43,7 +43,9 @@ class Kernel:
         self._loaded = dict[Any, int]()
 
     def begin(self) -> None:
-        """Read which lanes the program has, which is only known outside of loops."""
+        """Begin a trace, with the lanes that the program has: they are only known outside of loops."""
+        self._values.clear()
+        self._loaded.clear()
         self._begins = {name: triton.program(lane.axis) * i32(lane.block) for name, lane in self.lanes.items()}
 
     def axes(self, atom: Atom) -> tuple[Axis, ...]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
+BOOL = np.dtype(np.bool_)
 TYPES = frozenset(
     np.dtype(kind)
     for kind in (
@@ -25,7 +26,7 @@ TYPES = frozenset(
 CALLS = "jaxpr", "call_jaxpr", "fun_jaxpr"
 """The parameters of calls that have the jaxpr."""
 INLINED = frozenset(
-    "jit pjit closed_call core_call custom_jvp_call custom_vjp_call custom_vjp_call_jaxpr remat remat2 checkpoint".split()
+    ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "remat2", "checkpoint")
 )
 SAME = frozenset(("optimization_barrier", "copy", "copy_p", "reshard"))
 """The primitives whose results are their operands. Triton's compiler does not see through loads, which need none."""
@@ -65,7 +66,7 @@ class Constant:
 
     value: np.ndarray[Any, Any]
 
-    shape = ()
+    shape: ClassVar[tuple[int, ...]] = ()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -130,7 +131,8 @@ class Copy:
         chosen = dict[Any, Any]()
 
         def read(atom: Any) -> Atom:
-            return self._constant(np.asarray(atom.val, atom.aval.dtype)) if isinstance(atom, Literal) else atoms[atom]
+            is_known = isinstance(atom, Literal)
+            return self._constant(np.asarray(atom.val, _dtype(atom))) if is_known else atoms[atom]
 
         for eqn in jaxpr.eqns:
             if eqn.primitive.name == "platform_index":
@@ -168,7 +170,12 @@ class Copy:
         return variable
 
 
+def _dtype(atom: Any) -> Any:
+    return atom.aval.dtype
+
+
 def _variable(variable: Any) -> Variable:
+    """The copy of a variable."""
     return Variable(variable.aval.shape, variable.aval.dtype)
 
 

@@ -29,13 +29,17 @@ class AxisClasses:
     def of(self, variable: Variable, axis: int) -> Node:
         """The class of an axis."""
         node = variable, axis
-        while (parent := self._parents.get(node, node)) != node:
-            node = parent
+        path = list[Node]()
+        while node in self._parents:
+            path.append(node)
+            node = self._parents[node]
+        self._parents.update(dict.fromkeys(path, node))
         return node
 
-    def is_crossed(self, name: Node) -> bool:
-        """Whether an operation reads along the axes of a class."""
-        return any(self.of(*node) == name for node in self._crossed)
+    @property
+    def crossed(self) -> set[Node]:
+        """The classes along which an operation reads."""
+        return {self.of(*node) for node in self._crossed}
 
     def unite(self, one: Atom, axis: int, other: Atom, other_axis: int) -> None:
         """Make two axes one; those of length one are broadcast, and stay apart."""
@@ -43,9 +47,9 @@ class AxisClasses:
             return
         lengths = one.shape[axis], other.shape[other_axis]
         if lengths[0] == lengths[1] != 1:
-            self._parents[self.of(one, axis)] = self.of(other, other_axis)
-            # a parent of itself is no parent
-            self._parents = {node: parent for node, parent in self._parents.items() if node != parent}
+            name, other_name = self.of(one, axis), self.of(other, other_axis)
+            if name != other_name:
+                self._parents[name] = other_name
         elif 1 not in lengths:
             self.cross(one, axis)
             self.cross(other, other_axis)
@@ -87,11 +91,11 @@ def independent(classes: AxisClasses, results: Iterable[Variable], others: Itera
 
     A value that has a class on two axes, such as an outer product, could not be cut along it.
     """
-    depths, lengths = dict[Node, int](), dict[Node, int]()
+    depths, lengths, crossed = dict[Node, int](), dict[Node, int](), classes.crossed
     for variable in results:
         for axis, length in enumerate(variable.shape):
             name = classes.of(variable, axis)
-            if length > 1 and not classes.is_crossed(name):
+            if length > 1 and name not in crossed:
                 lengths[name] = length
                 depths[name] = max(depths.get(name, -len(variable.shape)), axis - len(variable.shape))
     for variable in others:

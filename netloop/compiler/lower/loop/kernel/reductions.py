@@ -12,9 +12,10 @@ from jax import lax
 
 from netloop.compiler.lower.loop.kernel.elements import same_axes, wide
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
-from netloop.compiler.lower.loop.kernel.jaxpr import Equation, Refused
+from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 from netloop.compiler.lower.loop.kernel.values import i32, inside
+
 
 def _reduced_axes(classes: AxisClasses, equation: Equation) -> None:
     operand, reduced = equation.inputs[0], equation.params["axes"]
@@ -40,7 +41,7 @@ def _sum(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]
 def _extreme(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
     value, axes = kernel.array(values[0]), equation.params["axes"]
     is_least, dtype = equation.name == "reduce_min", value.dtype
-    value = value.astype(i32) if dtype == bool else value
+    value = value.astype(i32) if dtype == BOOL else value
     value = _masked(kernel, equation, value, _worst(value.dtype, is_least))
     result = wide(lambda x: (jnp.min if is_least else jnp.max)(x, axes), value)
     if jnp.issubdtype(dtype, jnp.floating):
@@ -60,7 +61,7 @@ def _worst(dtype: Any, is_least: bool) -> Any:
 @primitive("reduce_or", "reduce_and", axes=_reduced_axes)
 def _all_or_any(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
     value, is_and = kernel.array(values[0]), equation.name == "reduce_and"
-    if value.dtype != bool:
+    if value.dtype != BOOL:
         raise Refused(f"kernels have no {equation.name} of {value.dtype}")
     value = _masked(kernel, equation, value.astype(i32), int(is_and))
     return [(jnp.min if is_and else jnp.max)(value, equation.params["axes"]) > 0]
@@ -70,7 +71,7 @@ def _all_or_any(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequen
 def _position(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
     """The first position of the extreme, or of the first NaN."""
     value, (axis,) = kernel.array(values[0]), equation.params["axes"]
-    value = value.astype(i32) if value.dtype == bool else value
+    value = value.astype(i32) if value.dtype == BOOL else value
     is_least, is_float = equation.name == "argmin", jnp.issubdtype(value.dtype, jnp.floating)
     value = value.astype(np.float32) if is_float and value.dtype.itemsize == 2 else value
     value = _masked(kernel, equation, value, _worst(value.dtype, is_least))

@@ -6,7 +6,6 @@ element of the result is a sum, of one number and of zeros, which is exact for b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from jax import lax
 
 from netloop.compiler.lower.loop.kernel import triton
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
-from netloop.compiler.lower.loop.kernel.jaxpr import Equation, Refused
+from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 from netloop.compiler.lower.loop.kernel.values import Axis, Rows, View, both, i32, inside
 
@@ -169,7 +168,9 @@ def _concatenate(kernel: Kernel, equation: Equation, values: list[Any]) -> Seque
     places = lax.broadcasted_iota(i32, result.shape, axis)
     for operand, value in zip(equation.inputs, values, strict=True):
         length = operand.shape[axis]
-        piece = taken(kernel.array(value), kernel.axes(operand), axis, wanted[axis], lambda place, o=offset: place - i32(o))
+        piece = taken(
+            kernel.array(value), kernel.axes(operand), axis, wanted[axis], lambda place, o=offset: place - i32(o)
+        )
         hit = (places >= i32(offset)) & (places < i32(offset + length))
         result = jnp.where(hit, jnp.broadcast_to(piece, result.shape), result)
         offset += length
@@ -261,9 +262,13 @@ def _places(equation: Equation, axis: int, indices: Any, block: tuple[int, ...])
         number = i32(numbers.start_index_map.index(axis))
         hit = lax.broadcasted_iota(i32, indices.shape, last) == number
         start = jnp.sum(jnp.where(hit, indices, jnp.zeros((), indices.dtype)), last, dtype=indices.dtype)
-        spread = (lambda value: lax.broadcast_in_dim(value, block, batch)) if batch else (lambda value: jnp.full(block, value))
+        spread = (
+            (lambda value: lax.broadcast_in_dim(value, block, batch))
+            if batch
+            else (lambda value: jnp.full(block, value))
+        )
         if "FILL" in str(equation.params["mode"]):
-            valid = spread(((start >= 0) & (start <= most)))
+            valid = spread((start >= 0) & (start <= most))
         place = spread(jnp.clip(start, 0, most).astype(i32))
     kept = [place for place in range(len(whole)) if place not in numbers.collapsed_slice_dims]
     if axis in kept and sizes[axis] > 1:
@@ -274,8 +279,8 @@ def _places(equation: Equation, axis: int, indices: Any, block: tuple[int, ...])
 def _fill(equation: Equation) -> Any:
     """The number of an element whose index is none."""
     fill, dtype = equation.params["fill_value"], equation.outputs[0].dtype
-    if fill is None and jnp.issubdtype(dtype, jnp.inexact):
-        fill = np.nan
-    elif fill is None:
-        fill = True if dtype == bool else np.iinfo(dtype).min if jnp.issubdtype(dtype, jnp.signedinteger) else np.iinfo(dtype).max
+    if fill is None:
+        is_float, is_signed = (jnp.issubdtype(dtype, kind) for kind in (jnp.inexact, jnp.signedinteger))
+        limits = None if is_float or dtype == BOOL else np.iinfo(dtype)
+        fill = np.nan if is_float else True if limits is None else limits.min if is_signed else limits.max
     return jnp.asarray(fill, dtype)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
-from netloop.compiler.lower.loop.kernel.jaxpr import Equation, Refused
+from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 from netloop.compiler.lower.loop.kernel.values import Numbers, View, contiguous
 
@@ -49,7 +49,7 @@ def _reshape(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[
     if isinstance(value, View):
         # loaded in its new shape: in registers a reshape would move numbers between threads
         if pairs is not None:
-            strides = dict((other, value.strides[axis]) for axis, other in pairs)
+            strides = {other: value.strides[axis] for axis, other in pairs}
             places = tuple(strides.get(axis, 0) for axis in range(len(after.shape)))
             return [View(value.reference, kernel.axes(after), places, value.offset)]
         if value.strides == contiguous(before.shape):
@@ -63,7 +63,7 @@ def _reshape(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[
 def _scalar(array: Any) -> Any:
     """The number of an array of one number."""
     # Triton has no reshape of bools to a number
-    return jnp.sum(array.astype(jnp.int32)) != 0 if array.dtype == bool else array.reshape(())
+    return jnp.sum(array.astype(jnp.int32)) != 0 if array.dtype == BOOL else array.reshape(())
 
 
 def _transpose_axes(classes: AxisClasses, equation: Equation) -> None:
@@ -91,5 +91,3 @@ def _iota(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any
     if len(axes) == 1:
         return [Numbers(axes[0], output.dtype)]
     return [axes[axis].positions(kernel.block(output), axis).astype(output.dtype)]
-
-

@@ -14,7 +14,10 @@ import jax
 import numpy as np
 from jax.lax import platform_dependent
 
+pallas: Any
+backend: Any
 with warnings.catch_warnings():
+    # Python shows a warning of JAX's own modules only to those who ask for it
     warnings.simplefilter("ignore", DeprecationWarning)
     try:
         from jax.experimental import pallas
@@ -67,14 +70,11 @@ def called(
     """
 
     def call(*arrays: Any, **options: Any) -> list[Any]:
-        return pallas.pallas_call(
-            kernel, out_shape=list(results), grid=tuple(grid), input_output_aliases=aliases, name="netloop_loop", **options
-        )(*arrays)
+        fixed = {"out_shape": list(results), "grid": tuple(grid), "input_output_aliases": aliases}
+        return pallas.pallas_call(kernel, **fixed, name="netloop_loop", **options)(*arrays)
 
     def on_gpu(*arrays: Any) -> list[Any]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return call(*arrays, compiler_params=backend.CompilerParams(num_warps=warps, num_stages=1))
+        return call(*arrays, compiler_params=backend.CompilerParams(num_warps=warps, num_stages=1))
 
     def interpreted(*arrays: Any) -> list[Any]:
         return call(*arrays, interpret=True)

@@ -21,6 +21,10 @@ i32 = np.int32
 """The type of positions, which have at most 2^31 numbers before them."""
 
 
+FIRST = i32(0)
+"""The position at which an array begins."""
+
+
 class Axis(NamedTuple):
     """An axis of a value in a kernel.
 
@@ -64,7 +68,7 @@ class View:
     reference: Any
     axes: tuple[Axis, ...]
     strides: tuple[int, ...]
-    offset: Any = i32(0)
+    offset: Any = FIRST
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -87,7 +91,9 @@ class View:
 
     def store(self, value: Any) -> None:
         index, mask = self._places()
-        triton.store(self.reference, index, jnp.broadcast_to(jnp.asarray(value, self.reference.dtype), index.shape), mask)
+        triton.store(
+            self.reference, index, jnp.broadcast_to(jnp.asarray(value, self.reference.dtype), index.shape), mask
+        )
 
     def _places(self) -> tuple[Any, Any]:
         """The index of each element, and the mask of those that exist."""
