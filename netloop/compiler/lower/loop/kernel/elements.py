@@ -8,7 +8,7 @@ for large quotients. It has no 16-bit division and tanh: numbers of 16 bits are 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import jax.numpy as jnp
@@ -18,16 +18,17 @@ from jax import lax
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
+from netloop.compiler.lower.loop.kernel.values import constant
 
 HALVES = np.dtype(jnp.bfloat16), np.dtype(np.float16)
 SINGLES = *HALVES, np.dtype(np.float32)
-ANY = "eq ne lt le gt ge select_n copy"
+ANY = "eq ne lt le gt ge select_n"
 """The primitives that take each type as it is."""
 BITS = "and or xor not population_count clz"
-ARITHMETIC = "add add_any sub mul neg abs"
+ARITHMETIC = "add add_any sub mul neg abs square"
 FUNCTIONS = (
     "exp exp2 expm1 log log1p sqrt rsqrt cbrt pow sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
-    "floor ceil is_finite square integer_pow"
+    "floor ceil is_finite"
 )
 
 
@@ -64,7 +65,7 @@ def wide(compute: Callable[..., Any], *values: Any) -> Any:
 def _same(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
     operands = operands_of(kernel, equation, values)
     is_function = equation.name in FUNCTIONS.split()
-    if is_function and not _is_float(operands[0].dtype) and equation.name not in ("square", "integer_pow"):
+    if is_function and not _is_float(operands[0].dtype):
         raise Refused(f"kernels have no {equation.name} of {operands[0].dtype}")
     if equation.name == "select_n" and (len(operands) > 3 or operands[0].dtype != BOOL):
         raise Refused("it selects one of more than two values")
@@ -104,10 +105,10 @@ def _clamp(equation: Equation, low: Any, x: Any, high: Any) -> Any:
 
 @formula("sign")
 def _sign(equation: Equation, x: Any) -> Any:
-    one, zero = jnp.ones((), x.dtype), jnp.zeros((), x.dtype)
+    one = jnp.ones((), x.dtype)
     if not _is_float(x.dtype) and not _is_signed(x.dtype):
-        return jnp.where(x == zero, zero, one)
-    return jnp.where(x > zero, one, jnp.where(x < zero, -one, x))
+        return jnp.where(x == 0, x, one)
+    return jnp.where(x > 0, one, jnp.where(x < 0, jnp.asarray(-1, x.dtype), x))
 
 
 @formula("logistic")
@@ -122,6 +123,22 @@ def _nextafter(equation: Equation, x: Any, y: Any) -> Any:
     return equation.primitive.bind(x, y)
 
 
+@formula("integer_pow")
+def _integer_pow(equation: Equation, x: Any) -> Any:
+    """A power by products, each of them rounded."""
+    exponent, result = equation.params["y"], jnp.ones((), x.dtype)
+    times = partial(wide, lax.mul)
+    rest, is_one = abs(exponent), True
+    while rest:
+        if rest & 1:
+            result, is_one = x if is_one else times(result, x), False
+        rest >>= 1
+        x = times(x, x) if rest else x
+    if exponent < 0 and not _is_float(x.dtype):
+        raise Refused(f"it has a negative power of {x.dtype}")
+    return wide(lambda x: 1 / x, result) if exponent < 0 else jnp.broadcast_to(result, x.shape)
+
+
 # ---------------------------------------------------------------------------- integers
 
 
@@ -132,7 +149,7 @@ def _div(equation: Equation, x: Any, y: Any) -> Any:
         return wide(lax.div, x, y)
     zero, one = y == 0, jnp.ones((), y.dtype)
     if not _is_signed(x.dtype):
-        return jnp.where(zero, jnp.asarray(np.iinfo(x.dtype).max, x.dtype), lax.div(x, jnp.where(zero, one, y)))
+        return jnp.where(zero, constant(np.iinfo(x.dtype).max, x.dtype), lax.div(x, jnp.where(zero, one, y)))
     overflows = (x == np.iinfo(x.dtype).min) & (y == -1)
     return jnp.where(zero, jnp.asarray(-1, x.dtype), lax.div(x, jnp.where(zero | overflows, one, y)))
 
@@ -205,7 +222,7 @@ def _whole(x: Any, dtype: Any) -> Any:
     # 2^n, the first number that is too large, is one of x's type, unlike 2^n - 1
     too_large, too_small = x >= x.dtype.type(most + 1), x <= x.dtype.type(least)
     fits = lax.convert_element_type(jnp.where(too_large | too_small | (x != x), jnp.zeros((), x.dtype), x), dtype)
-    result = jnp.where(too_large, jnp.asarray(most, dtype), jnp.where(too_small, jnp.asarray(least, dtype), fits))
+    result = jnp.where(too_large, constant(most, dtype), jnp.where(too_small, constant(least, dtype), fits))
     return jnp.where(x != x, jnp.zeros((), dtype), result)
 
 
@@ -254,7 +271,7 @@ DENOMINATOR = (
     *(0.11098505178285362, 0.49746925110067538, 1.0),
 )
 """The coefficients by which XLA computes erf, of x * P(x^2) / Q(x^2)."""
-LARGEST_ERF = 3.7439211627767994
+LARGEST_ERF = 3.832506856900711
 """From here on erf is 1 in float32."""
 
 
@@ -264,9 +281,9 @@ def _erf(equation: Equation, x: Any) -> Any:
         raise Refused(f"kernels have no {equation.name} of {x.dtype}")
 
     def compute(x: Any) -> Any:
-        bound = np.float32(LARGEST_ERF)
-        x = jnp.where(x < -bound, -bound, jnp.where(x > bound, bound, x))
+        one, bound = np.float32(1), np.float32(LARGEST_ERF)
         polynomial = lambda numbers: reduce(lambda sum_, c: sum_ * (x * x) + c, map(np.float32, numbers))  # noqa: E731
-        return x * polynomial(NUMERATOR) / polynomial(DENOMINATOR)
+        result = x * polynomial(NUMERATOR) / polynomial(DENOMINATOR)
+        return jnp.where(x < -bound, -one, jnp.where(x > bound, one, result))
 
     return wide(compute, x)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from netloop.compiler.lower.loop.kernel import triton
 from netloop.compiler.lower.loop.kernel.jaxpr import Atom, Body, Constant, Equation, Refused, Variable
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses, Lane, Node
-from netloop.compiler.lower.loop.kernel.values import Axis, Numbers, Rows, View, i32
+from netloop.compiler.lower.loop.kernel.values import Axis, Numbers, Rows, View, constant, i32
 
 MOST_BYTES = 1 << 17
 """The most bytes that an iteration reads, as a rule from the cache of a multiprocessor, of 64 bytes a cycle: 1 us."""
@@ -72,7 +72,7 @@ class Kernel:
 
     def read(self, atom: Atom) -> Any:
         """The value of an atom, in registers or not."""
-        return jnp.asarray(atom.value) if isinstance(atom, Constant) else self._values[atom]
+        return constant(atom.value, atom.dtype) if isinstance(atom, Constant) else self._values[atom]
 
     def array(self, value: Any) -> Any:
         """A value in registers.

@@ -28,7 +28,7 @@ CALLS = "jaxpr", "call_jaxpr", "fun_jaxpr"
 INLINED = frozenset(
     ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "remat2", "checkpoint")
 )
-SAME = frozenset(("optimization_barrier", "copy", "copy_p", "reshard"))
+SAME = frozenset(("optimization_barrier", "stop_gradient", "copy", "copy_p", "reshard"))
 """The primitives whose results are their operands. Triton's compiler does not see through loads, which need none."""
 BODIES = {"scan": ("jaxpr",), "while": ("cond_jaxpr", "body_jaxpr"), "cond": ("branches",)}
 """The parameters of the primitives of control flow that have their bodies, in order."""

@@ -17,7 +17,7 @@ from netloop.compiler.lower.loop.kernel import triton
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
-from netloop.compiler.lower.loop.kernel.values import Axis, Rows, View, both, i32, inside
+from netloop.compiler.lower.loop.kernel.values import Axis, Rows, View, both, constant, contiguous, i32, inside
 
 SELECTED = 1 << 12
 """The most products of elements before and after of a selection in registers."""
@@ -45,6 +45,27 @@ def taken(value: Any, axes: Sequence[Axis], axis: int, after: Axis, place: Calla
     spread = jnp.broadcast_to(bits.reshape((*value.shape[: axis + 1], 1, *value.shape[axis + 1 :])), block)
     chosen = jnp.where(positions == wanted, spread, jnp.zeros((), bits.dtype))
     return _of_bits(jnp.sum(chosen, axis, dtype=bits.dtype), value.dtype)
+
+
+def selected(value: Any, axes: Sequence[Axis], wanted: Any) -> Any:
+    """The elements of an array at some positions of its numbers in order; zeros where there is none.
+
+    Args:
+        value: the array, in registers.
+        axes: its axes.
+        wanted: the position of each element of the result.
+    """
+    if value.size * wanted.size > SELECTED:
+        raise Refused(f"it selects {wanted.size} of the elements of an array of {value.size}")
+    block, places = value.shape, jnp.zeros(value.shape, i32)
+    for axis, stride in enumerate(contiguous([axis.length for axis in axes])):
+        places = places + lax.broadcasted_iota(i32, block, axis) * i32(stride)
+    if (mask := inside(axes, range(len(axes)))) is not None:
+        places = jnp.where(mask, places, i32(-1))
+    spread = (*block, *(1,) * wanted.ndim)
+    bits = _bits(value)
+    chosen = jnp.where(places.reshape(spread) == wanted, bits.reshape(spread), jnp.zeros((), bits.dtype))
+    return _of_bits(jnp.sum(chosen, tuple(range(value.ndim)), dtype=bits.dtype), value.dtype)
 
 
 def put(value: Any, row: Any, position: Any) -> Any:
@@ -177,6 +198,25 @@ def _concatenate(kernel: Kernel, equation: Equation, values: list[Any]) -> Seque
     return [result]
 
 
+def _stacked_axes(classes: AxisClasses, equation: Equation) -> None:
+    axis, result = equation.params["axis"], equation.outputs[0]
+    classes.cross(result, axis)
+    for operand in equation.inputs:
+        for before in range(len(operand.shape)):
+            classes.unite(operand, before, result, before + (before >= axis))
+
+
+@primitive("stack", axes=_stacked_axes)
+def _stack(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+    axis, output = equation.params["axis"], equation.outputs[0]
+    result = jnp.zeros(kernel.block(output), output.dtype)
+    places = lax.broadcasted_iota(i32, result.shape, axis)
+    for number, value in enumerate(values):
+        piece = jnp.expand_dims(kernel.array(value), axis)
+        result = jnp.where(places == i32(number), jnp.broadcast_to(piece, result.shape), result)
+    return [result]
+
+
 def _moved_axes(classes: AxisClasses, equation: Equation) -> None:
     whole, result = equation.inputs[0], equation.outputs[0]
     moved = equation.params.get("dimensions")
@@ -206,7 +246,7 @@ def _rev(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]
 @primitive("pad", axes=_moved_axes)
 def _pad(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
     axes, output = kernel.axes(equation.inputs[0]), equation.outputs[0]
-    value, number, wanted, hit = kernel.array(values[0]), kernel.array(values[1]), kernel.axes(output), None
+    value, padding, wanted, hit = kernel.array(values[0]), kernel.array(values[1]), kernel.axes(output), None
     for axis, (low, high, between) in enumerate(equation.params["padding_config"]):
         if between:
             raise Refused("it pads between elements")
@@ -217,8 +257,7 @@ def _pad(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]
         if low or high:
             place = lax.broadcasted_iota(i32, block, axis) - i32(low)
             hit = both(hit, (place >= 0) & (place < i32(axes[axis].length)))
-    number = jnp.broadcast_to(number, block)
-    return [value if hit is None else jnp.where(hit, jnp.broadcast_to(value, block), number)]
+    return [value if hit is None else jnp.where(hit, jnp.broadcast_to(value, block), jnp.broadcast_to(padding, block))]
 
 
 # ---------------------------------------------------------------------------- gather
@@ -236,18 +275,22 @@ def _gather_axes(classes: AxisClasses, equation: Equation) -> None:
 
 @primitive("gather", axes=_gather_axes)
 def _gather(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
-    """Parts of an array in memory, or of one in registers along its first axis that is indexed."""
+    """Parts of an array, at positions that are XLA's: clamped, or filled where they are none."""
     numbers, output = equation.params["dimension_numbers"], equation.outputs[0]
-    if not isinstance(values[0], View) or numbers.operand_batching_dims:
-        raise Refused("it gathers from an array that it computes")
-    block, indices = kernel.block(output), kernel.array(values[1])
-    index, valid = jnp.full(block, values[0].offset, i32), None
-    for axis, stride in enumerate(values[0].strides):
+    if numbers.operand_batching_dims:
+        raise Refused("it gathers from each row of a batch")
+    whole = values[0] if isinstance(values[0], View) else None
+    block, indices, axes = kernel.block(output), kernel.array(values[1]), kernel.axes(equation.inputs[0])
+    strides = contiguous(equation.inputs[0].shape) if whole is None else whole.strides
+    index, valid = jnp.full(block, 0 if whole is None else whole.offset, i32), None
+    for axis, stride in enumerate(strides):
         place, fits = _places(equation, axis, indices, block)
         index, valid = index + place * i32(stride), both(valid, fits)
-    axes = kernel.axes(output)
-    mask = inside(axes, range(len(axes)))
-    result = triton.load(values[0].reference, index, both(mask, valid))
+    if whole is None:
+        result = selected(kernel.array(values[0]), axes, index)
+    else:
+        mask = inside(kernel.axes(output), range(len(block)))
+        result = triton.load(whole.reference, index, both(mask, valid))
     return [result if valid is None else jnp.where(valid, result, _fill(equation))]
 
 
@@ -259,8 +302,8 @@ def _places(equation: Equation, axis: int, indices: Any, block: tuple[int, ...])
     place, valid = jnp.zeros(block, i32), None
     if axis in numbers.start_index_map:
         last, most = indices.ndim - 1, whole[axis] - sizes[axis]
-        number = i32(numbers.start_index_map.index(axis))
-        hit = lax.broadcasted_iota(i32, indices.shape, last) == number
+        component = i32(numbers.start_index_map.index(axis))
+        hit = lax.broadcasted_iota(i32, indices.shape, last) == component
         start = jnp.sum(jnp.where(hit, indices, jnp.zeros((), indices.dtype)), last, dtype=indices.dtype)
         spread = (
             (lambda value: lax.broadcast_in_dim(value, block, batch))
@@ -283,4 +326,4 @@ def _fill(equation: Equation) -> Any:
         is_float, is_signed = (jnp.issubdtype(dtype, kind) for kind in (jnp.inexact, jnp.signedinteger))
         limits = None if is_float or dtype == BOOL else np.iinfo(dtype)
         fill = np.nan if is_float else True if limits is None else limits.min if is_signed else limits.max
-    return jnp.asarray(fill, dtype)
+    return constant(fill, dtype)

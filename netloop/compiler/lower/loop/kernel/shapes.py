@@ -9,9 +9,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
-from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
+from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
-from netloop.compiler.lower.loop.kernel.values import Numbers, View, contiguous
+from netloop.compiler.lower.loop.kernel.selection import selected
+from netloop.compiler.lower.loop.kernel.values import Numbers, View, contiguous, i32
 
 
 def _broadcast_axes(classes: AxisClasses, equation: Equation) -> None:
@@ -56,7 +57,10 @@ def _reshape(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[
             return [View(value.reference, kernel.axes(after), contiguous(after.shape), value.offset)]
     array, block = kernel.array(value), kernel.block(after)
     if pairs is None and (kernel.block(before) != before.shape or block != after.shape):
-        raise Refused(f"it reshapes {list(before.shape)} to {list(after.shape)}, which are no powers of two")
+        wanted = jnp.zeros(block, i32)
+        for axis, stride in enumerate(contiguous(after.shape)):
+            wanted = wanted + lax.broadcasted_iota(i32, block, axis) * i32(stride)
+        return [selected(array, kernel.axes(before), wanted)]
     return [_scalar(array) if not block and array.shape else array.reshape(block)]
 
 
