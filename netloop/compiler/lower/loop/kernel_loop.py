@@ -43,9 +43,9 @@ def kernel_carry(state: LoopState, strategy: LoopStrategy) -> tuple[Carry, LoopS
         carry, kernel = (_scanned if strategy.kind is StrategyKind.SCAN else _repeated)(state, strategy)
     name = step.loop.name
     lowering.note(LoweringForm.LOOP_KERNELS, f"{name!r} is {kernel.described}")
-    for loop in _loops_inside(step):
-        trips = lowering.loop_strategies[loop].trips
-        lowering.loop_strategies[loop] = LoopStrategy(StrategyKind.KERNEL, f"it is in the kernel of {name!r}", trips)
+    inside = lowering.loop_strategies
+    for loop in filter(inside.__contains__, _loops_inside(step)):
+        inside[loop] = LoopStrategy(StrategyKind.KERNEL, f"it is in the kernel of {name!r}", inside[loop].trips)
     return carry, LoopStrategy(StrategyKind.KERNEL, f"its iterations are {kernel.described}", strategy.trips)
 
 

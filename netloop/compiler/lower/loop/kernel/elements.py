@@ -18,13 +18,12 @@ from jax import lax
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
-from netloop.compiler.lower.loop.kernel.values import constant
 
 HALVES = np.dtype(jnp.bfloat16), np.dtype(np.float16)
 SINGLES = *HALVES, np.dtype(np.float32)
 ANY = "eq ne lt le gt ge select_n"
 """The primitives that take each type as it is."""
-BITS = "and or xor not population_count clz"
+BITS = "and or xor not"
 ARITHMETIC = "add add_any sub mul neg abs square"
 FUNCTIONS = (
     "exp exp2 expm1 log log1p sqrt rsqrt cbrt pow sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
@@ -98,6 +97,14 @@ def _extreme(equation: Equation, x: Any, y: Any) -> Any:
     return jnp.where(x != x, x, jnp.where(y != y, y, result)) if _is_float(x.dtype) else result
 
 
+@formula("population_count", "clz")
+def _count(equation: Equation, x: Any) -> Any:
+    """A number of bits."""
+    if x.dtype not in (np.int32, np.int64):
+        raise Refused(f"kernels have no {equation.name} of {x.dtype}")
+    return equation.primitive.bind(x)
+
+
 @formula("clamp")
 def _clamp(equation: Equation, low: Any, x: Any, high: Any) -> Any:
     return jnp.where(x < low, low, jnp.where(x > high, high, x))
@@ -149,7 +156,7 @@ def _div(equation: Equation, x: Any, y: Any) -> Any:
         return wide(lax.div, x, y)
     zero, one = y == 0, jnp.ones((), y.dtype)
     if not _is_signed(x.dtype):
-        return jnp.where(zero, constant(np.iinfo(x.dtype).max, x.dtype), lax.div(x, jnp.where(zero, one, y)))
+        return jnp.where(zero, jnp.asarray(np.iinfo(x.dtype).max, x.dtype), lax.div(x, jnp.where(zero, one, y)))
     overflows = (x == np.iinfo(x.dtype).min) & (y == -1)
     return jnp.where(zero, jnp.asarray(-1, x.dtype), lax.div(x, jnp.where(zero | overflows, one, y)))
 
@@ -222,7 +229,7 @@ def _whole(x: Any, dtype: Any) -> Any:
     # 2^n, the first number that is too large, is one of x's type, unlike 2^n - 1
     too_large, too_small = x >= x.dtype.type(most + 1), x <= x.dtype.type(least)
     fits = lax.convert_element_type(jnp.where(too_large | too_small | (x != x), jnp.zeros((), x.dtype), x), dtype)
-    result = jnp.where(too_large, constant(most, dtype), jnp.where(too_small, constant(least, dtype), fits))
+    result = jnp.where(too_large, jnp.asarray(most, dtype), jnp.where(too_small, jnp.asarray(least, dtype), fits))
     return jnp.where(x != x, jnp.zeros((), dtype), result)
 
 

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 
 from netloop.compiler.lower.loop.kernel import triton
-from netloop.compiler.lower.loop.kernel.jaxpr import Atom, Body, Constant, Equation, Refused, Variable
+from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Atom, Body, Constant, Equation, Refused, Variable
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses, Lane, Node
-from netloop.compiler.lower.loop.kernel.values import Axis, Numbers, Rows, View, constant, i32
+from netloop.compiler.lower.loop.kernel.values import Axis, Numbers, Rows, View, i32
 
 MOST_BYTES = 1 << 17
 """The most bytes that an iteration reads, as a rule from the cache of a multiprocessor, of 64 bytes a cycle: 1 us."""
@@ -72,7 +73,7 @@ class Kernel:
 
     def read(self, atom: Atom) -> Any:
         """The value of an atom, in registers or not."""
-        return constant(atom.value, atom.dtype) if isinstance(atom, Constant) else self._values[atom]
+        return jnp.asarray(atom.value) if isinstance(atom, Constant) else self._values[atom]
 
     def array(self, value: Any) -> Any:
         """A value in registers.
@@ -98,7 +99,13 @@ class Kernel:
         for equation in body.equations:
             operands = list(map(self.read, equation.inputs))
             self.define(equation.outputs, primitive_of(equation).compute(self, equation, operands))
-        return list(map(self.read, body.outputs))
+        return [_computed(atom) if isinstance(atom, Constant) else self.read(atom) for atom in body.outputs]
+
+
+def _computed(atom: Constant) -> Any:
+    """A known number as the result of an operation: Triton's loops and branches return no others."""
+    array = jnp.asarray(atom.value)
+    return array | jnp.bool_(False) if atom.dtype == BOOL else lax.mul(array, jnp.ones((), atom.dtype))
 
 
 class Primitive(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
@@ -18,11 +19,11 @@ BOOL = np.dtype(np.bool_)
 TYPES = frozenset(
     np.dtype(kind)
     for kind in (
-        *(bool, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
+        *(np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32),
         *(np.float16, jnp.bfloat16, np.float32, np.float64),
     )
 )
-"""The element types of which Triton's arithmetic is known; it has none for complex numbers and for those of 8 bits."""
+"""The element types of kernels: Triton has no complex numbers, no float8 arithmetic, and no constants of uint64."""
 CALLS = "jaxpr", "call_jaxpr", "fun_jaxpr"
 """The parameters of calls that have the jaxpr."""
 INLINED = frozenset(
@@ -148,17 +149,23 @@ class Copy:
             elif eqn.primitive.name in SAME:
                 results = list(map(read, eqn.invars))
             else:
-                equations.append(self._equation(eqn, list(map(read, eqn.invars))))
-                results = equations[-1].outputs
+                results = self._results(eqn, list(map(read, eqn.invars)), equations)
             atoms.update(zip(eqn.outvars, results, strict=True))
         return list(map(read, jaxpr.outvars))
 
-    def _equation(self, eqn: Any, inputs: list[Atom]) -> Equation:
-        name, bodies = eqn.primitive.name, list[Body]()
+    def _results(self, eqn: Any, inputs: list[Atom], equations: list[Equation]) -> Sequence[Atom]:
+        """Append the copy of an equation, unless its result is a known number; return its results."""
+        name, outputs, bodies = eqn.primitive.name, list(map(_variable, eqn.outvars)), list[Body]()
         for param in BODIES.get(name, ()):
             value = eqn.params[param]
             bodies += map(self._body, value if isinstance(value, tuple) else (value,))
-        return Equation(name, eqn.primitive, inputs, list(map(_variable, eqn.outvars)), dict(eqn.params), bodies)
+        known = [atom.value for atom in inputs if isinstance(atom, Constant)]
+        if len(known) == len(inputs) > 0 and not bodies and [output.shape for output in outputs] == [()]:
+            # Triton has no functions of one number that is known
+            with jax.ensure_compile_time_eval():
+                return [Constant(np.asarray(eqn.primitive.bind(*known, **eqn.params)))]
+        equations.append(Equation(name, eqn.primitive, inputs, outputs, dict(eqn.params), bodies))
+        return outputs
 
     def _constant(self, value: Any) -> Atom:
         if isinstance(value, (np.ndarray, np.generic)) and np.ndim(value) == 0:

@@ -14,7 +14,7 @@ from netloop.compiler.lower.loop.kernel.elements import same_axes, wide
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
-from netloop.compiler.lower.loop.kernel.values import constant, i32, inside
+from netloop.compiler.lower.loop.kernel.values import i32, inside
 
 
 def _reduced_axes(classes: AxisClasses, equation: Equation) -> None:
@@ -28,7 +28,7 @@ def _reduced_axes(classes: AxisClasses, equation: Equation) -> None:
 def _masked(kernel: Kernel, equation: Equation, value: Any, neutral: Any) -> Any:
     """A value with a neutral number past the end of the axes that are reduced."""
     mask = inside(kernel.axes(equation.inputs[0]), equation.params["axes"])
-    return value if mask is None else jnp.where(mask, value, constant(neutral, value.dtype))
+    return value if mask is None else jnp.where(mask, value, jnp.asarray(neutral, value.dtype))
 
 
 @primitive("reduce_sum", axes=_reduced_axes)

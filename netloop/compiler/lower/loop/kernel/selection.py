@@ -17,7 +17,7 @@ from netloop.compiler.lower.loop.kernel import triton
 from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
-from netloop.compiler.lower.loop.kernel.values import Axis, Rows, View, both, constant, contiguous, i32, inside
+from netloop.compiler.lower.loop.kernel.values import Axis, Rows, View, both, contiguous, i32, inside
 
 SELECTED = 1 << 12
 """The most products of elements before and after of a selection in registers."""
@@ -326,4 +326,4 @@ def _fill(equation: Equation) -> Any:
         is_float, is_signed = (jnp.issubdtype(dtype, kind) for kind in (jnp.inexact, jnp.signedinteger))
         limits = None if is_float or dtype == BOOL else np.iinfo(dtype)
         fill = np.nan if is_float else True if limits is None else limits.min if is_signed else limits.max
-    return constant(fill, dtype)
+    return jnp.asarray(fill, dtype)

@@ -56,14 +56,6 @@ def inside(axes: Sequence[Axis], numbers: Sequence[int]) -> Any:
     return mask
 
 
-def constant(value: Any, dtype: Any) -> Any:
-    """A constant."""
-    if dtype == np.uint64 and int(value) >= 1 << 63:
-        # Triton takes none of these
-        return lax.bitwise_not(lax.full((), (1 << 64) - 1 - int(value), np.uint64))
-    return jnp.asarray(value, dtype)
-
-
 def both(one: Any, other: Any) -> Any:
     """The elements that are in two masks, of which None has all."""
     return other if one is None else one if other is None else one & other
