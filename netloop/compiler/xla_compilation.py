@@ -73,7 +73,7 @@ def compile_lowered(lowered: Any, options: dict[str, Any] | None = None) -> Any:
 class Nest(Protocol):
     """A program whose loops and conditionals JAX and XLA walk into; ``longest_body`` is a number of layers.
 
-    ``drop_kernels`` is told an error, and says whether the program, traced anew, would have no kernels any more.
+    ``drop_kernels`` takes an error, and says whether the program had kernels; traced anew, it has none.
     """
 
     @property

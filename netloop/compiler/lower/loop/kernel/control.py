@@ -9,11 +9,11 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from netloop.compiler.lower.loop.kernel.interpreter import Kernel, classify, primitive
-from netloop.compiler.lower.loop.kernel.jaxpr import Body, Equation, Refused, Variable, scan_parts
+from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, classify, primitive
+from netloop.compiler.lower.loop.kernel.jaxpr import Equation, FlatJaxpr, Refused, Variable, scan_parts
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 from netloop.compiler.lower.loop.kernel.selection import SELECTED, put, taken
-from netloop.compiler.lower.loop.kernel.values import Axis, Numbers, Rows, View, i32
+from netloop.compiler.lower.loop.kernel.values import BlockAxis, Numbers, Rows, View, i32
 
 AHEAD = 16
 """The most iterations whose rows are loaded before the first of them is computed: a load takes as long as many layers,
@@ -37,11 +37,11 @@ def _cond_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("cond", axes=_cond_axes)
-def _cond(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _cond(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     index, operands = kernel.array(values[0]).astype(i32), values[1:]
     last = len(equation.bodies) - 1
 
-    def branch(body: Body) -> Any:
+    def branch(body: FlatJaxpr) -> Any:
         def run() -> list[Any]:
             results = kernel.run(body, operands)
             return [kernel.shaped(result, like) for result, like in zip(results, equation.outputs, strict=True)]
@@ -54,7 +54,7 @@ def _cond(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any
 # ---------------------------------------------------------------------------- loops
 
 
-def _carried(classes: AxisClasses, equation: Equation, body: Body, first: int, number: int) -> None:
+def _carried(classes: AxisClasses, equation: Equation, body: FlatJaxpr, first: int, number: int) -> None:
     """Unite the axes of the states of a loop: before it, in its body, after it."""
     inside = body.inputs[first : first + number]
     for before, after, result in zip(inside, body.outputs[:number], equation.outputs[:number], strict=True):
@@ -89,14 +89,14 @@ def _while_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("scan", axes=_scan_axes)
-def _scan(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
-    return _Scan(kernel, equation, values).run()
+def _scan(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
+    return _CountedLoop(kernel, equation, values).run()
 
 
-class _Scan:
+class _CountedLoop:
     """A loop of a known number of iterations."""
 
-    def __init__(self, kernel: Kernel, equation: Equation, values: list[Any]) -> None:
+    def __init__(self, kernel: KernelTrace, equation: Equation, values: list[Any]) -> None:
         self._kernel, (self._body,) = kernel, equation.bodies
         self._length, self._reverse = equation.params["length"], equation.params["reverse"]
         constants, carried = scan_parts(equation)
@@ -153,7 +153,7 @@ class _Scan:
         if isinstance(value, (View, Numbers)):
             row = value.row(position, variable.dtype)
             return self._kernel.array(row) if reads_whole(self._body, variable) else row
-        row = taken(value, self._kernel.axes(whole), 0, Axis(1, 1), lambda place: place + position)
+        row = taken(value, self._kernel.axes(whole), 0, BlockAxis(1, 1), lambda place: place + position)
         return row.reshape(row.shape[1:])
 
     def _iterate(self, position: Any, rows: list[Any], states: list[Any], stacks: list[Any]) -> Any:
@@ -170,7 +170,7 @@ class _Scan:
 
 
 @primitive("while", axes=_while_axes)
-def _while(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _while(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     goes_on, body = equation.bodies
     first, second = equation.params["cond_nconsts"], equation.params["body_nconsts"]
     constants = kept(kernel, values[:first], goes_on.inputs[:first], goes_on)
@@ -199,7 +199,7 @@ def _while(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[An
 # ---------------------------------------------------------------------------- what is loaded once
 
 
-def kept(kernel: Kernel, values: Sequence[Any], variables: Sequence[Variable], body: Body) -> list[Any]:
+def kept(kernel: KernelTrace, values: Sequence[Any], variables: Sequence[Variable], body: FlatJaxpr) -> list[Any]:
     """The constants of a loop, in registers as far as they fit, if the body does not read parts of them."""
     room, result = KEPT, list[Any]()
     for value, variable in zip(values, variables, strict=True):
@@ -215,7 +215,7 @@ PARTS = frozenset(("dynamic_slice", "slice", "gather", "reshape", "transpose", "
 """The primitives that make another view of one, of which less is loaded."""
 
 
-def reads_whole(body: Body, variable: Variable) -> bool:
+def reads_whole(body: FlatJaxpr, variable: Variable) -> bool:
     """Whether a body reads an array of memory always and as it is, so that it may be loaded before."""
     for equation in body.equations:
         if variable in equation.inputs and (equation.name in PARTS or not _passes_whole(equation, variable)):

@@ -17,8 +17,8 @@ from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from netloop.compiler.lower.loop.kernel import control, elements, reductions, selection, shapes, triton
-from netloop.compiler.lower.loop.kernel.interpreter import Kernel, classify, power_of_two
-from netloop.compiler.lower.loop.kernel.jaxpr import Body, Constant, Copy, Equation, Refused, Variable, scan_parts
+from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, classify, power_of_two
+from netloop.compiler.lower.loop.kernel.jaxpr import Constant, Copy, Equation, FlatJaxpr, Refused, Variable, scan_parts
 from netloop.compiler.lower.loop.kernel.lanes import (
     LEAST_LANES,
     MOST_LANES,
@@ -79,13 +79,13 @@ class LoopKernel:
             )
         self._warps = max(1, min(MOST_WARPS, largest // NUMBERS_OF_A_WARP))
 
-    def _shared(self) -> tuple[Kernel, list[int]]:
+    def _shared(self) -> tuple[KernelTrace, list[int]]:
         """The kernel with the lanes that each program has, and the numbers of programs."""
         classes, lanes = AxisClasses(), dict[Node, Lane]()
         classify(classes, self._body)
         others = (variable for equation in every(self._body) for variable in equation.outputs)
         lengths = independent(classes, self._outputs, [*self._operands, *others])
-        kernel = Kernel(classes, lanes)
+        kernel = KernelTrace(classes, lanes)
         for number, (name, length) in enumerate(lengths.items()):
             lanes[name] = Lane(number, 1 if number else min(MOST_LANES, power_of_two(length)))
         innermost = next(iter(lengths), None)
@@ -93,7 +93,7 @@ class LoopKernel:
             lanes[innermost] = Lane(0, lanes[innermost].block // 2)
         return kernel, [-(-length // lanes[name].block) for name, length in lengths.items()]
 
-    def _largest(self, kernel: Kernel) -> int:
+    def _largest(self, kernel: KernelTrace) -> int:
         """The numbers of the largest value that a program has in registers."""
         return max(_sizes(kernel, self._body), default=1)
 
@@ -160,7 +160,7 @@ class LoopKernel:
                 views[output].store(kernel.array(results[output]))
 
 
-def _require_worth(body: Body, variables: Sequence[Variable]) -> None:
+def _require_worth(body: FlatJaxpr, variables: Sequence[Variable]) -> None:
     """Refuse what a kernel does not make faster, or not in time.
 
     Raises:
@@ -175,7 +175,7 @@ def _require_worth(body: Body, variables: Sequence[Variable]) -> None:
         raise Refused("it has an array of 2^31 elements")
 
 
-def every(body: Body) -> Iterator[Equation]:
+def every(body: FlatJaxpr) -> Iterator[Equation]:
     """All equations of a body and of the bodies inside of it."""
     for equation in body.equations:
         yield equation
@@ -183,7 +183,7 @@ def every(body: Body) -> Iterator[Equation]:
             yield from every(inner)
 
 
-def _iterations(body: Body) -> float:
+def _iterations(body: FlatJaxpr) -> float:
     """The iterations of the loops of a body together; infinity if a run decides them."""
     numbers = [0.0]
     for equation in body.equations:
@@ -198,7 +198,7 @@ def _rows(equation: Equation) -> list[Variable]:
     return equation.outputs[scan_parts(equation)[1] :] if equation.name == "scan" else []
 
 
-def _sizes(kernel: Kernel, body: Body) -> Iterator[int]:
+def _sizes(kernel: KernelTrace, body: FlatJaxpr) -> Iterator[int]:
     """The numbers of the values that a program computes, without those that may stay in memory."""
     for equation in every(body):
         if equation.name not in IN_MEMORY:
@@ -207,7 +207,7 @@ def _sizes(kernel: Kernel, body: Body) -> Iterator[int]:
             yield reductions.terms(kernel, equation)
 
 
-def _stacked(body: Body, outputs: Sequence[Variable]) -> dict[Variable, Variable]:
+def _stacked(body: FlatJaxpr, outputs: Sequence[Variable]) -> dict[Variable, Variable]:
     """The inputs of an outermost while loop that are only written, a row in an iteration, with what they become."""
     result = dict[Variable, Variable]()
     for equation in body.equations:

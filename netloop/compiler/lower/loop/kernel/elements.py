@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
+from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 
@@ -45,7 +45,7 @@ def _is_signed(dtype: Any) -> bool:
     return bool(jnp.issubdtype(dtype, jnp.signedinteger))
 
 
-def operands_of(kernel: Kernel, equation: Equation, values: Sequence[Any]) -> list[Any]:
+def operands_of(kernel: KernelTrace, equation: Equation, values: Sequence[Any]) -> list[Any]:
     """The operands of an element-wise primitive, in registers and with all axes."""
     block = kernel.block(equation.outputs[0])
     return [jnp.broadcast_to(kernel.array(value), block) for value in values]
@@ -61,7 +61,7 @@ def wide(compute: Callable[..., Any], *values: Any) -> Any:
 
 
 @primitive(*ANY.split(), *BITS.split(), *ARITHMETIC.split(), *FUNCTIONS.split(), axes=same_axes)
-def _same(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _same(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     operands = operands_of(kernel, equation, values)
     is_function = equation.name in FUNCTIONS.split()
     if is_function and not _is_float(operands[0].dtype):
@@ -80,7 +80,7 @@ def formula(*names: str) -> Callable[[Formula], Formula]:
 
     def register(function: Formula) -> Formula:
         @primitive(*names, axes=same_axes)
-        def _compute(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+        def _compute(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
             return [function(equation, *operands_of(kernel, equation, values))]
 
         return function

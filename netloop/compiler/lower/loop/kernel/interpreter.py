@@ -14,9 +14,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from netloop.compiler.lower.loop.kernel import triton
-from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Atom, Body, Constant, Equation, Refused, Variable
+from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Atom, Constant, Equation, FlatJaxpr, Refused, Variable
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses, Lane, Node
-from netloop.compiler.lower.loop.kernel.values import Axis, Numbers, Rows, View, i32
+from netloop.compiler.lower.loop.kernel.values import BlockAxis, Numbers, Rows, View, i32
 
 MOST_BYTES = 1 << 17
 """The most bytes that an iteration reads, as a rule from the cache of a multiprocessor, of 64 bytes a cycle: 1 us."""
@@ -27,7 +27,7 @@ def power_of_two(length: int) -> int:
     return 1 << (length - 1).bit_length()
 
 
-class Kernel:
+class KernelTrace:
     """A kernel while it is traced.
 
     Attributes:
@@ -49,19 +49,19 @@ class Kernel:
         self._loaded.clear()
         self._begins = {name: triton.program(lane.axis) * i32(lane.block) for name, lane in self.lanes.items()}
 
-    def axes(self, atom: Atom) -> tuple[Axis, ...]:
+    def axes(self, atom: Atom) -> tuple[BlockAxis, ...]:
         """The axes of a value."""
         return tuple(self._axis(atom, axis, length) for axis, length in enumerate(atom.shape))
 
-    def _axis(self, atom: Atom, axis: int, length: int) -> Axis:
+    def _axis(self, atom: Atom, axis: int, length: int) -> BlockAxis:
         lane = None
         if length > 1 and self.lanes and isinstance(atom, Variable):
             name = self.classes.of(atom, axis)
             lane = self.lanes.get(name)
             if lane is not None:
-                return Axis(length, lane.block, self._begins.get(name, 0), length % lane.block == 0)
+                return BlockAxis(length, lane.block, self._begins.get(name, 0), length % lane.block == 0)
         block = power_of_two(length)
-        return Axis(length, block, 0, block == length)
+        return BlockAxis(length, block, 0, block == length)
 
     def block(self, atom: Atom) -> tuple[int, ...]:
         """The shape of a value in registers."""
@@ -82,7 +82,7 @@ class Kernel:
             Refused: the kernel reads more from memory than a multiprocessor holds.
         """
         if isinstance(value, View):
-            # each iteration reads it anew, but for what registers hold
+            # each iteration reads it anew, unless registers hold it
             self._loaded[id(value.reference), value.shape] = math.prod(value.shape) * value.reference.dtype.itemsize
             if sum(self._loaded.values()) > MOST_BYTES:
                 raise Refused(f"an iteration of it reads more than {MOST_BYTES >> 10} KiB")
@@ -93,7 +93,7 @@ class Kernel:
         array, block = jnp.asarray(self.array(value), like.dtype), self.block(like)
         return array if array.shape == block else jnp.broadcast_to(array, block)
 
-    def run(self, body: Body, inputs: Sequence[Any]) -> list[Any]:
+    def run(self, body: FlatJaxpr, inputs: Sequence[Any]) -> list[Any]:
         """The outputs of a body, in registers or not."""
         self.define(body.inputs, inputs)
         for equation in body.equations:
@@ -117,13 +117,13 @@ class Primitive(NamedTuple):
     """
 
     classify: Callable[[AxisClasses, Equation], None]
-    compute: Callable[[Kernel, Equation, list[Any]], Sequence[Any]]
+    compute: Callable[[KernelTrace, Equation, list[Any]], Sequence[Any]]
 
 
 PRIMITIVES = dict[str, Primitive]()
 """All primitives that a kernel can have, by name."""
 
-Compute = Callable[[Kernel, Equation, list[Any]], Sequence[Any]]
+Compute = Callable[[KernelTrace, Equation, list[Any]], Sequence[Any]]
 
 
 def primitive(*names: str, axes: Callable[[AxisClasses, Equation], None]) -> Callable[[Compute], Compute]:
@@ -148,7 +148,7 @@ def primitive_of(equation: Equation) -> Primitive:
     return found
 
 
-def classify(classes: AxisClasses, body: Body) -> None:
+def classify(classes: AxisClasses, body: FlatJaxpr) -> None:
     """Unite and cross the axes of all values of a body.
 
     Raises:

@@ -86,11 +86,11 @@ class Equation:
     inputs: list[Atom]
     outputs: list[Variable]
     params: dict[str, Any]
-    bodies: list[Body]
+    bodies: list[FlatJaxpr]
 
 
 @dataclass
-class Body:
+class FlatJaxpr:
     """Equations in order, from inputs to outputs."""
 
     inputs: list[Variable]
@@ -119,12 +119,12 @@ class Copy:
         self.arrays = dict[Variable, Any]()
         inputs, equations = list(map(_variable, (*jaxpr.constvars, *jaxpr.invars))), list[Equation]()
         outputs = self._inline(jaxpr, inputs, equations)
-        self.body = _without_dead(Body(inputs, equations, outputs))
+        self.body = _without_dead(FlatJaxpr(inputs, equations, outputs))
 
-    def _body(self, closed: Any) -> Body:
+    def _body(self, closed: Any) -> FlatJaxpr:
         inputs, equations = list(map(_variable, closed.jaxpr.invars)), list[Equation]()
         outputs = self._inline(closed.jaxpr, [*map(self._constant, closed.consts), *inputs], equations)
-        return _without_dead(Body(inputs, equations, outputs))
+        return _without_dead(FlatJaxpr(inputs, equations, outputs))
 
     def _inline(self, jaxpr: Any, inputs: Sequence[Atom], equations: list[Equation]) -> list[Atom]:
         """Append the equations of a jaxpr that is applied to constants and inputs; return its outputs."""
@@ -155,7 +155,7 @@ class Copy:
 
     def _results(self, eqn: Any, inputs: list[Atom], equations: list[Equation]) -> Sequence[Atom]:
         """Append the copy of an equation, unless its result is a known number; return its results."""
-        name, outputs, bodies = eqn.primitive.name, list(map(_variable, eqn.outvars)), list[Body]()
+        name, outputs, bodies = eqn.primitive.name, list(map(_variable, eqn.outvars)), list[FlatJaxpr]()
         for param in BODIES.get(name, ()):
             value = eqn.params[param]
             bodies += map(self._body, value if isinstance(value, tuple) else (value,))
@@ -204,11 +204,11 @@ def _called(eqn: Any, chosen: dict[Any, int]) -> Any:
     return None
 
 
-def _without_dead(body: Body) -> Body:
+def _without_dead(body: FlatJaxpr) -> FlatJaxpr:
     """The body without equations whose results nothing reads."""
     needed, equations = set(body.outputs), list[Equation]()
     for equation in reversed(body.equations):
         if not needed.isdisjoint(equation.outputs):
             needed.update(equation.inputs)
             equations.append(equation)
-    return Body(body.inputs, equations[::-1], body.outputs)
+    return FlatJaxpr(body.inputs, equations[::-1], body.outputs)

@@ -55,7 +55,7 @@ class AxisClasses:
             self.cross(other, other_axis)
 
     def unite_all(self, one: Atom, other: Atom, dropped: int = 0) -> None:
-        """Make the axes of two values one, but for a number of first axes of ``one`` that the other does not have."""
+        """Make the axes of two values one, without a number of first axes of ``one`` that the other does not have."""
         if len(one.shape) - dropped == len(other.shape):
             for axis in range(len(other.shape)):
                 self.unite(one, axis + dropped, other, axis)

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from netloop.compiler.lower.loop.kernel.elements import same_axes, wide
-from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
+from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 from netloop.compiler.lower.loop.kernel.values import i32, inside
@@ -25,20 +25,20 @@ def _reduced_axes(classes: AxisClasses, equation: Equation) -> None:
         classes.unite(operand, axis, equation.outputs[0], after)
 
 
-def _masked(kernel: Kernel, equation: Equation, value: Any, neutral: Any) -> Any:
+def _masked(kernel: KernelTrace, equation: Equation, value: Any, neutral: Any) -> Any:
     """A value with a neutral number past the end of the axes that are reduced."""
     mask = inside(kernel.axes(equation.inputs[0]), equation.params["axes"])
     return value if mask is None else jnp.where(mask, value, jnp.asarray(neutral, value.dtype))
 
 
 @primitive("reduce_sum", axes=_reduced_axes)
-def _sum(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _sum(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     value = _masked(kernel, equation, kernel.array(values[0]), 0)
     return [wide(lambda x: equation.primitive.bind(x, **equation.params), value)]
 
 
 @primitive("reduce_max", "reduce_min", axes=_reduced_axes)
-def _extreme(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _extreme(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     value, axes = kernel.array(values[0]), equation.params["axes"]
     is_least, dtype = equation.name == "reduce_min", value.dtype
     value = value.astype(i32) if dtype == BOOL else value
@@ -59,7 +59,7 @@ def _worst(dtype: Any, is_least: bool) -> Any:
 
 
 @primitive("reduce_or", "reduce_and", axes=_reduced_axes)
-def _all_or_any(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _all_or_any(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     value, is_and = kernel.array(values[0]), equation.name == "reduce_and"
     if value.dtype != BOOL:
         raise Refused(f"kernels have no {equation.name} of {value.dtype}")
@@ -68,7 +68,7 @@ def _all_or_any(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequen
 
 
 @primitive("argmax", "argmin", axes=_reduced_axes)
-def _position(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _position(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     """The first position of the extreme, or of the first NaN."""
     value, (axis,) = kernel.array(values[0]), equation.params["axes"]
     value = value.astype(i32) if value.dtype == BOOL else value
@@ -91,7 +91,7 @@ def _cumulative_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("cumsum", axes=_cumulative_axes)
-def _cumsum(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _cumsum(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     if equation.params["reverse"]:
         raise Refused("kernels have no cumulative sum from the end")
     return [wide(lambda x: lax.cumsum(x, equation.params["axis"]), kernel.array(values[0]))]
@@ -119,7 +119,7 @@ def _product_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("dot_general", axes=_product_axes)
-def _product(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _product(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     """A product as sums of products: Triton's own takes sides of 16 rows and more, and rounds float32 for it."""
     (summed, others), (batch, batch_others) = equation.params["dimension_numbers"]
     output = equation.outputs[0]
@@ -134,14 +134,14 @@ def _product(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[
     return [jnp.sum(left * right, axes, dtype=dtype).astype(output.dtype)]
 
 
-def terms(kernel: Kernel, equation: Equation) -> int:
+def terms(kernel: KernelTrace, equation: Equation) -> int:
     """The terms of all sums of a product."""
     (summed, _), _ = equation.params["dimension_numbers"]
     block = kernel.block(equation.inputs[0])
     return math.prod(kernel.block(equation.outputs[0])) * math.prod(block[axis] for axis in summed)
 
 
-def _ordered(kernel: Kernel, operand: Any, value: Any, batch: Sequence[int], summed: Sequence[int]) -> Any:
+def _ordered(kernel: KernelTrace, operand: Any, value: Any, batch: Sequence[int], summed: Sequence[int]) -> Any:
     """An operand with the axes of its batch first, and those of the sum last, with zeros past the end of these."""
     value, mask = kernel.array(value), inside(kernel.axes(operand), summed)
     value = value if mask is None else jnp.where(mask, value, jnp.zeros((), value.dtype))

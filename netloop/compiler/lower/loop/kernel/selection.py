@@ -14,16 +14,16 @@ import numpy as np
 from jax import lax
 
 from netloop.compiler.lower.loop.kernel import triton
-from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
+from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
-from netloop.compiler.lower.loop.kernel.values import Axis, Rows, View, both, contiguous, i32, inside
+from netloop.compiler.lower.loop.kernel.values import BlockAxis, Rows, View, both, contiguous, i32, inside
 
 SELECTED = 1 << 12
 """The most products of elements before and after of a selection in registers."""
 
 
-def taken(value: Any, axes: Sequence[Axis], axis: int, after: Axis, place: Callable[[Any], Any]) -> Any:
+def taken(value: Any, axes: Sequence[BlockAxis], axis: int, after: BlockAxis, place: Callable[[Any], Any]) -> Any:
     """The elements of an array at some places along an axis; zeros where there is none.
 
     Args:
@@ -47,7 +47,7 @@ def taken(value: Any, axes: Sequence[Axis], axis: int, after: Axis, place: Calla
     return _of_bits(jnp.sum(chosen, axis, dtype=bits.dtype), value.dtype)
 
 
-def selected(value: Any, axes: Sequence[Axis], wanted: Any) -> Any:
+def selected(value: Any, axes: Sequence[BlockAxis], wanted: Any) -> Any:
     """The elements of an array at some positions of its numbers in order; zeros where there is none.
 
     Args:
@@ -103,7 +103,7 @@ def _part_axes(classes: AxisClasses, equation: Equation) -> None:
             classes.cross(part, axis)
 
 
-def starts(kernel: Kernel, values: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
+def starts(kernel: KernelTrace, values: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
     """The positions at which a part begins, which XLA clamps so that it is inside."""
     lengths = zip(values, whole, part, strict=True)
     return [
@@ -112,7 +112,7 @@ def starts(kernel: Kernel, values: Sequence[Any], whole: Sequence[int], part: Se
     ]
 
 
-def _part(kernel: Kernel, equation: Equation, value: Any, begins: Sequence[Any], steps: Sequence[int]) -> Any:
+def _part(kernel: KernelTrace, equation: Equation, value: Any, begins: Sequence[Any], steps: Sequence[int]) -> Any:
     """The part of an array that begins at some positions."""
     axes, wanted = kernel.axes(equation.inputs[0]), kernel.axes(equation.outputs[0])
     if isinstance(value, View):
@@ -125,14 +125,14 @@ def _part(kernel: Kernel, equation: Equation, value: Any, begins: Sequence[Any],
 
 
 @primitive("dynamic_slice", axes=_part_axes)
-def _dynamic_slice(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _dynamic_slice(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     sizes = equation.outputs[0].shape
     begins = starts(kernel, values[1:], equation.inputs[0].shape, sizes)
     return [_part(kernel, equation, values[0], begins, [1] * len(sizes))]
 
 
 @primitive("slice", axes=_part_axes)
-def _slice(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _slice(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     begins = equation.params["start_indices"]
     return [_part(kernel, equation, values[0], list(map(i32, begins)), equation.params["strides"] or [1] * len(begins))]
 
@@ -149,7 +149,7 @@ def _update_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("dynamic_update_slice", axes=_update_axes)
-def _dynamic_update_slice(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _dynamic_update_slice(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     whole, part = equation.inputs[:2]
     axes, begins = kernel.axes(part), starts(kernel, values[2:], whole.shape, part.shape)
     if isinstance(values[0], Rows):
@@ -182,7 +182,7 @@ def _joined_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("concatenate", axes=_joined_axes)
-def _concatenate(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _concatenate(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     axis, output = equation.params["dimension"], equation.outputs[0]
     wanted, offset = kernel.axes(output), 0
     result = jnp.zeros(kernel.block(output), output.dtype)
@@ -207,7 +207,7 @@ def _stacked_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("stack", axes=_stacked_axes)
-def _stack(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _stack(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     axis, output = equation.params["axis"], equation.outputs[0]
     result = jnp.zeros(kernel.block(output), output.dtype)
     places = lax.broadcasted_iota(i32, result.shape, axis)
@@ -230,7 +230,7 @@ def _moved_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("rev", axes=_moved_axes)
-def _rev(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _rev(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     axes, value, moved = kernel.axes(equation.inputs[0]), values[0], equation.params["dimensions"]
     if isinstance(value, View):
         begins = [i32(axis.length - 1 if number in moved else 0) for number, axis in enumerate(axes)]
@@ -244,7 +244,7 @@ def _rev(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]
 
 
 @primitive("pad", axes=_moved_axes)
-def _pad(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _pad(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     axes, output = kernel.axes(equation.inputs[0]), equation.outputs[0]
     value, padding, wanted, hit = kernel.array(values[0]), kernel.array(values[1]), kernel.axes(output), None
     for axis, (low, high, between) in enumerate(equation.params["padding_config"]):
@@ -274,7 +274,7 @@ def _gather_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("gather", axes=_gather_axes)
-def _gather(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _gather(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     """Parts of an array, at positions that are XLA's: clamped, or filled where they are none."""
     numbers, output = equation.params["dimension_numbers"], equation.outputs[0]
     if numbers.operand_batching_dims:

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from netloop.compiler.lower.loop.kernel.interpreter import Kernel, primitive
+from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 from netloop.compiler.lower.loop.kernel.selection import selected
@@ -21,7 +21,7 @@ def _broadcast_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("broadcast_in_dim", axes=_broadcast_axes)
-def _broadcast_in_dim(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _broadcast_in_dim(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     axes = equation.params["broadcast_dimensions"]
     return [lax.broadcast_in_dim(kernel.array(values[0]), kernel.block(equation.outputs[0]), axes)]
 
@@ -44,7 +44,7 @@ def _reshape_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("reshape", "squeeze", "expand_dims", axes=_reshape_axes)
-def _reshape(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _reshape(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     before, after, value = equation.inputs[0], equation.outputs[0], values[0]
     pairs = _pairs(before.shape, after.shape)
     if isinstance(value, View):
@@ -76,7 +76,7 @@ def _transpose_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("transpose", axes=_transpose_axes)
-def _transpose(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _transpose(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     order, value = equation.params["permutation"], values[0]
     if isinstance(value, View):
         strides = tuple(value.strides[axis] for axis in order)
@@ -89,7 +89,7 @@ def _no_axes(classes: AxisClasses, equation: Equation) -> None:
 
 
 @primitive("iota", axes=_no_axes)
-def _iota(kernel: Kernel, equation: Equation, values: list[Any]) -> Sequence[Any]:
+def _iota(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     output, axis = equation.outputs[0], equation.params["dimension"]
     axes = kernel.axes(output)
     if len(axes) == 1:

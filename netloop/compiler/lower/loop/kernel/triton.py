@@ -39,7 +39,7 @@ def load(reference: Any, index: Any, mask: Any) -> Any:
 
 
 def store(reference: Any, index: Any, value: Any, mask: Any) -> None:
-    """Write numbers at some positions of a flat array, but for those that a mask leaves out."""
+    """Write numbers at some positions of a flat array, without those that a mask leaves out."""
     backend.store(reference.at[index], value, mask=mask)
 
 

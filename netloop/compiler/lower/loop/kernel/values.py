@@ -25,7 +25,7 @@ FIRST = i32(0)
 """The position at which an array begins."""
 
 
-class Axis(NamedTuple):
+class BlockAxis(NamedTuple):
     """An axis of a value in a kernel.
 
     Attributes:
@@ -46,7 +46,7 @@ class Axis(NamedTuple):
         return positions + self.begin if not isinstance(self.begin, int) else positions
 
 
-def inside(axes: Sequence[Axis], numbers: Sequence[int]) -> Any:
+def inside(axes: Sequence[BlockAxis], numbers: Sequence[int]) -> Any:
     """The mask of the elements of a block that exist along some of its axes; None for all."""
     block, mask = [axis.block for axis in axes], None
     for number in numbers:
@@ -66,7 +66,7 @@ class View:
     """An array in memory: where it begins in a flat reference, and the distance of its numbers along each axis."""
 
     reference: Any
-    axes: tuple[Axis, ...]
+    axes: tuple[BlockAxis, ...]
     strides: tuple[int, ...]
     offset: Any = FIRST
 
@@ -78,7 +78,7 @@ class View:
         """The part at a position of the first axis."""
         return View(self.reference, self.axes[1:], self.strides[1:], self.offset + position * i32(self.strides[0]))
 
-    def at(self, starts: Sequence[Any], axes: Sequence[Axis], steps: Sequence[int] | None = None) -> View:
+    def at(self, starts: Sequence[Any], axes: Sequence[BlockAxis], steps: Sequence[int] | None = None) -> View:
         """The part with other axes that begins at some positions."""
         offset = self.offset
         for start, stride in zip(starts, self.strides, strict=True):
@@ -109,7 +109,7 @@ class View:
 class Numbers:
     """The numbers 0, 1, 2, ..., such as those of iterations."""
 
-    axis: Axis
+    axis: BlockAxis
     dtype: Any
 
     def row(self, position: Any, dtype: Any) -> Any:
