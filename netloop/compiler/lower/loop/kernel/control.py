@@ -13,7 +13,7 @@ from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, classify
 from netloop.compiler.lower.loop.kernel.jaxpr import Equation, FlatJaxpr, Refused, Variable, scan_parts
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 from netloop.compiler.lower.loop.kernel.selection import SELECTED, put, taken
-from netloop.compiler.lower.loop.kernel.values import BlockAxis, Numbers, Rows, View, i32
+from netloop.compiler.lower.loop.kernel.values import BlockAxis, Numbers, View, WrittenRows, i32
 
 AHEAD = 16
 """The most iterations whose rows are loaded before the first of them is computed: a load takes as long as many layers,
@@ -148,7 +148,7 @@ class _CountedLoop:
         return iterate
 
     def _row(self, value: Any, variable: Variable, whole: Any, position: Any) -> Any:
-        if isinstance(value, Rows):
+        if isinstance(value, WrittenRows):
             raise Refused("it reads the rows that it has stacked")
         if isinstance(value, (View, Numbers)):
             row = value.row(position, variable.dtype)
@@ -176,7 +176,7 @@ def _while(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequen
     constants = kept(kernel, values[:first], goes_on.inputs[:first], goes_on)
     others = kept(kernel, values[first : first + second], body.inputs[:second], body)
     states = values[first + second :]
-    in_memory = [isinstance(state, Rows) for state in states]
+    in_memory = [isinstance(state, WrittenRows) for state in states]
 
     def shaped(results: Sequence[Any]) -> list[Any]:
         """The states in registers."""

@@ -18,7 +18,16 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from netloop.compiler.lower.loop.kernel import control, elements, reductions, selection, shapes, triton
 from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, classify, power_of_two
-from netloop.compiler.lower.loop.kernel.jaxpr import Constant, Copy, Equation, FlatJaxpr, Refused, Variable, scan_parts
+from netloop.compiler.lower.loop.kernel.jaxpr import (
+    Atom,
+    Constant,
+    Copy,
+    Equation,
+    FlatJaxpr,
+    Refused,
+    Variable,
+    scan_parts,
+)
 from netloop.compiler.lower.loop.kernel.lanes import (
     LEAST_LANES,
     MOST_LANES,
@@ -28,7 +37,7 @@ from netloop.compiler.lower.loop.kernel.lanes import (
     Node,
     independent,
 )
-from netloop.compiler.lower.loop.kernel.values import Rows, View, contiguous
+from netloop.compiler.lower.loop.kernel.values import View, WrittenRows, contiguous
 
 RULES = control, elements, reductions, selection, shapes
 """The modules whose primitives are in the list once they are imported."""
@@ -150,10 +159,12 @@ class LoopKernel:
             variable: View(reference, kernel.axes(variable), contiguous(variable.shape))
             for variable, reference in zip([*self._operands, *self._outputs], references, strict=True)
         }
-        rows = {variable for equation in self._body.equations for variable in _rows(equation)}
+        rows, read = {v for equation in self._body.equations for v in _rows(equation)}, _read(self._body)
+        if not rows.isdisjoint(read):
+            raise Refused("it reads the rows that it has stacked")
         kernel.stacks = {output: views[output] for output in self._outputs if output in rows}
         kernel.define(self._inner, (views[variable] for variable in self._inner))
-        inputs = [Rows(views[stacked[v]]) if v in stacked else views[v] for v in self._body.inputs]
+        inputs = [WrittenRows(views[stacked[v]]) if v in stacked else views[v] for v in self._body.inputs]
         results = dict(zip(self._body.outputs, kernel.run(self._body, inputs), strict=True))
         for output in self._outputs:
             if output not in kernel.stacks and output not in stacked.values():
@@ -198,6 +209,11 @@ def _rows(equation: Equation) -> list[Variable]:
     return equation.outputs[scan_parts(equation)[1] :] if equation.name == "scan" else []
 
 
+def _read(body: FlatJaxpr) -> list[Atom]:
+    """The operands of the equations of a body."""
+    return [atom for equation in body.equations for atom in equation.inputs]
+
+
 def _sizes(kernel: KernelTrace, body: FlatJaxpr) -> Iterator[int]:
     """The numbers of the values that a program computes, without those that may stay in memory."""
     for equation in every(body):
@@ -216,7 +232,8 @@ def _stacked(body: FlatJaxpr, outputs: Sequence[Variable]) -> dict[Variable, Var
         first = equation.params["cond_nconsts"] + equation.params["body_nconsts"]
         for place, output in enumerate(equation.outputs):
             before = equation.inputs[first + place]
-            if before in body.inputs and output in outputs and _is_only_written(equation, place):
+            is_free = before in body.inputs and output in outputs and _read(body).count(before) == 1
+            if is_free and _is_only_written(equation, place):
                 result[before] = output
     return result
 

@@ -16,7 +16,7 @@ from jax import lax
 from netloop.compiler.lower.loop.kernel import triton
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Atom, Constant, Equation, FlatJaxpr, Refused, Variable
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses, Lane, Node
-from netloop.compiler.lower.loop.kernel.values import BlockAxis, Numbers, Rows, View, i32
+from netloop.compiler.lower.loop.kernel.values import BlockAxis, Numbers, View, WrittenRows, i32
 
 MOST_BYTES = 1 << 17
 """The most bytes that an iteration reads, as a rule from the cache of a multiprocessor, of 64 bytes a cycle: 1 us."""
@@ -86,7 +86,7 @@ class KernelTrace:
             self._loaded[id(value.reference), value.shape] = math.prod(value.shape) * value.reference.dtype.itemsize
             if sum(self._loaded.values()) > MOST_BYTES:
                 raise Refused(f"an iteration of it reads more than {MOST_BYTES >> 10} KiB")
-        return value.load() if isinstance(value, (View, Numbers, Rows)) else value
+        return value.load() if isinstance(value, (View, Numbers, WrittenRows)) else value
 
     def shaped(self, value: Any, like: Atom) -> Any:
         """A value in registers, with the type and all axes of another one."""

@@ -17,7 +17,7 @@ from netloop.compiler.lower.loop.kernel import triton
 from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, primitive
 from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
-from netloop.compiler.lower.loop.kernel.values import BlockAxis, Rows, View, both, contiguous, i32, inside
+from netloop.compiler.lower.loop.kernel.values import BlockAxis, View, WrittenRows, both, contiguous, i32, inside
 
 SELECTED = 1 << 12
 """The most products of elements before and after of a selection in registers."""
@@ -152,7 +152,7 @@ def _update_axes(classes: AxisClasses, equation: Equation) -> None:
 def _dynamic_update_slice(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequence[Any]:
     whole, part = equation.inputs[:2]
     axes, begins = kernel.axes(part), starts(kernel, values[2:], whole.shape, part.shape)
-    if isinstance(values[0], Rows):
+    if isinstance(values[0], WrittenRows):
         values[0].view.at(begins, axes).store(kernel.array(values[1]))
         return [values[0]]
     value, update, hit = kernel.array(values[0]), kernel.array(values[1]), None

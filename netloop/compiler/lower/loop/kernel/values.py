@@ -120,7 +120,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Rows:
+class WrittenRows:
     """An array in memory that a WHILE loop only writes, a row in an iteration."""
 
     view: View
@@ -129,7 +129,7 @@ class Rows:
         raise Refused("it reads the rows that it has stacked")
 
 
-Lazy = View | Numbers | Rows
+Lazy = View | Numbers | WrittenRows
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
