@@ -109,9 +109,7 @@ class ShardedEngine(Unpicklable, Tunable):
         with pinned_settings():
             self.constants = constants_of(self.network)
             self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
-            names = (
-                chosen(passes) - OF_ONE_DEVICE - (JOINING if passes is None and self._sharding.weights else frozenset())
-            )
+            names = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
             self._weights = ShardedWeights(self.constants, self._sharding)
         # the devices of the mesh need not be of JAX's default platform
         recipe = Recipe.of(names, forms, max_trips, tf32)
@@ -309,7 +307,8 @@ class ShardedEngine(Unpicklable, Tunable):
         return _stand_in(shape, array.dtype)
 
     def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
-        lowered = Lowered.of(self.network, types, validated, self.recipe)
+        recipe = replace(self.recipe, passes=self.recipe.passes - OF_ONE_DEVICE)
+        lowered = Lowered.of(self.network, types, validated, recipe)
         load = ShardedLoader(lowered, self.constants, self._sharding)
         with lowered.timer.phase("load"):
             # in the order of the arguments of the program

@@ -319,10 +319,11 @@ def test_pure_functions_and_meshes_have_no_kernels(of_any_length):
     example = networks.EXAMPLES["swap"]
     function, weights = trt.to_jax(example.make(), passes=["loop_kernels"])
     text = str(jax.make_jaxpr(function)(weights, example.inputs))
-    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
+    engine = trt.shard(example.make(), jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",)), passes=["loop_kernels"])
+    engine(example.inputs)
 
     assert "pallas_call" not in text
-    assert "loop_kernels" not in trt.shard(example.make(), mesh).recipe.passes
+    assert {strategy.name for strategy in engine.loop_strategies.values()} == {"scan"}
 
 
 def failing_at_first(monkeypatch):
