@@ -49,7 +49,7 @@ PASSES: dict[str, Pass] = _in_order([kind() for kind in _defined(Pass)])
 
 
 PLATFORMS = {"cpu": "CPUs", "gpu": "GPUs", "tpu": "TPUs"}
-"""The platforms of JAX that passes tell apart, and what texts call them."""
+"""The platforms of JAX between which passes differ, and what texts call them."""
 
 NO_FORMS: Forms = MappingProxyType({})
 """Every pass by its rule."""

@@ -1,5 +1,7 @@
 """Arguments that several commands take, and the form of their help."""
 
+from __future__ import annotations
+
 import argparse
 import re
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """``netloop bench``: how long a model runs, in turns with other runtimes."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys

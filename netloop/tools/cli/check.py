@@ -1,5 +1,7 @@
 """``netloop check``: the findings for a model."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys

@@ -1,5 +1,7 @@
 """Findings in the colours of terminals."""
 
+from __future__ import annotations
+
 import os
 from typing import TextIO
 

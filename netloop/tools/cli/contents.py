@@ -1,5 +1,7 @@
 """The contents of a network and an engine, in the types of JSON."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from typing import Any
 

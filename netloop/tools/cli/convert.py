@@ -1,5 +1,7 @@
 """``netloop convert``: a model in another format."""
 
+from __future__ import annotations
+
 import argparse
 from importlib import import_module
 from pathlib import Path

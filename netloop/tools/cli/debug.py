@@ -1,5 +1,7 @@
 """``netloop debug``: where an engine and another runtime part."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``netloop demo``: a language model that generates text in a loop, checked, compiled and compared."""
 
+from __future__ import annotations
+
 import argparse
 from importlib import import_module
 from pathlib import Path

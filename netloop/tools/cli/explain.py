@@ -1,5 +1,7 @@
 """``netloop explain``: the text of a code, or all codes."""
 
+from __future__ import annotations
+
 import argparse
 from importlib import import_module
 from typing import Any

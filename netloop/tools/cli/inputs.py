@@ -1,5 +1,7 @@
 """Arrays for the inputs of a model: from files, written out, or random."""
 
+from __future__ import annotations
+
 import sys
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence

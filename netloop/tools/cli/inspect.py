@@ -1,5 +1,7 @@
 """``netloop inspect``: what is in a model."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections import Counter

@@ -1,5 +1,7 @@
 """How often the loops of a model run, which every command that runs one prints."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """The network of a JAX function in a Python file: ``file.py:function``, with example arguments of the file."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Arrays written on the command line: ``20``, ``[1,2,3]``, ``true``, or a text for an input of strings."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from typing import Any

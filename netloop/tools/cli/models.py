@@ -1,5 +1,7 @@
 """Models as networks, whatever their format."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

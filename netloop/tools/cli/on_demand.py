@@ -1,5 +1,7 @@
 """The modules that commands need when they run, and not for their help: they import numpy or JAX."""
 
+from __future__ import annotations
+
 import importlib
 import typing
 

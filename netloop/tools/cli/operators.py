@@ -1,5 +1,7 @@
 """``netloop operators``: the pages of operators."""
 
+from __future__ import annotations
+
 import argparse
 from typing import Any
 

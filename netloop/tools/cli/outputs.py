@@ -1,5 +1,7 @@
 """The outputs of a run: as a table, and as a file."""
 
+from __future__ import annotations
+
 import io
 import zipfile
 from collections.abc import Iterator, Mapping

@@ -1,5 +1,7 @@
 """``netloop passes``: a section for each pass."""
 
+from __future__ import annotations
+
 import argparse
 from importlib import import_module
 from typing import Any

@@ -1,5 +1,7 @@
 """The network that a Python file builds: what its function ``build()`` returns, or what is in the plan it returns."""
 
+from __future__ import annotations
+
 import contextlib
 import runpy
 import sys

@@ -1,5 +1,7 @@
 """``netloop report``: a page that shows a model in a browser."""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
 from typing import Any

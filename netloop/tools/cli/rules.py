@@ -1,5 +1,7 @@
 """``netloop rules``: the page of all codes."""
 
+from __future__ import annotations
+
 import argparse
 from importlib import import_module
 from typing import Any

@@ -1,5 +1,7 @@
 """``netloop run``: a model once, and its outputs compared with those of other runtimes."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys

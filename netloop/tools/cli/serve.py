@@ -1,5 +1,7 @@
 """``netloop serve``: a model behind the V2 protocol, by MLServer, or a folder for MLServer or Triton."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import subprocess

@@ -1,5 +1,7 @@
 """Times of calls, measured in turns, and what they say."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -65,7 +65,9 @@ def error_from_json(record: Any, others: Mapping[str, type[Exception]]) -> Excep
         return TYPED[name](*map(_finding, _some(record.get("findings"))))
     if name in others:
         return others[name](text)
-    return MemoryError(text) if name.endswith("MemoryError") else RuntimeError(f"{name}: {text}")
+    # XLA's client, which does not find the memory to begin, raises a RuntimeError with the name of C++'s error
+    lacks_memory = name.endswith("MemoryError") or "std::bad_alloc" in text
+    return MemoryError(text) if lacks_memory else RuntimeError(f"{name}: {text}")
 
 
 def _some(findings: Any) -> list[Any]:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ from hypothesis import assume, given
 
 import netloop as trt
 from netloop import plan
-from netloop.model.graph import layer as layer_module
 from netloop.model.graph.layer import ILayer, Operation, layer
 from netloop.model.plan.layer_kinds import Numbers, kind_of, kinds
 from netloop.values import diagnostics
@@ -229,7 +228,7 @@ def test_every_kind_of_layer_keeps_its_attributes(name):
     cls = kinds()[name]
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (2,))
-    hints = layer_module.get_type_hints(cls, include_extras=True)
+    hints = get_type_hints(cls, include_extras=True)
     values = {attribute: values_of(network, cls, hints[attribute]) for attribute in cls.ATTRIBUTES}
     for turn in range(max([1, *map(len, values.values())])):
         made = network.add(cls(**{name: some[turn % len(some)] for name, some in values.items()}), [])

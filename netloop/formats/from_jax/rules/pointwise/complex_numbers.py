@@ -120,16 +120,6 @@ def _direction(a: Any, b: Any) -> Any:
     return a / unit, b / unit
 
 
-@on_parts("log1p")
-def _log_of_more(a: Any, b: Any, **_: Any) -> Any:
-    return jnp.log1p(a * (a + 2) + b * b) / 2, lax.atan2(b, 1 + a)
-
-
-@on_parts("expm1")
-def _exponential_less_one(a: Any, b: Any, **_: Any) -> Any:
-    return jnp.expm1(a) * jnp.cos(b) - 2 * jnp.sin(b / 2) ** 2, jnp.exp(a) * jnp.sin(b)
-
-
 @on_parts("pow")
 def _complex_power(a: Any, b: Any, c: Any, d: Any, **_: Any) -> Any:
     """exp(y log x); 0 to the power 0 is 1, and to other powers 0."""

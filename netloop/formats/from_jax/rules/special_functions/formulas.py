@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.rules import EquationCall, defined, primitive
+from netloop.formats.from_jax.rules import EquationCall, defined, on_parts, primitive
 from netloop.formats.from_jax.rules.pointwise.elements import binary, constant_like, select
 from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import ActivationType, ElementWiseOperation, UnaryOperation
@@ -27,6 +27,11 @@ def exponential_less_one(call: EquationCall, x: ITensor) -> ITensor:
     return result
 
 
+@on_parts("expm1")
+def _complex_exponential_less_one(a: Any, b: Any, **_: Any) -> Any:
+    return jnp.expm1(a) * jnp.cos(b) - 2 * jnp.sin(b / 2) ** 2, jnp.exp(a) * jnp.sin(b)
+
+
 @defined("log1p")
 def log_of_one_more(x: Any, **_: Any) -> Any:
     """log(1 + x): the logarithm of the rounded sum, times x divided by what the sum really added."""
@@ -35,6 +40,11 @@ def log_of_one_more(x: Any, **_: Any) -> Any:
     exact = (added == 0) | jnp.isinf(total)
     result = jnp.log(total) * (x / jnp.where(exact, 1, added))
     return jnp.where(added == 0, x, jnp.where(jnp.isinf(total), total, result))
+
+
+@on_parts("log1p")
+def _complex_log_of_one_more(a: Any, b: Any, **_: Any) -> Any:
+    return jnp.log1p(a * (a + 2) + b * b) / 2, lax.atan2(b, 1 + a)
 
 
 @defined("cbrt")
