@@ -82,6 +82,7 @@ class Nest(Protocol):
     """A program whose loops and conditionals JAX and XLA walk into.
 
     ``longest_body`` is a number of layers, and ``has_loop_graphs`` says that it is to be one CUDA graph with its loops.
+    ``drop_kernels`` takes an error, and says whether the program had kernels; traced anew, it has none.
     """
 
     @property
@@ -95,6 +96,8 @@ class Nest(Protocol):
 
     @property
     def has_loop_graphs(self) -> bool: ...
+
+    def drop_kernels(self, error: Exception) -> bool: ...
 
 
 class XlaFunction:
@@ -111,6 +114,7 @@ class XlaFunction:
         self, function: Callable[..., Any], nest: Nest | None = None, phase: Phase = unwatched, **options: Any
     ) -> None:
         self._jitted = jax.jit(function, **options)
+        self._anew: Callable[[], Any] = lambda: jax.jit(lambda *arguments: function(*arguments), **options)
         self._nest, self._phase = nest, phase
         self._compiled: jax.stages.Compiled | None = None
 
@@ -143,12 +147,21 @@ class XlaFunction:
         warn_of_idle_gpu()
         nest = self._nest
         with raised_recursion_limit(0 if nest is None else nest.depth):
-            with self._phase("trace"), collection_paused:
-                lowered = self._jitted.lower(*arguments)
-            with self._phase("compile"):
-                compiled = compile_lowered(lowered, {} if nest is None else compiler_options(nest))
-        self._compiled = compiled
-        return compiled
+            try:
+                self._compiled = self._built(arguments)
+            except Exception as error:
+                # a kernel that neither the list of primitives nor its limits refuse
+                if nest is None or not nest.drop_kernels(error):
+                    raise
+                self._jitted = self._anew()
+                self._compiled = self._built(arguments)
+        return self._compiled
+
+    def _built(self, arguments: tuple[Any, ...]) -> jax.stages.Compiled:
+        with self._phase("trace"), collection_paused:
+            lowered = self._jitted.lower(*arguments)
+        with self._phase("compile"):
+            return compile_lowered(lowered, {} if self._nest is None else compiler_options(self._nest))
 
 
 def compiler_options(nest: Nest) -> dict[str, Any]:

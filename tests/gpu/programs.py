@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import jax
+import numpy as np
 
 import netloop as trt
 from benchmarks import h100
+from netloop.compiler.lower.loop.kernel import control, conversion
 from tests.model.layers.test_example_calls import CALLS, added, value
-from tests.support import networks
+from tests.support import kernel_cases, networks
 from tests.support.laws import AT_A_TIME, Case, lowered_together
 from tests.support.layer_cases import all_cases
 from tests.support.mortal_cases import outcomes, serve
@@ -108,6 +110,37 @@ def batches() -> Iterator[Batch]:
     yield from (Batch(cases[begin : begin + AT_A_TIME]) for begin in range(0, len(cases), AT_A_TIME))
 
 
+class Kernels(NamedTuple):
+    """The operations of one type that kernels of loops have."""
+
+    dtype: np.dtype
+
+    def __str__(self) -> str:
+        return f"kernels of {self.dtype}"
+
+    def run(self) -> None:
+        """Compile the operations together; if that fails, say which of them fail alone."""
+        cases = kernel_cases.cases_of(self.dtype)
+        with patch.object(conversion, "MOST_EQUATIONS", 10_000), patch.object(control, "AHEAD", 1):
+            if self.failure_of(cases) is not None:
+                failures = [f"{case}: {first_line(error)}" for case in cases if (error := self.failure_of([case]))]
+                raise ValueError("; ".join(failures) or "together only")
+
+    def failure_of(self, cases: list[kernel_cases.Case]) -> Exception | None:
+        loop, operands = kernel_cases.loop_of(cases), kernel_cases.operands_of(self.dtype)
+        try:
+            with jax.enable_x64(True):
+                h100.compiled(lambda *arrays: conversion.LoopKernel(loop, arrays).called(), *operands)
+        except Exception as error:
+            return error
+        return None
+
+
+def kernels() -> Iterator[Kernels]:
+    """The operations that kernels of loops have, of each type."""
+    yield from map(Kernels, kernel_cases.EVERY)
+
+
 def examples() -> Iterator[Program]:
     """The networks that many tests share."""
     for name, example in networks.EXAMPLES.items():
@@ -142,6 +175,7 @@ def run_random(seed: int) -> None:
 SOURCES: dict[str, Callable[[], Iterable[Any]]] = {
     "layers": layers,
     "cases": batches,
+    "kernels": kernels,
     "examples": examples,
     "samples": samples,
     "random": random_networks,
@@ -152,14 +186,14 @@ def first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip()}".splitlines()[0][:300]
 
 
-def outcome(program: Program | Batch) -> str:
+def outcome(program: Program | Batch | Kernels) -> str:
     """The number of programs that were compiled for the card, or the first line of the error."""
     try:
         with h100.programs_are_compiled_for_it() as compiled, quick_programs():
             program.run()
     except Exception as error:
         return f"FAILED {first_line(error)}"
-    return f"{len(compiled) + isinstance(program, Batch)} programs"
+    return f"{len(compiled) + (not isinstance(program, Program))} programs"
 
 
 def require_source(word: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.launches import Launches
-from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
+from netloop.compiler.lower.loop.strategy import LoopStrategy
 from netloop.compiler.passes import Forms, Note
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.trial import Trial, notes_of
@@ -195,7 +195,7 @@ class Tunable(Compiled):
     @property
     def may_run_forever(self) -> bool:
         """Whether the number of iterations of a loop is not known before a call."""
-        return any(strategy.kind is not StrategyKind.SCAN for strategy in self.loop_strategies.values())
+        return any(strategy.trips is None for strategy in self.loop_strategies.values())
 
     def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
         """The duration of each phase for some inputs, in seconds, in the order of the phases.

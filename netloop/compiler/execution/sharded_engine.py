@@ -21,7 +21,7 @@ from netloop.compiler.execution.sharding import Sharding, Specs, axes_of, mispla
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.compilability import require_arrays
-from netloop.compiler.passes import NO_FORMS, Forms, chosen
+from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm, chosen
 from netloop.compiler.placement import Placement
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
@@ -41,6 +41,8 @@ from netloop.values.unpicklable import Unpicklable
 
 JOINING = frozenset({"horizontal_fusion", "matmul_partitioning"})
 """The passes that join or divide weights along an axis that may be cut, for which XLA adds collectives."""
+OF_ONE_DEVICE = frozenset({LoweringForm.LOOP_KERNELS})
+"""The passes that make what XLA cannot divide among devices."""
 
 
 class _Program:
@@ -305,7 +307,8 @@ class ShardedEngine(Unpicklable, Tunable):
         return _stand_in(shape, array.dtype)
 
     def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
-        lowered = Lowered.of(self.network, types, validated, self.recipe)
+        recipe = replace(self.recipe, passes=self.recipe.passes - OF_ONE_DEVICE)
+        lowered = Lowered.of(self.network, types, validated, recipe)
         load = ShardedLoader(lowered, self.constants, self._sharding)
         with lowered.timer.phase("load"):
             # in the order of the arguments of the program

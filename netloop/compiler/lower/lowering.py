@@ -1,7 +1,8 @@
 """The part of a program that the lowering of its loops and conditionals uses."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -77,6 +78,16 @@ class Lowering(ABC):
     def array(self, tensor: ITensor, frame: Frame) -> jax.Array:
         """The value of a tensor as a JAX array of exactly its type."""
         return jnp.asarray(self.read(tensor, frame), self.types[tensor].dtype)
+
+    @contextmanager
+    def without(self, forms: Collection[str]) -> Generator[None]:
+        """A context in which some forms of lowering are not taken."""
+        passes = self.passes
+        self.passes = frozenset(passes).difference(forms)
+        try:
+            yield
+        finally:
+            self.passes = passes
 
     def note(self, by: str, what: str) -> None:
         """Record what a pass did."""

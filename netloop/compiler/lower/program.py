@@ -15,7 +15,7 @@ from netloop.compiler.lower.conditional import lower_conditional
 from netloop.compiler.lower.frame import Frame, first_error
 from netloop.compiler.lower.loop.entry import lower_loop
 from netloop.compiler.lower.loop.iterators import lower_iterator
-from netloop.compiler.lower.loop.strategy import is_for_a_graph
+from netloop.compiler.lower.loop.strategy import StrategyKind, is_for_a_graph
 from netloop.compiler.lower.lowering import Lowering
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
@@ -125,6 +125,16 @@ class Program(Lowering):
         """Whether it is to be one CUDA graph with its loops, if the pass is in use."""
         loops = (step for step in walk(self.block) if isinstance(step, LoopStep))
         return LoweringForm.LOOP_GRAPHS in self.passes and any(is_for_a_graph(loop, self.facts) for loop in loops)
+
+    def drop_kernels(self, error: Exception) -> bool:
+        """Lower loops without kernels from now on, as one of them was not compiled; whether there were any."""
+        if not any(strategy.kind is StrategyKind.KERNEL for strategy in self.loop_strategies.values()):
+            return False
+        self.passes = frozenset(self.passes) - {LoweringForm.LOOP_KERNELS}
+        self.notes = {note: None for note in self.notes if note.by != LoweringForm.LOOP_KERNELS}
+        reason = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        self.note(LoweringForm.LOOP_KERNELS, f"there are no kernels, as they were not compiled: {reason[:200]}")
+        return True
 
     @cached_property
     def weight_folding(self) -> WeightOnlySteps:

@@ -12,6 +12,7 @@ class LoweringForm(StrEnum):
 
     WEIGHT_FOLDING = "weight_folding"
     PREFIX_SCAN = "prefix_scan"
+    LOOP_KERNELS = "loop_kernels"
     LOOP_FISSION = "loop_fission"
     IF_CONVERSION = "if_conversion"
     LOOP_UNROLLING = "loop_unrolling"
@@ -56,6 +57,22 @@ class PrefixScan(LoweringPass):
         "values take at most 1 GiB. The loop itself runs if a value is not finite. Sums and products are rounded in "
         "another order, and contributions are lost where the product of the factors after them is below the smallest "
         "normal number, 1e-38 in float32."
+    )
+    alternatives = (OFF,)
+
+
+class LoopKernels(LoweringPass):
+    """One kernel instead of a loop."""
+
+    name = LoweringForm.LOOP_KERNELS.value
+    level = 2
+    platforms = frozenset({"gpu"})
+    rule = (
+        "A loop with all that is in it is one kernel: element-wise layers, small reductions, products and gathers, "
+        "conditionals and other loops. Applies on GPUs to a loop of at least 20 iterations, or of a number that only "
+        "the call knows, if it and the loops inside of it have a COUNT limit or `max_trips`. An iteration reads at "
+        "most 128 KiB, and no layer computes more than 4,096 numbers that depend on each other. Prefix scans come "
+        "first. A loop that is no kernel says why in its strategy."
     )
     alternatives = (OFF,)
 

@@ -9,6 +9,7 @@ import netloop as trt
 from netloop.compiler import xla_compilation
 from netloop.compiler.lower import weight_folding
 from netloop.compiler.lower.loop import fission, prefix_scan, unroll_heuristic
+from netloop.compiler.lower.loop.kernel import conversion, interpreter
 from netloop.compiler.passes import PASSES, LoweringForm, LoweringPass
 from netloop.compiler.xla_compilation import GRAPHS_OF_ANY_SIZE, GRAPHS_WITH_LOOPS, compiler_options
 from netloop.values import types
@@ -33,6 +34,11 @@ RULES = {
         f"{unroll_heuristic.MOST_IN_A_KERNEL} layers",
         f"up to {unroll_heuristic.LAUNCH_FACTORS[0]}",
         f"{unroll_heuristic.MOST_UNROLLED} layers",
+    ],
+    LoweringForm.LOOP_KERNELS: [
+        f"{conversion.FEWEST_ITERATIONS} iterations",
+        f"{interpreter.MOST_BYTES >> 10} KiB",
+        f"{conversion.MOST_NUMBERS:,} numbers",
     ],
     LoweringForm.PREFIX_SCAN: [f"{prefix_scan.FEWEST_TRIPS} iterations", f"{prefix_scan.MOST_BYTES >> 30} GiB"],
 }

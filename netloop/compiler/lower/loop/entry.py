@@ -7,11 +7,13 @@ import jax.numpy as jnp
 
 from netloop.compiler.lower.frame import Frame, first_error
 from netloop.compiler.lower.loop.bounded_while import BoundedWhile
+from netloop.compiler.lower.loop.kernel.jaxpr import Refused
+from netloop.compiler.lower.loop.kernel_loop import is_candidate, kernel_carry
 from netloop.compiler.lower.loop.outputs import leave
 from netloop.compiler.lower.loop.prefix_scan import LinearLoop, Stages, stages_of
 from netloop.compiler.lower.loop.reverse_guard import guarded
 from netloop.compiler.lower.loop.scan import Scan
-from netloop.compiler.lower.loop.state import LoopState
+from netloop.compiler.lower.loop.state import Carry, LoopState
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind, choose_strategy
 from netloop.compiler.lower.loop.while_loop import WhileLoop
 from netloop.compiler.lower.lowering import Lowering
@@ -32,8 +34,13 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
         strategy = LoopStrategy(
             StrategyKind.PREFIX, "its states are linear, and its COUNT limit is known", strategy.trips
         )
+    carry = None
+    if stages is None and is_candidate(lowering):
+        carry, strategy = _in_kernel(state, strategy)
     lowering.loop_strategies[step.loop] = strategy
-    if stages is not None and strategy.trips is not None:
+    if carry is not None:
+        leave(state, carry)
+    elif stages is not None and strategy.trips is not None:
         leave(state, LinearLoop(state, strategy.trips, stages).run())
     elif strategy.kind is StrategyKind.SCAN:
         assert strategy.trips is not None
@@ -43,6 +50,14 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     else:
         carry = WhileLoop(state).run()
         leave(state, guarded(carry, step.loop) if lowering.is_pure else carry)
+
+
+def _in_kernel(state: LoopState, strategy: LoopStrategy) -> tuple[Carry | None, LoopStrategy]:
+    """The carry of a loop after its iterations as one kernel; None, and the reason, if it is none."""
+    try:
+        return kernel_carry(state, strategy)
+    except Refused as reason:
+        return None, replace(strategy, why=f"{strategy.why}; it is no kernel, as {reason}")
 
 
 def _stages(state: LoopState, strategy: LoopStrategy) -> Stages | None:

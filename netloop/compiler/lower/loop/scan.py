@@ -58,12 +58,18 @@ class Scan:
 
     def run(self) -> Carry:
         """The carry after all iterations, with the rows of the stacked outputs as its buffers."""
-        numbers, frame = jnp.arange(self._trips), self._state.frame
-        slices = [all_slices(self._lowering, iterator, self._trips, frame) for iterator in self._iterators]
-        result = numbers, [in_bytes(array, self._lowering.platform) for array in slices]
-        run = self._chunk if self._parts.chunk >= self._trips else self._chunks
-        carry, rows = run(self._state.initial(), result)
+        carry, rows = self.iterated(self._state.initial(), self.slices())
         return carry._replace(trip=self._trips, buffers=rows)
+
+    def slices(self) -> Arrays:
+        """The slices of each iterator, in the form of ``rows``."""
+        slices = [all_slices(self._lowering, iterator, self._trips, self._state.frame) for iterator in self._iterators]
+        return [in_bytes(array, self._lowering.platform) for array in slices]
+
+    def iterated(self, carry: Carry, slices: Arrays) -> tuple[Carry, list[Any]]:
+        """The carry after all iterations, given the first one and the slices, and the rows of the stacked outputs."""
+        run = self._chunk if self._parts.chunk >= self._trips else self._chunks
+        return run(carry, (jnp.arange(self._trips), slices))
 
     def _chunks(self, carry: Carry, inputs: Any) -> tuple[Carry, list[Any]]:
         """All iterations: a scan over whole chunks, then the remainder."""

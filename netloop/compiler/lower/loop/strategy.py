@@ -22,12 +22,14 @@ class StrategyKind(StrEnum):
     Attributes:
         SCAN: as ``lax.scan``, with a trip count that is a compile-time constant.
         PREFIX: all iterations at once, with prefix scans of the states.
+        KERNEL: as one kernel of a GPU.
         WHILE: as ``lax.while_loop``, until a limit ends it.
         HOST: in Python, with a body that may be compiled.
     """
 
     SCAN = "scan"
     PREFIX = "prefix"
+    KERNEL = "kernel"
     WHILE = "while"
     HOST = "host"
 
@@ -42,7 +44,7 @@ class LoopStrategy:
 
     @property
     def name(self) -> str:
-        """The kind as a word: ``"scan"``, ``"prefix"``, ``"while"`` or ``"host"``."""
+        """The kind as a word: ``"scan"``, ``"prefix"``, ``"kernel"``, ``"while"`` or ``"host"``."""
         return self.kind.value
 
 

@@ -35,13 +35,17 @@ class WhileLoop:
 
     def run(self) -> Carry:
         """Run until a limit ends it."""
+        return self.end(self.iterated(self.begin()))
+
+    def iterated(self, carry: Carry) -> Carry:
+        """The carry after the last iteration, given the one before the first."""
         factor = self._unroll()
         if factor > 1:
             note = f"{factor} iterations of {self._loop.name!r} are made between two looks at its condition"
             self._lowering.note(LoweringForm.LOOP_UNROLLING, note)
         if LoweringForm.LOOP_GRAPHS in self._lowering.passes and is_for_a_graph(self._state.step, self._lowering.facts):
             self._lowering.note(LoweringForm.LOOP_GRAPHS, f"{self._loop.name!r} is part of a CUDA graph")
-        return self.end(while_loop(self.goes_on, partial(self._iterate, factor), self.begin(), self._look))
+        return while_loop(self.goes_on, partial(self._iterate, factor), carry, self._look)
 
     def _unroll(self) -> int:
         """The number of iterations between two looks of the host at the condition, of 10 to 60 us each on a GPU."""

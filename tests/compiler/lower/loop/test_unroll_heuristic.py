@@ -158,7 +158,8 @@ def collatz(most=None):
 @pytest.mark.parametrize("most", [None, 0, 5, 1000])
 def test_iterations_after_the_end_of_a_while_loop_change_nothing(most, for_a_gpu):
     network = collatz(most)
-    engine = trt.compile(network)
+    # a loop with a bound would be one kernel
+    engine = trt.compile(network, passes={*trt.PASSES} - {"loop_kernels"})
 
     for n in (1, 2, 7, 27):
         outputs, expected = engine({"n": np.int64(n)}), trt.evaluate(network, {"n": np.int64(n)})
