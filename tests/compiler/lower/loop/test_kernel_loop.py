@@ -363,7 +363,7 @@ def test_loop_is_no_kernel_where_jax_has_none(monkeypatch, of_any_length):
     assert "as this release of JAX has no kernels for it" in strategy(networks.swap()).why
 
 
-SEEDS = [1, 2, 3, 19]
+SEEDS = [2, 3, 19]
 """Random networks with loops of many kinds, which are compiled in seconds."""
 
 

@@ -16,7 +16,16 @@ def of_any_size(monkeypatch):
     monkeypatch.setattr(conversion, "MOST_EQUATIONS", 10_000)
 
 
-@pytest.mark.parametrize("dtype", EVERY, ids=str)
+IN_FAST_TESTS = {"bool", "int32", "int64", "float32", "bfloat16"}
+"""A type of each kind, as a type takes three seconds: the others have the rules of one of these."""
+
+
+def with_others_slow(dtype):
+    marks = () if str(dtype) in IN_FAST_TESTS else pytest.mark.slow
+    return pytest.param(dtype, marks=marks, id=str(dtype))
+
+
+@pytest.mark.parametrize("dtype", [with_others_slow(dtype) for dtype in EVERY])
 def test_operations_have_the_results_of_xla(dtype):
     cases, operands = cases_of(dtype), operands_of(dtype)
     loop = loop_of(cases)
