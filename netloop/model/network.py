@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
+from netloop.model.graph.argument_hints import network_hint
 from netloop.model.graph.attributes import check_instance, check_member
 from netloop.model.graph.call_site import call_site
 from netloop.model.graph.infer import TypeTable
@@ -54,6 +55,7 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         source_location: the line of the user's script that made the network.
     """
 
+    ARGUMENT_HINT = staticmethod(network_hint)
     FAMILY = "structure"
     UNPICKLABLE = (
         "cannot be pickled, as it is of a class of your own; pickle netloop.plan.dumps(network), and call "

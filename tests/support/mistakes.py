@@ -32,7 +32,7 @@ def is_mistake(module: ModuleType, found: Any) -> bool:
 
 
 def message_of(mistake: Callable[[], Any]) -> str:
-    """What netloop says about a mistake, with the code of a line in place of its number."""
+    """What netloop says about a mistake, with the code of a line instead of its number."""
     try:
         # on a stack of its own, which has no caller of this function
         with ThreadPoolExecutor(1) as thread:

@@ -81,7 +81,7 @@ def loop_that_never_ends():
 
 
 def check_of_no_network():
-    """an engine in place of a network"""
+    """an engine instead of a network"""
     trt.check(trt.compile(doubled()))
 
 

@@ -124,7 +124,7 @@ def stacked_without_length():
 
 
 def last_value_of_the_next_value():
-    """LAST_VALUE of the next value, in place of the recurrence"""
+    """LAST_VALUE of the next value, instead of the recurrence"""
     network = new_network()
     loop = counting_loop(network)
     total = loop.add_recurrence(number(network, 0))
@@ -186,7 +186,7 @@ def while_of_ints():
 
 
 def count_as_int():
-    """a Python number in place of the COUNT tensor"""
+    """a Python number instead of the COUNT tensor"""
     new_network().add_loop().add_trip_limit(3, COUNT)
 
 
@@ -197,7 +197,7 @@ def limit_swapped():
 
 
 def initial_value_as_number():
-    """a Python number in place of an initial value"""
+    """a Python number instead of an initial value"""
     new_network().add_loop().add_recurrence(0.0)
 
 
@@ -209,7 +209,7 @@ def loop_output_swapped():
 
 
 def layer_in_place_of_its_output():
-    """a layer in place of its output"""
+    """a layer instead of its output"""
     network = new_network()
     loop = counting_loop(network)
     loop.add_loop_output(loop.add_recurrence(number(network, 0)), LAST_VALUE)

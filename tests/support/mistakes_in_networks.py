@@ -62,7 +62,7 @@ def output_without_index():
 
 
 def layer_marked():
-    """a layer is marked in place of its output"""
+    """a layer is marked instead of its output"""
     network = new_network()
     network.mark_output(network.add_identity(image(network)))
 
@@ -71,12 +71,12 @@ def layer_marked():
 
 
 def numpy_type():
-    """numpy's type in place of TensorRT's"""
+    """numpy's type instead of TensorRT's"""
     new_network().add_input("x", np.float32, (3,))
 
 
 def numpy_dtype():
-    """a dtype of numpy in place of TensorRT's type"""
+    """a dtype of numpy instead of TensorRT's type"""
     new_network().add_cast(number(new_network(), 1), np.dtype("float16"))
 
 
@@ -92,19 +92,19 @@ def int_and_float():
 
 
 def python_number():
-    """a Python number in place of a tensor"""
+    """a Python number instead of a tensor"""
     network = new_network()
     network.add_elementwise(image(network), 2.0, SUM)
 
 
 def numpy_array():
-    """a numpy array in place of a tensor"""
+    """a numpy array instead of a tensor"""
     network = new_network()
     network.add_elementwise(image(network), np.ones((1, 1, 1, 1), np.float32), SUM)
 
 
 def list_as_weights():
-    """a list in place of weights"""
+    """a list instead of weights"""
     new_network().add_constant((3,), [1.0, 2.0, 3.0])
 
 
@@ -139,13 +139,13 @@ def shapes_that_differ():
 
 
 def axes_as_tuple():
-    """axes as a tuple in place of a bit mask"""
+    """axes as a tuple instead of a bit mask"""
     network = new_network()
     network.add_reduce(image(network), trt.ReduceOperation.SUM, (0, 1), False)
 
 
 def axis_as_mask():
-    """an axis in place of the bit mask of it"""
+    """an axis instead of the bit mask of it"""
     network = new_network()
     return mark(network, network.add_reduce(image(network), trt.ReduceOperation.SUM, 0, False).get_output(0))
 
@@ -171,7 +171,7 @@ def mask_beyond_the_rank():
 
 
 def tensor_in_place_of_a_list():
-    """one tensor in place of a list of tensors"""
+    """one tensor instead of a list of tensors"""
     network = new_network()
     network.add_concatenation(image(network))
 

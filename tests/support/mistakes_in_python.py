@@ -104,7 +104,7 @@ def open_length_as_name():
 
 
 def length_as_shape():
-    """a length in place of a shape"""
+    """a length instead of a shape"""
     return new_network().add_input("x", trt.float32, 3)
 
 
@@ -114,12 +114,12 @@ def layer_that_is_not_there():
 
 
 def file_in_place_of_a_network():
-    """the name of a file in place of a network"""
+    """the name of a file instead of a network"""
     return trt.compile("model.onnx")
 
 
 def function_in_place_of_a_network():
-    """a function in place of a network"""
+    """a function instead of a network"""
     return trt.compile(jax.numpy.sin)
 
 
@@ -134,10 +134,10 @@ def text_as_example():
 
 
 def array_as_address():
-    """an array in place of an address"""
+    """an array instead of an address"""
     return trt.compile(doubled()).create_execution_context().set_tensor_address("x", np.ones(3, np.float32))
 
 
 def file_as_plan():
-    """the name of a file in place of the bytes of a plan"""
+    """the name of a file instead of the bytes of a plan"""
     return trt.Runtime(trt.Logger()).deserialize_cuda_engine("model.plan")

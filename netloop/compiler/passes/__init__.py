@@ -147,7 +147,7 @@ def _section(name: str, pass_: Pass) -> str:
     """A pass: what it does, and as a list when, its level and the variants that tuning times."""
     what, *when = re.split(r"(?<=\.) (?=[A-Z])", pass_.rule)
     platforms = pass_.platforms or frozenset(PLATFORMS)
-    where = " and ".join(plural for name, plural in PLATFORMS.items() if name in platforms)
+    where = ", ".join(plural for name, plural in PLATFORMS.items() if name in platforms)
     tuned = f"; tuning times `{'`, `'.join(pass_.alternatives)}` too" if pass_.alternatives else ""
     lines = [
         f"### `{name}`",

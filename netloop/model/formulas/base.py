@@ -51,7 +51,7 @@ class FormulaBase:
         self.network = network
         self._shared: dict[tuple[str, tuple[int, ...], bytes], ITensor] = {}
         self.bounds: dict[ITensor, ITensor] = {}
-        """Numbers that some tensors stay below: counters below the trip counts of their loops. They are 0 or more."""
+        """The trip counts of loops, by their counters, which stay below them; a negative one may mean any number."""
 
     def constant(self, value: Any, dtype: Any = None) -> ITensor:
         """A constant with the shape of an array; Python numbers become int64 or float32, and texts strings."""

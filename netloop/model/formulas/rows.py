@@ -34,7 +34,7 @@ class SingleRows(Indexing):
             return False
         numbers = self.ints(bound)
         if numbers is not None:
-            return numbers[0] <= length
+            return 0 <= numbers[0] <= length  # a negative count may mean any number of iterations
         return _is_length(self._operand(bound, ElementWiseOperation.MAX, 0) or bound, x, axis)
 
 

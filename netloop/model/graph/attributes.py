@@ -8,7 +8,7 @@ from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
-from netloop.model.graph.argument_hints import int_hint, member_hint, network_hint
+from netloop.model.graph.argument_hints import int_hint, member_hint
 from netloop.model.weights import weights_array
 from netloop.values.checked_attributes import text
 from netloop.values.dims import DimsLike, PermutationLike, check_dims, check_order, check_word
@@ -113,8 +113,8 @@ def check_instance(name: str, value: Any, cls: type) -> Any:
     """
     if not isinstance(value, cls):
         hint = ": give its network" if isinstance(getattr(value, "network", None), cls) else ""
-        if cls.__name__ == "INetworkDefinition":
-            hint = hint or network_hint(value)
+        argument_hint = getattr(cls, "ARGUMENT_HINT", None)
+        hint = hint or ("" if argument_hint is None else argument_hint(value))
         shown = f"the function {value.__name__}" if hint and hasattr(value, "__name__") else repr(value)
         raise TypeError(f"{name} must be {cls.__name__}, not {shown}{hint}")
     return value

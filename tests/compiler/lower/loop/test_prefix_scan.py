@@ -257,20 +257,6 @@ def test_integers_of_several_states_wrap_as_in_the_loop():
     }
 
 
-def test_derivatives_of_several_states_are_those_of_the_loop(monkeypatch):
-    network = scanned(oscillating, states=2)
-    inputs = inputs_of(network)
-
-    def gradients():
-        function, weights = trt.to_jax(network)
-        return jax.grad(lambda inputs: sum(array.sum() for array in function(weights, inputs).values()))(inputs)
-
-    scans = gradients()
-    monkeypatch.setattr(PrefixScan, "platforms", frozenset({"gpu"}))
-    for name, wanted in gradients().items():
-        np.testing.assert_allclose(scans[name], wanted, rtol=1e-4, atol=1e-4)
-
-
 # ---------------------------------------------------------------------------- loops that stay loops
 
 
@@ -368,8 +354,9 @@ def test_pass_can_be_left_out():
 # ---------------------------------------------------------------------------- transformations
 
 
-def test_derivatives_are_those_of_the_loop(monkeypatch):
-    network = scanned(a_times_s_plus_x)
+@pytest.mark.parametrize(("updates", "states"), [(a_times_s_plus_x, 1), (oscillating, 2)])
+def test_derivatives_are_those_of_the_loop(updates, states, monkeypatch):
+    network = scanned(updates, states=states)
     inputs = inputs_of(network)
 
     def gradients():

@@ -148,8 +148,7 @@ class LoopKernel:
         values: dict[Any, Any] = dict(zip(self._operands, inputs, strict=True))
         for output, result in zip(self._outputs, results, strict=True):
             values[output] = jnp.reshape(result, output.shape)
-        constant = lambda atom: jnp.asarray(atom.value) if isinstance(atom, Constant) else values[atom]  # noqa: E731
-        return list(map(constant, self._body.outputs))
+        return [jnp.asarray(atom.value) if isinstance(atom, Constant) else values[atom] for atom in self._body.outputs]
 
     def _traced(self, *references: Any) -> None:
         """The kernel, given a reference of each operand and result."""

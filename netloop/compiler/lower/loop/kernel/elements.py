@@ -68,7 +68,7 @@ def _same(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequenc
         raise Refused(f"kernels have no {equation.name} of {operands[0].dtype}")
     if equation.name == "select_n" and (len(operands) > 3 or operands[0].dtype != BOOL):
         raise Refused("it selects one of more than two values")
-    bind = lambda *arrays: equation.primitive.bind(*arrays, **equation.params)  # noqa: E731
+    bind = partial(equation.primitive.bind, **equation.params)
     return [bind(*operands) if equation.name in ANY.split() else wide(bind, *operands)]
 
 
@@ -282,6 +282,10 @@ LARGEST_ERF = 3.832506856900711
 """From here on erf is 1 in float32."""
 
 
+def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    return reduce(lambda total, coefficient: total * x + coefficient, map(np.float32, coefficients))
+
+
 @formula("erf", "erfc")
 def _erf(equation: Equation, x: Any) -> Any:
     if x.dtype not in SINGLES or equation.name == "erfc":
@@ -289,8 +293,7 @@ def _erf(equation: Equation, x: Any) -> Any:
 
     def compute(x: Any) -> Any:
         one, bound = np.float32(1), np.float32(LARGEST_ERF)
-        polynomial = lambda numbers: reduce(lambda sum_, c: sum_ * (x * x) + c, map(np.float32, numbers))  # noqa: E731
-        result = x * polynomial(NUMERATOR) / polynomial(DENOMINATOR)
+        result = x * _polynomial(x * x, NUMERATOR) / _polynomial(x * x, DENOMINATOR)
         return jnp.where(x < -bound, -one, jnp.where(x > bound, one, result))
 
     return wide(compute, x)

@@ -15,7 +15,7 @@ from jax import lax
 
 from netloop.compiler.lower.loop.kernel import triton
 from netloop.compiler.lower.loop.kernel.interpreter import KernelTrace, primitive
-from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Equation, Refused
+from netloop.compiler.lower.loop.kernel.jaxpr import BOOL, Atom, Equation, Refused
 from netloop.compiler.lower.loop.kernel.lanes import AxisClasses
 from netloop.compiler.lower.loop.kernel.values import BlockAxis, View, WrittenRows, both, contiguous, i32, inside
 
@@ -93,14 +93,18 @@ def _of_bits(bits: Any, dtype: Any) -> Any:
 # ---------------------------------------------------------------------------- slices
 
 
-def _part_axes(classes: AxisClasses, equation: Equation) -> None:
-    whole, part = equation.inputs[0], equation.outputs[0]
+def _unite_part(classes: AxisClasses, whole: Atom, part: Atom) -> None:
+    """Unite the axes of which a part has all elements; the others are read at positions."""
     for axis, (before, after) in enumerate(zip(whole.shape, part.shape, strict=True)):
         if before == after:
             classes.unite(whole, axis, part, axis)
         else:
             classes.cross(whole, axis)
             classes.cross(part, axis)
+
+
+def _part_axes(classes: AxisClasses, equation: Equation) -> None:
+    _unite_part(classes, equation.inputs[0], equation.outputs[0])
 
 
 def starts(kernel: KernelTrace, values: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
@@ -140,12 +144,7 @@ def _slice(kernel: KernelTrace, equation: Equation, values: list[Any]) -> Sequen
 def _update_axes(classes: AxisClasses, equation: Equation) -> None:
     whole, part = equation.inputs[:2]
     classes.unite_all(whole, equation.outputs[0])
-    for axis, (before, after) in enumerate(zip(whole.shape, part.shape, strict=True)):
-        if before == after:
-            classes.unite(whole, axis, part, axis)
-        else:
-            classes.cross(whole, axis)
-            classes.cross(part, axis)
+    _unite_part(classes, whole, part)
 
 
 @primitive("dynamic_update_slice", axes=_update_axes)
