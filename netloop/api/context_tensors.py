@@ -151,11 +151,11 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
         if output is None or UNKNOWN not in declared or self._missing():
             return declared
         try:
-            known = TypeTable(self._types()).of(output)
+            type_ = TypeTable(self._types()).of(output)
         except InputError as error:
             self._refuse(str(error))
             return declared
-        return declared if isinstance(known, Finding) else Dims(known.shape)
+        return declared if isinstance(type_, Finding) else Dims(type_.shape)
 
     def get_tensor_strides(self, name: str) -> Dims:
         """The stride of each axis in elements; the layout is row-major, unless the format is HWC."""
