@@ -9,7 +9,9 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sources import IConstantLayer
 from netloop.values.diagnostics import Finding, InputError, did_you_mean, listed, reason
 from netloop.values.foreign_arrays import UnreadableArrayError, array_of
 from netloop.values.map_types import Map, MapType
@@ -32,7 +34,7 @@ def check_inputs(tensors: Sequence[ITensor], inputs: Mapping[str, Any]) -> dict[
     if len(inputs) == len(tensors) and all(_fits(tensor, inputs.get(tensor.name)) for tensor in tensors):
         return {tensor: inputs[tensor.name] for tensor in tensors}
     names = {tensor.name for tensor in tensors}
-    findings = [_unknown(name, names) for name in inputs if name not in names]
+    findings = [_unknown(name, tensors) for name in inputs if name not in names]
     arrays: dict[ITensor, Any] = {}
     for tensor in tensors:
         if tensor.name not in inputs:
@@ -181,9 +183,18 @@ def _unreadable(name: str, error: UnreadableArrayError, at: Any = None) -> Findi
     )
 
 
-def _unknown(name: str, names: set[str]) -> Finding:
-    what = f"the network has no input {name!r}; it has {listed(sorted(names)) or 'none'}"
-    return Finding("NL602", what, fix=did_you_mean(str(name), names))
+def _unknown(name: str, tensors: Sequence[ITensor]) -> Finding:
+    names = [tensor.name for tensor in tensors]
+    layers: Sequence[ILayer] = getattr(tensors[0].types.owner, "layers", ()) if tensors else ()
+    constant = next((layer for layer in layers if isinstance(layer, IConstantLayer) and layer.name == name), None)
+    has = listed(sorted(names)) or "none"
+    if constant is None:
+        return Finding("NL602", f"the network has no input {name!r}; it has {has}", fix=did_you_mean(str(name), names))
+    what = f"{name!r} is a constant of the network, whose inputs are {has}"
+    fix = "pass it to an engine of netloop.compile, or to netloop.evaluate, which take other values for a default"
+    if constant.input_shape is None:
+        fix = "make it an input; netloop.onnx.load(model, as_inputs=[...]) does for an initializer"
+    return Finding("NL602", what, fix=fix, at=constant)
 
 
 def _conversion(actual: TensorType, declared: TensorType) -> str:

@@ -6,7 +6,7 @@ The methods that add layers are in ``layers/``, next to the layers; the methods 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from netloop.model.graph.argument_hints import network_hint
@@ -302,21 +302,13 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
     def shape_tensors(self, counts: Callable[[ITensor], bool] = lambda tensor: True) -> frozenset[ITensor]:
         """The tensors on whose values the shape of some tensor depends, through tensors that count alone."""
-        values: dict[ITensor, None] = {}
-        stack = [
+        deciding = (
             tensor
             for layer in self.layers
             for position, tensor in enumerate(layer.inputs)
             if tensor is not None and position in layer.SHAPE_INPUTS
-        ]
-        while stack:
-            tensor = stack.pop()
-            if tensor not in values:
-                values[tensor] = None
-                producer = tensor.producer
-                if producer is not None and not isinstance(producer, IShapeLayer):
-                    stack += [tensor for tensor in producer.type_inputs() if tensor is not None and counts(tensor)]
-        return frozenset(values)
+        )
+        return sources_of_values(deciding, counts)
 
     def __repr__(self) -> str:
         """A line; the listing of the layers is ``str(network)``."""
@@ -362,6 +354,22 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         vars(network)["marks"] = self.marks.copied(copies.tensors, network.layers)
         network.types.learn(types or self.types, copies.tensors.items(), with_values=shares_weights)
         return network
+
+
+def sources_of_values(
+    tensors: Iterable[ITensor], counts: Callable[[ITensor], bool] = lambda tensor: True
+) -> frozenset[ITensor]:
+    """Some tensors, and those on whose values theirs depend, through tensors that count alone."""
+    values: dict[ITensor, None] = {}
+    stack = [*tensors]
+    while stack:
+        tensor = stack.pop()
+        if tensor not in values:
+            values[tensor] = None
+            producer = tensor.producer
+            if producer is not None and not isinstance(producer, IShapeLayer):
+                stack += [tensor for tensor in producer.type_inputs() if tensor is not None and counts(tensor)]
+    return frozenset(values)
 
 
 class _Copies:

@@ -52,7 +52,7 @@ WINGS = [
             "nest",
             "marking",
             "network",
-            "call_inputs device_errors",
+            "call_inputs device_errors input_defaults",
             "check formulas",
             "reference plan script",
         ),

@@ -23,6 +23,7 @@ from netloop.model.call_inputs import check_values
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.tensor import ITensor
+from netloop.model.input_defaults import input_defaults, replaced_defaults, with_inputs
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
@@ -78,6 +79,8 @@ class Executable(Unpicklable, Tunable):
         self.generation: object = object()
         self._take_weights()
         self._names = [tensor.name for tensor in network.outputs]
+        self._defaults = frozenset(input_defaults(self.network))
+        self._variants: dict[frozenset[str], Executable] = {}
         self._programs = ProgramCache(self.network, self._compile, recipe.placement)
         self._ready: ReadyCall | None = None
         self._watch: Phase | None = None
@@ -123,6 +126,7 @@ class Executable(Unpicklable, Tunable):
             try:
                 yield
                 self._take_weights()
+                self._variants = {}
             finally:
                 self.generation = object()
 
@@ -135,6 +139,10 @@ class Executable(Unpicklable, Tunable):
         return self._programs.latest
 
     def prepare(self, inputs: Mapping[str, Any]) -> None:
+        variant = self._variant(inputs)
+        if variant is not None:
+            variant.prepare(inputs)
+            return
         arrays = self._checked(inputs)
         with self.settings():
             self.find(arrays)
@@ -158,6 +166,22 @@ class Executable(Unpicklable, Tunable):
         """Compile again in the next call, because weights that are part of the programs have changed."""
         self._programs = ProgramCache(self.network, self._compile, self.recipe.placement)
         self._watching = self._ready = None
+        self._variants = {}
+
+    def _variant(self, inputs: Mapping[str, Any]) -> Executable | None:
+        """The executable in which the defaults that a call replaces are inputs; None if it replaces none.
+
+        The weights of defaults that no call replaces thus stay as fast as those of other constants.
+        """
+        names = replaced_defaults(self._defaults, inputs) if self._defaults else None
+        if not names:
+            return None
+        with self._refit:
+            if names not in self._variants:
+                absent = {constant.index for constant in self.absent if constant.name not in names}
+                network = with_inputs(self.network, sorted(names))
+                self._variants[names] = Executable(network, self.recipe, self.interruptible, absent, self.donated)
+            return self._variants[names]
 
     def __call__(self, inputs: Mapping[str, Any], /) -> dict[str, jax.Array | Any]:
         """Run the network; return the outputs by name, in the order in which they were marked.
@@ -165,7 +189,8 @@ class Executable(Unpicklable, Tunable):
         Args:
             inputs: an array for each input, of exactly its element type and shape: of JAX, or whatever numpy or the
                 protocols of DLPack and CUDA arrays read, on any device; a list of arrays for a sequence, None for an
-                absent optional value. Outputs have the same forms, with arrays of JAX on the engine's device.
+                absent optional value. Inputs with a default may be left out; the first call that has one compiles.
+                Outputs have the same forms, with arrays of JAX on the engine's device.
 
         Raises:
             InputError: an input is missing, unknown, or of another element type or shape; or weights are missing.
@@ -177,6 +202,9 @@ class Executable(Unpicklable, Tunable):
             arrays = ready.inputs.arrays(inputs)
             if arrays is not None:
                 return dict(zip(self._names, ready.call(arrays), strict=True))
+        variant = self._variant(inputs)
+        if variant is not None:
+            return variant(inputs)
         known, weights, generation = self._with_weights(lambda: self._programs.recall(inputs))
         if known is not None:
             program, arrays = known

@@ -17,6 +17,7 @@ from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_inputs
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph import ITensor, TypeTable, check_instance
+from netloop.model.input_defaults import input_defaults, replaced_defaults, with_inputs
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
@@ -85,7 +86,25 @@ def pure_function(network: INetworkDefinition, recipe: Recipe, load: bool = Fals
     # a script may go on editing its network
     network = network.copy()
     with jax.enable_x64(True):
-        return (_loaded if load else _plain)(network, recipe)
+        function, weights = (_loaded if load else _plain)(network, recipe)
+    # loaded weights may be joined with the default, for which nothing can be passed then
+    return function if load else _with_defaults(function, network, recipe), weights
+
+
+def _with_defaults(function: PureFunction, network: INetworkDefinition, recipe: Recipe) -> PureFunction:
+    """A pure function whose inputs may also replace the defaults of a network."""
+    defaults = frozenset(input_defaults(network))
+    if not defaults:
+        return function
+    variants = {frozenset[str](): function}
+
+    def choose(weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
+        names = replaced_defaults(defaults, inputs)
+        if names not in variants:
+            variants[names], _ = pure_function(with_inputs(network, sorted(names)), recipe)
+        return variants[names](weights, inputs)
+
+    return choose
 
 
 def _plain(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, NamedWeights]:

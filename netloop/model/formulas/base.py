@@ -52,6 +52,8 @@ class FormulaBase:
         self._shared: dict[tuple[str, tuple[int, ...], bytes], ITensor] = {}
         self.bounds: dict[ITensor, ITensor] = {}
         """The trip counts of loops, by their counters, which stay below them; a negative one may mean any number."""
+        self.read: set[ITensor] = set()
+        """The tensors whose values were asked for, on which the layers may depend."""
 
     def constant(self, value: Any, dtype: Any = None) -> ITensor:
         """A constant with the shape of an array; Python numbers become int64 or float32, and texts strings."""
@@ -72,7 +74,10 @@ class FormulaBase:
 
     def known(self, x: Operand) -> Array | None:
         """The value of a small tensor that follows from constants and shapes only; None for any other."""
-        return x.type.value if isinstance(x, ITensor) else np.asarray(x)
+        if not isinstance(x, ITensor):
+            return np.asarray(x)
+        self.read.add(x)
+        return x.type.value
 
     def ints(self, x: Operand) -> list[int] | None:
         """The same value as a flat list of ints."""
@@ -82,6 +87,7 @@ class FormulaBase:
     def long_ints(self, x: ITensor) -> list[int] | None:
         """The same for a constant of any length, which is not known as a value of many bytes."""
         layer = x.producer
+        self.read.add(x)
         return layer.evaluate().reshape(-1).tolist() if isinstance(layer, IConstantLayer) else self.ints(x)
 
     def tensor(self, x: Operand, like: ITensor | None = None) -> ITensor:

@@ -35,7 +35,19 @@ class SingleRows(Indexing):
         numbers = self.ints(bound)
         if numbers is not None:
             return 0 <= numbers[0] <= length  # a negative count may mean any number of iterations
-        return _is_length(self._operand(bound, ElementWiseOperation.MAX, 0) or bound, x, axis)
+        return self._is_length(self._operand(bound, ElementWiseOperation.MAX, 0) or bound, x, axis)
+
+    def _is_length(self, number: ITensor, x: ITensor, axis: int) -> bool:
+        """Whether a number is the length of an axis, read from the shape of the tensor."""
+        layer = number_of(number).producer
+        if not isinstance(layer, IGatherLayer) or layer.mode is not GatherMode.DEFAULT:
+            return False
+        lengths, index = layer.inputs
+        shape = None if lengths is None else number_of(lengths).producer
+        places = None if index is None else self.ints(index)
+        if not isinstance(shape, IShapeLayer) or shape.inputs[0] is not x or places is None:
+            return False
+        return [normal_axis(place, x.type.rank) for place in places] == [axis]
 
 
 def number_of(x: ITensor) -> ITensor:
@@ -45,16 +57,3 @@ def number_of(x: ITensor) -> ITensor:
             break
         x = before
     return x
-
-
-def _is_length(number: ITensor, x: ITensor, axis: int) -> bool:
-    """Whether a number is the length of an axis, read from the shape of the tensor."""
-    layer = number_of(number).producer
-    if not isinstance(layer, IGatherLayer) or layer.mode is not GatherMode.DEFAULT:
-        return False
-    lengths, index = layer.inputs
-    shape = None if lengths is None else number_of(lengths).producer
-    places = None if index is None else index.type.ints()
-    if not isinstance(shape, IShapeLayer) or shape.inputs[0] is not x or places is None:
-        return False
-    return [normal_axis(place, x.type.rank) for place in places] == [axis]

@@ -45,6 +45,9 @@ class IConstantLayer(Operation):
     Attributes:
         shape: the dims; one may be -1, and is inferred from the others.
         weights: the numbers or strings, in row-major order; 1-D, whatever the shape of the array that was given.
+        input_shape: the shape of the arrays that a call may pass instead, as an input of the name of the layer, with -1
+            for any length; None if the numbers are the same in all calls. A netloop extension, for the defaults of
+            inputs in ONNX.
     """
 
     REQUIRED_INPUTS = 0
@@ -52,6 +55,7 @@ class IConstantLayer(Operation):
 
     shape: DimsLike
     weights: FlatArray
+    input_shape: DimsLike | None = None
 
     def infer(self) -> TensorType:
         return TensorType.of(self.evaluate())

@@ -14,6 +14,7 @@ from netloop.model.call_inputs import check_values
 from netloop.model.check import require_valid
 from netloop.model.device_errors import DEVICE_ERRORS, device_finding
 from netloop.model.graph import ILayer, ITensor, Operation, TypeTable, check_instance
+from netloop.model.input_defaults import input_defaults, replaced_defaults, with_inputs
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.model.layers.loop import ILoop, ILoopBoundaryLayer, Meaning, Trips, check_max_trips
@@ -47,7 +48,8 @@ def evaluate(
         ExecutionError: an output needs an undefined value, such as an element past the end of an axis.
     """
     check_instance("network", network, INetworkDefinition)
-    return Interpreter(network, inputs, max_trips).outputs()
+    replaced = replaced_defaults(input_defaults(network), inputs)
+    return Interpreter(with_inputs(network, replaced) if replaced else network, inputs, max_trips).outputs()
 
 
 class Interpreter:

@@ -12,6 +12,7 @@ import numpy as np
 
 import netloop as trt
 from netloop.compiler.tuning import trip_inputs
+from netloop.model.input_defaults import input_defaults
 from netloop.process.file_reading import open_regular
 from netloop.tools.cli.failures import Misuse
 from netloop.tools.cli.literals import array, is_floating, is_integer
@@ -44,7 +45,8 @@ def arrays_for(
     for argument, names in (("--shapes", shapes), ("--range", limits)):
         for name in names:
             _input(named, name, argument) if name else None
-    result = _given(named, words, shapes)
+    defaults = {name: layer.outputs[0] for name, layer in input_defaults(network).items()}
+    result = _given(named | defaults, words, shapes)
     if any(result.is_whole or name in result.of_files for name in shapes):
         raise Misuse("--shapes are for random inputs, and --inputs has arrays with shapes")
     if any(result.is_whole or name in result.arrays for name in limits):

@@ -224,3 +224,17 @@ def test_floats_of_eight_bits_are_random_floats(network):
 
     assert -2 <= made.min() < 0 < made.max() <= 2
     assert len(set(made.tolist())) > 4
+
+
+def test_default_of_an_input_can_be_replaced(network):
+    x = network.add_input("x", trt.float32, (2,))
+    constant = network.add_constant((2,), np.float32([1, 2]))
+    constant.name = constant.get_output(0).name = "w"
+    network.mark_output(network.add_elementwise(x, constant.get_output(0), trt.ElementWiseOperation.SUM).get_output(0))
+    with pytest.raises(Misuse, match="no input"):
+        arrays_for(network, ["w=[3,4]"], {}, seed=0)
+
+    constant.input_shape = (2,)
+    arrays = arrays_for(network, ["w=[3,4]"], {}, seed=0)
+    assert [*arrays] == ["w", "x"]
+    assert arrays["w"].tolist() == [3, 4]

@@ -6,12 +6,13 @@ from typing import Any
 from onnx import ModelProto
 
 from netloop.formats.onnx.exporter.model_files import write_model
-from netloop.formats.onnx.exporter.proto import model
+from netloop.formats.onnx.exporter.proto import model, tensor
 from netloop.formats.onnx_graph.exporter import NetworkExporter
 from netloop.formats.onnx_graph.graph import OnnxGraph
 from netloop.formats.onnx_graph.node_builder import E8M0, FP4, INT2, UINT2
 from netloop.model.check import require_valid
 from netloop.model.graph.attributes import check_instance
+from netloop.model.input_defaults import input_defaults, with_inputs
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import Finding, NetworkError
 
@@ -30,7 +31,7 @@ def to_model(network: INetworkDefinition, *, opset: int | None = None, drop_asse
 
     Returns:
         A model of operators of ``ai.onnx``, and for maps of ``ai.onnx.ml``, whose inputs and outputs have the names of
-        the network's.
+        the network's. Constants that a call may replace are inputs with an initializer.
 
     Raises:
         NetworkError: the network has errors, or parts that ONNX cannot express; it lists all of them.
@@ -39,11 +40,15 @@ def to_model(network: INetworkDefinition, *, opset: int | None = None, drop_asse
     check_instance("network", network, INetworkDefinition)
     if opset is not None and not LEAST_OPSET <= check_instance("opset", opset, int) <= MOST_OPSET:
         raise ValueError(f"opset is {opset}, but must be from {LEAST_OPSET} to {MOST_OPSET}")
+    defaults = input_defaults(network)
+    network = with_inputs(network, defaults) if defaults else network
     exporter = NetworkExporter(
         network, require_valid(network), check_instance("drop_assertions", drop_assertions, bool)
     )
     graph = exporter.graph()
-    return model(graph, _opset(network, graph, opset))
+    result = model(graph, _opset(network, graph, opset))
+    result.graph.initializer.extend(tensor(name, layer.evaluate()) for name, layer in defaults.items())
+    return result
 
 
 def save(

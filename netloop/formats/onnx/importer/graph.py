@@ -32,6 +32,7 @@ from netloop.formats.shared.importer import DEEPEST, ModelImporter, Operator, al
 from netloop.formats.shared.own_operators import OwnOperator, outputs_of_own
 from netloop.model.formulas import FormulaBuilder, as_dtype
 from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError, ModelError, did_you_mean, quoted, reason, require
 from netloop.values.types import Array
@@ -78,6 +79,7 @@ class OnnxImporter(ModelImporter):
         self._keeps_identities = keeps_identities
         self._inputs = ModelInputs(model, input_shapes or {}, frozenset(as_inputs), FixedInputs(inputs))
         self._own = {_key_of(name): function for name, function in (operators or {}).items()}
+        self._initializers: dict[str, IConstantLayer] = {}
         self._outermost = 0
         self._gradients = 0
         self.outputs: dict[str, Sequence[Value]] = {}
@@ -96,6 +98,7 @@ class OnnxImporter(ModelImporter):
             if isinstance(value, ITensor):
                 self._mark(proto.name, value)
         self._report_unknown()
+        self._inputs.set_defaults(self._make.network, self._initializers, self._make.read)
         for proto in (*graph.output, *graph.value_info):
             value = scope.values.get(proto.name)
             if isinstance(value, ITensor) and contradicts(proto.type, value.type):
@@ -200,6 +203,8 @@ class OnnxImporter(ModelImporter):
         array = _array(protos[0], self._model.directory)
         layer = self._make.network.add_constant(array.shape, array)
         layer.name, layer.metadata = name, f"[ONNX Initializer: {name}]"
+        if scope.depth == 0:
+            self._initializers[name] = layer
         scope.values[name] = name_tensor(layer.outputs[0], name)
 
     def _check_new(self, name: str, scope: NameScope) -> None:

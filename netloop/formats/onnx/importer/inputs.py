@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import onnx
 
@@ -11,12 +11,16 @@ from netloop.formats.onnx.tensors import element_type, type_code
 from netloop.formats.shared.fixed_inputs import FixedInputs
 from netloop.model.formulas import as_dtype
 from netloop.model.graph.tensor import ITensor
-from netloop.model.network import INetworkDefinition
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.network import INetworkDefinition, sources_of_values
 from netloop.values.diagnostics import LayerError, did_you_mean, listed, quoted, reason, require
 from netloop.values.enums import DataType
 from netloop.values.map_types import MAP_KEYS, MAP_VALUES
 from netloop.values.string_arrays import type_name
 from netloop.values.types import UNKNOWN, TensorType, agree
+
+FIRST_WITH_DEFAULTS = 4
+"""The first IR version in which initializers need not be inputs, so that one that is an input may be replaced."""
 
 
 class ModelInputs:
@@ -24,6 +28,11 @@ class ModelInputs:
 
     Those with an initializer are not among them, except for chosen and fixed ones. For some of them there are shapes
     that replace those that the model declares; those that are fixed become constants.
+
+    Attributes:
+        protos: the inputs.
+        names: their names.
+        defaults: the inputs with an initializer that a call may replace, by name.
     """
 
     def __init__(
@@ -36,6 +45,9 @@ class ModelInputs:
         self.protos = [e for e in graph.input if e.name not in stored or e.name in chosen or e.name in fixed]
         self._fixed = fixed
         self.names = frozenset(proto.name for proto in self.protos)
+        # in older models all initializers are inputs, and none is meant to be given
+        is_default = model.proto.ir_version >= FIRST_WITH_DEFAULTS
+        self.defaults = {e.name: e for e in graph.input if is_default and e.name in stored and e.name not in self.names}
         self._forgiven = model.forgiven
         self._shapes = shapes
         self._chosen = chosen
@@ -87,6 +99,26 @@ class ModelInputs:
             if dim.dim_param:
                 result.set_dimension_name(axis, dim.dim_param)
         return result
+
+    def set_defaults(
+        self, network: INetworkDefinition, constants: Mapping[str, IConstantLayer], read: Iterable[ITensor]
+    ) -> None:
+        """Let calls replace constants that are the defaults of inputs.
+
+        Those on which the layers of the network depend keep their values: the layers were chosen for them.
+
+        Args:
+            network: the network, with all of its layers.
+            constants: the initializers of the model, by name.
+            read: the tensors whose values were read while the layers were chosen.
+        """
+        candidates = {name: constants[name] for name in self.defaults if name in constants}
+        fixed = sources_of_values(read) | network.shape_tensors() if candidates else frozenset[ITensor]()
+        for name, constant in candidates.items():
+            (tensor,) = constant.outputs
+            if tensor not in fixed and not contradicts(self.defaults[name].type, tensor.type):
+                declared = DeclaredType(self.defaults[name].type).shape
+                constant.input_shape = tensor.type.shape if declared is None else declared
 
     def _shape(self, name: str, declared: DeclaredType) -> Sequence[int] | None:
         """The shape of an input, or of each tensor of a sequence; None only for a sequence or a value of any shape."""
