@@ -89,7 +89,7 @@ class ParserError:
 
     def local_function_stack(self) -> list[str]:
         """The model functions that contain the invalid node, the outermost first."""
-        return [] if self._node is None else list(self._node.functions)
+        return [] if self._node is None else [call.op for call in self._node.calls]
 
     def local_function_stack_size(self) -> int:
         """The number of functions that contain the invalid node."""

@@ -72,13 +72,17 @@ class ImportErrors:
         return self._findings
 
     def raise_all(self) -> None:
-        """Raise all findings so far, equal ones once: a function may be called at several places.
+        """Raise all findings so far, equal ones once, for the first call of a function that several nodes call.
 
         Raises:
             ModelError: there are findings.
         """
         if self._findings:
-            raise ModelError(*{(error.code, error.what, error.where): error for error in self._findings}.values())
+            first: dict[tuple[str, str, str], Finding] = {}
+            for error in self._findings:
+                place = getattr(error.at, "definition", error.where)
+                first.setdefault((error.code, error.what, place), error)
+            raise ModelError(*first.values())
 
     @contextmanager
     def collect(self, part: str, at: Any = None) -> Generator[None]:

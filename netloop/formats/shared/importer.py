@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from netloop.formats.shared.alternatives import Alternatives, Value
 from netloop.formats.shared.assumptions import Assumptions
+from netloop.formats.shared.group_names import GroupNames
 from netloop.formats.shared.import_errors import ImportErrors, InputNotImported, Unimported
 from netloop.formats.shared.pruning import keep_live
 from netloop.model.formulas.formula_builder import FormulaBuilder
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.graph.tensor import LONGEST_NAME
+from netloop.model.layers.loop import ITripLimitLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ModelError, did_you_mean, quoted, require
 
@@ -83,6 +85,7 @@ class ModelImporter(ABC):
         self._assumptions = Assumptions(self._make, self.DECIDE)
         self._has_alternatives = False
         self._count = 0
+        self._groups = GroupNames()
 
     def add(self) -> None:
         """Add the layers, inputs and outputs of the model to the network.
@@ -94,6 +97,7 @@ class ModelImporter(ABC):
         self._add_model()
         self._errors.raise_all()
         keep_live(self._make.network, before)
+        self._groups.make_distinct(self._make.network)
 
     @abstractmethod
     def _add_model(self) -> None:
@@ -116,11 +120,13 @@ class ModelImporter(ABC):
         self, node: ModelNode, count: int, translate: Callable[[], Sequence[T]]
     ) -> Sequence[T | Unimported]:
         """Return the outputs of a node, as ``translate`` gives them; ``count`` of Unimported if it raises an error."""
-        before = len(self._make.network.layers)
+        network = self._make.network
+        before, groups = len(network.layers), (len(network.loops), len(network.conditionals))
         outputs: Sequence[T | Unimported] = [Unimported()] * count
         with self._errors.collect(node.description, node):
             outputs = translate()
         self._name_layers(before, node.name, node.name)
+        self._groups.end_node([*network.loops[groups[0] :], *network.conditionals[groups[1] :]], node.name)
         return outputs
 
     def _call(
@@ -182,7 +188,9 @@ class ModelImporter(ABC):
 
     def _layer_name(self, layer: ILayer, name: str) -> str:
         """The name of a layer of a node with this name."""
-        return name
+        if isinstance(layer, ITripLimitLayer):
+            return f"{name}/{layer.kind.name}"
+        return f"{name}/{layer.name}" if layer.name != layer.default_name else name
 
     def _mark_output(self, tensor: ITensor, name: str, node: str) -> None:
         """Mark a tensor as an output of the network, or its copy if it is an input or output of another name."""

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from netloop.model.formulas.formula_builder import FormulaBuilder
 from netloop.model.formulas.rearrange import Length
+from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.loop import ILoop, IRecurrenceLayer
 from netloop.values.diagnostics import quoted, require
@@ -33,12 +34,14 @@ class StackedOutput:
         axis: the axis of the output along which the rows are.
         reverse: whether the row of the last iteration comes first.
         joined: whether rows are concatenated along an axis of their own, and not stacked along a new one.
+        name: its name in the body; empty if it has none.
     """
 
     value: ITensor
     axis: int = 0
     reverse: bool = False
     joined: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,23 @@ class IterationResult:
     values: Sequence[ITensor]
     rows: Sequence[StackedOutput] = ()
     finals: Sequence[ITensor] = ()
+
+
+@dataclass(frozen=True)
+class LoopNames:
+    """The names of a loop and of the values in its body, each of which may be empty.
+
+    Attributes:
+        loop: the name of the loop.
+        before: those of the carried values when an iteration begins.
+        after: those of the carried values when an iteration has ended.
+        number: that of the number of the iteration.
+    """
+
+    loop: str
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+    number: str = ""
 
 
 class LoopBody(Protocol):
@@ -99,15 +119,15 @@ class LoopResult:
 
 
 def build_loop(
-    make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
+    make: FormulaBuilder, names: LoopNames, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
 ) -> LoopResult:
     """Add a loop to the network, whose carried values start with ``initial``; return its outputs."""
-    builder = _LoopBuilder(make, name, initial, limits, body)
+    builder = _LoopBuilder(make, names, initial, limits, body)
     builder.end(limits.trip_count)
     if builder.fits_buffer:
         return LoopResult(builder.last(), builder.rows(), builder.finals())
     # the number of rows is data-dependent: a first loop counts its iterations, a second stacks the rows
-    again = _LoopBuilder(make, name, initial, LoopLimits(builder.iterations, None), body)
+    again = _LoopBuilder(make, names, initial, LoopLimits(builder.iterations, None), body)
     again.end(builder.iterations)
     return LoopResult(builder.last(), again.rows(), builder.finals())
 
@@ -120,16 +140,17 @@ class _LoopBuilder:
     """
 
     def __init__(
-        self, make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
+        self, make: FormulaBuilder, names: LoopNames, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
     ) -> None:
         self._make = make
         self._limits = limits
         self._loop = make.network.add_loop()
-        self._loop.name = name
+        self._loop.name = names.loop
         self._counter = make.counter(self._loop)
+        name_layer(self._counter, names.number)
         if limits.trip_count is not None:
             make.bounds[self._counter.outputs[0]] = limits.trip_count
-        self._carried = CarriedValues(make, self._loop, initial)
+        self._carried = CarriedValues(make, self._loop, initial, names.before, names.after)
         self._step = self._carried.through(lambda values: self._iteration(body, values))
         self._condition = make.scalar(self._step.goes_on)
         self._early = limits.goes_on is not None and make.known(self._condition) is None
@@ -228,18 +249,19 @@ class _LoopBuilder:
         make = self._make
         assert self._bound is not None
         stacked = make.stacked(self._loop, row.value, self._bound, row.axis, row.reverse)
+        name_layer(stacked.producer, row.name)
         return make.take_first(stacked, self.iterations, row.axis) if self._early else stacked
 
     def _joined(self, row: StackedOutput) -> ITensor:
         make, value = self._make, row.value
         if value.type.rank == 0:
-            return self._stacked(StackedOutput(value, 0, row.reverse))
+            return self._stacked(replace(row, axis=0))
         axis = normal_axis(row.axis, value.type.rank)
         if value.type.shape[axis] == 1:
-            return self._stacked(StackedOutput(make.squeeze(value, [axis]), axis, row.reverse))
+            return self._stacked(replace(row, value=make.squeeze(value, [axis]), axis=axis))
         if value.type.shape[axis] == UNKNOWN and self._carried.grows:
             return self._grown(value, axis, row.reverse)
-        stacked = self._stacked(StackedOutput(value, axis, row.reverse))
+        stacked = self._stacked(replace(row, axis=axis))
         dims: list[Length] = [make.length(stacked, index) for index in range(stacked.type.rank)]
         return make.reshape(stacked, [*dims[:axis], UNKNOWN, *dims[axis + 2 :]])
 
@@ -257,15 +279,31 @@ def _size(row: TensorType) -> int:
     return math.prod(max(1, length) for length in row.shape) * row.dtype.itemsize
 
 
-class CarriedValues:
-    """The loop-carried values of a loop, which start with ``initial``."""
+def name_layer(layer: ILayer | None, name: str) -> None:
+    """Name a layer of a node, unless the name is empty; it is found under the name of the node then."""
+    if layer is not None and name:
+        layer.name = name
 
-    def __init__(self, make: FormulaBuilder, loop: ILoop, initial: Sequence[ITensor]) -> None:
+
+class CarriedValues:
+    """The loop-carried values of a loop, which start with ``initial``; their names may be left out."""
+
+    def __init__(
+        self,
+        make: FormulaBuilder,
+        loop: ILoop,
+        initial: Sequence[ITensor],
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+    ) -> None:
         self._make = make
         self._loop = loop
         self._recurrences = [loop.add_recurrence(state) for state in initial]
+        self._names = after
         for recurrence in self._recurrences:
             recurrence.keeps_shape = False
+        for recurrence, name in zip(self._recurrences, before, strict=False):
+            name_layer(recurrence, name)
         self._values = [recurrence.outputs[0] for recurrence in self._recurrences]
         self._before = [state.type.shape for state in initial]
 
@@ -305,4 +343,7 @@ class CarriedValues:
 
     def last(self) -> list[ITensor]:
         """The values after the last iteration."""
-        return [self._make.last(self._loop, recurrence) for recurrence in self._recurrences]
+        values = [self._make.last(self._loop, recurrence) for recurrence in self._recurrences]
+        for value, name in zip(values, self._names, strict=False):
+            name_layer(value.producer, name)
+        return values

@@ -110,7 +110,7 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
         """Add the layer to a network as number ``index``, wired to ``inputs``."""
         own = vars(self)
         own["types"], own["index"], own["source_location"] = types, index, call_site()
-        own["name"] = f"(Unnamed Layer* {index}) [{self.LABEL}]"
+        own["name"] = self.default_name
         self.wire(inputs)
         own["outputs"] = tuple(
             ITensor(f"{self.name}_output{self.LATER_OUTPUT.format(position) * bool(position)}", types, self, position)
@@ -132,6 +132,11 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
             if tensor is not None:
                 tensor.uses.pop((self, position), None)
         self.types.forget(self.outputs)
+
+    @property
+    def default_name(self) -> str:
+        """The name of a layer that nobody has named, as in TensorRT."""
+        return f"(Unnamed Layer* {self.index}) [{self.LABEL}]"
 
     @property
     def num_inputs(self) -> int:

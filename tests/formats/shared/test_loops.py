@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import netloop
-from netloop.formats.shared import IterationResult, LoopLimits, StackedOutput, build_loop
+from netloop.formats.shared import IterationResult, LoopLimits, LoopNames, StackedOutput, build_loop
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.layers.loop import ITripLimitLayer
 from netloop.values.diagnostics import LayerError
 from netloop.values.enums import TripLimit
+
+NAME = LoopNames("l")
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def one(make):
 
 @pytest.mark.parametrize(("count", "rows"), [(0, []), (1, [1]), (4, [1, 2, 4, 8])])
 def test_count_limits_the_iterations(make, count, rows):
-    result = build_loop(make, "l", [one(make)], LoopLimits(make.constant(np.int64(count)), None), doubling(make))
+    result = build_loop(make, NAME, [one(make)], LoopLimits(make.constant(np.int64(count)), None), doubling(make))
     found = outputs_of(make, result)
 
     assert limits_of(make) == {TripLimit.COUNT}
@@ -55,7 +57,7 @@ def test_count_limits_the_iterations(make, count, rows):
 
 def test_condition_that_stays_true_makes_a_counted_loop(make):
     limits = LoopLimits(make.constant(np.int64(3)), make.constant(True))
-    build_loop(make, "l", [one(make)], limits, doubling(make))
+    build_loop(make, NAME, [one(make)], limits, doubling(make))
 
     assert limits_of(make) == {TripLimit.COUNT}
 
@@ -64,7 +66,7 @@ def test_condition_that_stays_true_makes_a_counted_loop(make):
 def test_condition_ends_the_loop_earlier_and_rows_are_cut(make, reverse):
     most = make.constant(np.int64(9))
     limits = LoopLimits(most, make.constant(True), most)
-    found = outputs_of(make, build_loop(make, "l", [one(make)], limits, doubling(make, 4.0, reverse=reverse)))
+    found = outputs_of(make, build_loop(make, NAME, [one(make)], limits, doubling(make, 4.0, reverse=reverse)))
 
     assert limits_of(make) == {TripLimit.COUNT, TripLimit.WHILE}
     assert found["rows"].tolist() == [1, 2, 4][:: -1 if reverse else 1]
@@ -72,7 +74,7 @@ def test_condition_ends_the_loop_earlier_and_rows_are_cut(make, reverse):
 
 def test_rows_without_a_bound_are_stacked_by_a_second_loop(make):
     limits = LoopLimits(None, make.constant(True))
-    found = outputs_of(make, build_loop(make, "l", [one(make)], limits, doubling(make, 4.0)))
+    found = outputs_of(make, build_loop(make, NAME, [one(make)], limits, doubling(make, 4.0)))
 
     assert len(make.network.loops) == 2
     assert found["rows"].tolist() == [1, 2, 4]
@@ -82,7 +84,7 @@ def test_rows_without_a_bound_are_stacked_by_a_second_loop(make):
 def test_joined_rows_are_concatenated_along_their_own_axis(make, count):
     start = make.constant(np.float32([[1, 2], [3, 4]]))
     body = doubling(make, axis=1, joined=True)
-    found = outputs_of(make, build_loop(make, "l", [start], LoopLimits(make.constant(np.int64(count)), None), body))
+    found = outputs_of(make, build_loop(make, NAME, [start], LoopLimits(make.constant(np.int64(count)), None), body))
 
     assert found["rows"].tolist() == [[1, 2, 2, 4][: 2 * count], [3, 4, 6, 8][: 2 * count]]
 
@@ -95,7 +97,7 @@ def test_body_is_built_again_when_a_carried_length_changes(make):
         return IterationResult(make.constant(True), [make.concat([values[0], values[0]], 0)])
 
     start = make.constant(np.float32([1]))
-    result = build_loop(make, "l", [start], LoopLimits(make.constant(np.int64(3)), None), body)
+    result = build_loop(make, NAME, [start], LoopLimits(make.constant(np.int64(3)), None), body)
 
     assert calls == [(1,), (-1,)]
     result.last[0].name = "last"
@@ -105,7 +107,7 @@ def test_body_is_built_again_when_a_carried_length_changes(make):
 
 def test_loop_without_an_end_is_refused(make):
     with pytest.raises(LayerError, match="no trip count, and its condition stays true"):
-        build_loop(make, "l", [one(make)], LoopLimits(None, make.constant(True)), doubling(make))
+        build_loop(make, NAME, [one(make)], LoopLimits(None, make.constant(True)), doubling(make))
 
 
 def test_carried_value_keeps_its_element_type(make):
@@ -113,12 +115,12 @@ def test_carried_value_keeps_its_element_type(make):
         return IterationResult(make.constant(True), [make.cast(values[0], np.int32)])
 
     with pytest.raises(LayerError, match="carried value 0 is float32"):
-        build_loop(make, "l", [one(make)], LoopLimits(make.constant(np.int64(3)), None), body)
+        build_loop(make, NAME, [one(make)], LoopLimits(make.constant(np.int64(3)), None), body)
 
 
 @pytest.mark.parametrize(("count", "rows"), [(-1, [1, 2, 4]), (2, [1, 2])])
 def test_negative_count_of_an_endless_loop_sets_no_limit(make, count, rows):
     limits = LoopLimits(make.constant(np.int64(count)), make.constant(True), make.constant(np.int64(9)), endless=True)
-    found = outputs_of(make, build_loop(make, "l", [one(make)], limits, doubling(make, 4.0)))
+    found = outputs_of(make, build_loop(make, NAME, [one(make)], limits, doubling(make, 4.0)))
 
     assert found["rows"].tolist() == rows

@@ -210,7 +210,7 @@ class OnnxImporter(ModelImporter):
     def _check_new(self, name: str, scope: NameScope) -> None:
         """Check that a graph does not define a name twice."""
         _require_graph(name not in scope.values, f"{quoted(name)} is defined twice", ONE_NAME)
-        if not scope.functions and scope.around is not None and scope.around.defining(name) is not None:
+        if not scope.calls and scope.around is not None and scope.around.defining(name) is not None:
             self._forgiven.add(HIDING, name)
 
     # ------------------------------------------------------------------ nodes
@@ -218,7 +218,7 @@ class OnnxImporter(ModelImporter):
     def _node(self, proto: onnx.NodeProto, number: int, scope: NameScope) -> ImportedNode:
         version = version_of(proto, scope.opsets)
         directory = self._model.directory
-        return ImportedNode(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
+        return ImportedNode(proto, version, number, scope.bindings, directory, self._outermost, scope.calls)
 
     def _add_node(self, node: ImportedNode, scope: NameScope) -> Sequence[Value]:
         """Add the layers of a node to the network, and its outputs to the scope; return its outputs."""
@@ -296,10 +296,10 @@ class OnnxImporter(ModelImporter):
         self._make = FormulaBuilder(network)
         self._assumptions = Assumptions(self._make, self.DECIDE)
         try:
-            inner = NameScope(scope.opsets, None, scope.bindings, scope.functions, scope.depth + 1, graphs=scope.graphs)
+            inner = NameScope(scope.opsets, None, scope.bindings, scope.calls, scope.depth + 1, graphs=scope.graphs)
             for name, tensor in inputs.items():
                 input_ = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
-                constant = self._make.known(tensor)
+                constant = around[0].known(tensor)
                 inner.values[name] = input_ if constant is None else self._make.constant(constant)
             self._add_graph(graph, inner)
             value = merged(self._read(output, inner, "the gradient"))
@@ -320,7 +320,7 @@ class OnnxImporter(ModelImporter):
         inner = NameScope(
             {**scope.opsets, **opsets_of(body.opset_import)},
             bindings={**default_attributes(body), **node.attributes},
-            functions=(*scope.functions, node.op),
+            calls=(*scope.calls, node),
             depth=scope.depth + 1,
             values=dict(zip(body.input, tensors, strict=True)),
         )

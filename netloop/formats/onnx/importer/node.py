@@ -53,7 +53,7 @@ class ImportedNode:
         bindings: the attributes of the function that it belongs to.
         directory: the folder of external tensors; None if there is none.
         outermost: the number of the node of the model's own graph that it is, or is inside.
-        functions: the functions around it, the outermost first.
+        calls: the nodes that call the functions around it, the outermost first.
     """
 
     proto: onnx.NodeProto
@@ -62,7 +62,7 @@ class ImportedNode:
     bindings: Bindings = field(default_factory=dict[str, AttributeProto])
     directory: Path | None = None
     outermost: int = 0
-    functions: tuple[str, ...] = ()
+    calls: "tuple[ImportedNode, ...]" = ()
 
     @property
     def op(self) -> str:
@@ -86,8 +86,15 @@ class ImportedNode:
 
     @property
     def description(self) -> str:
-        """The node in messages: name and operator."""
-        return f"node {quoted(self.name)} ({self.operator})"
+        """The node in messages: name, after those of the calls of functions around it, and operator."""
+        path = "/".join(node.name for node in (*self.calls, self))
+        return f"node {quoted(path)} ({self.operator})"
+
+    @property
+    def definition(self) -> str:
+        """The node in the function that it belongs to, whatever calls that."""
+        function = self.calls[-1].operator if self.calls else ""
+        return f"{function} {self.name} {self.operator}"
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from itertools import chain
 
 import onnx
 
-from netloop.formats.onnx.importer.node import Bindings
+from netloop.formats.onnx.importer.node import Bindings, ImportedNode
 from netloop.formats.shared.alternatives import Value
 
 
@@ -20,7 +20,7 @@ class NameScope:
         opsets: the version of each domain.
         around: the scope of the graph around it; None for the model's own graph and for a function.
         bindings: the attributes of the function that it belongs to.
-        functions: the functions around it, the outermost first.
+        calls: the nodes that call the functions around it, the outermost first.
         depth: the number of graphs and functions around it.
         values: the values of its names.
         graphs: the graph or function itself, once its nodes are added, and those around it, the innermost first.
@@ -29,14 +29,14 @@ class NameScope:
     opsets: Mapping[str, int]
     around: NameScope | None = None
     bindings: Bindings = field(default_factory=dict[str, onnx.AttributeProto])
-    functions: tuple[str, ...] = ()
+    calls: tuple[ImportedNode, ...] = ()
     depth: int = 0
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     graphs: tuple[onnx.GraphProto | onnx.FunctionProto, ...] = ()
 
     def inside(self, values: Mapping[str, Value]) -> NameScope:
         """The scope of a graph inside this one, with the values of its inputs."""
-        return NameScope(self.opsets, self, self.bindings, self.functions, self.depth + 1, dict(values))
+        return NameScope(self.opsets, self, self.bindings, self.calls, self.depth + 1, dict(values))
 
     def defining(self, name: str) -> NameScope | None:
         """The innermost scope that defines a name; None if none does."""

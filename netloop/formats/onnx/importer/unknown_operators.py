@@ -49,7 +49,7 @@ def _nodes(model: Model) -> Iterator[ImportedNode]:
         scope = scopes.pop()
         for number, proto in enumerate(scope.nodes):
             at = number if scope.at is None else scope.at
-            node = ImportedNode(proto, version_of(proto, scope.opsets), number, outermost=at, functions=scope.functions)
+            node = ImportedNode(proto, version_of(proto, scope.opsets), number, outermost=at, calls=scope.calls)
             yield node
             inner = [attribute.g.node for attribute in proto.attribute if attribute.type == AttributeProto.GRAPH]
             scopes += [replace(scope, nodes=container, at=at) for container in inner]
@@ -57,7 +57,7 @@ def _nodes(model: Model) -> Iterator[ImportedNode]:
             if body is not None and node.key not in called:
                 called.add(node.key)
                 opsets = {**scope.opsets, **opsets_of(body.opset_import)}
-                scopes.append(_NodeScope(body.node, opsets, at, (*scope.functions, node.op)))
+                scopes.append(_NodeScope(body.node, opsets, at, (*scope.calls, node)))
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class _NodeScope:
         nodes: the nodes.
         opsets: the version of each domain.
         at: the number of the node of the model's own graph that it is inside; None for that graph.
-        functions: the functions around it, the outermost first.
+        calls: the nodes that call the functions around it, the outermost first.
     """
 
     nodes: Sequence[NodeProto]
     opsets: Mapping[str, int]
     at: int | None = None
-    functions: tuple[str, ...] = ()
+    calls: tuple[ImportedNode, ...] = ()
 
 
 def _is_known(node: ImportedNode) -> bool:

@@ -345,7 +345,7 @@ def test_what_is_scanned_has_equally_many_elements():
         outputs="float[2] last, float[n, 2] sums",
     )
 
-    with pytest.raises(netloop.ExecutionError, match="'Scan_0' reads past the end of axis 0, which has 2 elements"):
+    with pytest.raises(netloop.ExecutionError, match="'Scan_0/a' reads past the end of axis 0, which has 2 elements"):
         engine_of(text)({"x": np.ones((2, 2), F), "z": np.ones((3, 2), F), "s": X})
 
 

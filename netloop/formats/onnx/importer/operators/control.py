@@ -1,12 +1,12 @@
 """Control flow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import onnx
 
 from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
-from netloop.formats.shared import IterationResult, LoopLimits, StackedOutput, build_loop
+from netloop.formats.shared import IterationResult, LoopLimits, LoopNames, StackedOutput, build_loop
 from netloop.formats.shared.alternatives import Split, Value, if_outputs
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
@@ -43,25 +43,38 @@ def loop(call: NodeCall, trips: Maybe = None, first: Maybe = None, *initial: ITe
     most = None if trips is None else make.maximum(make.cast(make.scalar(trips), np.int64), 0)
     true = make.constant(True)
 
+    graph = call.subgraph("body").proto
+    inputs, results = names_of(graph.input), names_of(graph.output)
+
     def body(loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:
         tensors = [true, *values] if first is not None else values
         condition, *outputs = call.subgraph("body")(iteration, *tensors)
-        outputs, rows = split_outputs(outputs, len(initial))
+        outputs, rows = split_outputs(outputs, len(initial), results[1:])
         return IterationResult(condition, outputs if first is not None else [make.scalar(condition), *outputs], rows)
 
-    declared = call.subgraph("body").proto.output[1 + len(initial) :]
+    declared = graph.output[1 + len(initial) :]
     # without a condition input the loop ignores the body's condition, and the body reads its previous one as an input
     if first is None:
-        left = build_loop(make, call.node.name, [true, *initial], LoopLimits(most, None), body)
+        names = LoopNames(call.node.name, inputs[1:], results, *inputs[:1])
+        left = build_loop(make, names, [true, *initial], LoopLimits(most, None), body)
         return [*left.last[1:], *as_declared(make, left.rows, declared)]
-    left = build_loop(make, call.node.name, initial, LoopLimits(most, make.scalar(first), most), body)
+    names = LoopNames(call.node.name, inputs[2:], results[1:], *inputs[:1])
+    left = build_loop(make, names, initial, LoopLimits(most, make.scalar(first), most), body)
     return [*left.last, *as_declared(make, left.rows, declared)]
 
 
-def split_outputs(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[StackedOutput]]:
-    """The outputs of a loop body: its carried values and its rows."""
+def names_of(values: Iterable[onnx.ValueInfoProto]) -> list[str]:
+    """The names of the inputs or outputs of a graph."""
+    return [value.name for value in values]
+
+
+def split_outputs(
+    outputs: Sequence[ITensor], count: int, names: Sequence[str]
+) -> tuple[list[ITensor], list[StackedOutput]]:
+    """The outputs of a loop body, which have names: its carried values and its rows."""
     require(len(outputs) >= count, f"the body has {len(outputs)} outputs for {count} values that it carries")
-    return list(outputs[:count]), [StackedOutput(tensor) for tensor in outputs[count:]]
+    rows = zip(outputs[count:], names[count:], strict=True)
+    return list(outputs[:count]), [StackedOutput(tensor, name=name) for tensor, name in rows]
 
 
 def as_declared(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
-from netloop.formats.onnx.importer.operators.control import split_outputs
-from netloop.formats.shared import CarriedValues
+from netloop.formats.onnx.importer.operators.control import names_of, split_outputs
+from netloop.formats.shared import CarriedValues, name_layer
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.enums import TripLimit
@@ -93,14 +93,21 @@ def _scan(
     loop.name = call.node.name
     loop.add_trip_limit(trips, TripLimit.COUNT)
     places = zip(slices.tensors, slices.axes, slices.backwards, strict=True)
-    tensors = [loop.add_iterator(tensor, axis, bool(backwards)).outputs[0] for tensor, axis, backwards in places]
-    carried = CarriedValues(make, loop, initial)
-    rows = carried.through(lambda values: split_outputs(call.subgraph("body")(*values, *tensors), len(values)))
+    iterators = [loop.add_iterator(tensor, axis, bool(backwards)) for tensor, axis, backwards in places]
+    body = call.subgraph("body")
+    inputs, results = names_of(body.proto.input), names_of(body.proto.output)
+    for iterator, name in zip(iterators, inputs[len(initial) :], strict=False):
+        name_layer(iterator, name)
+    tensors = [iterator.outputs[0] for iterator in iterators]
+    carried = CarriedValues(make, loop, initial, inputs, results)
+    rows = carried.through(lambda values: split_outputs(body(*values, *tensors), len(values), results))
     axes, backwards = (_numbers(call, f"scan_output_{name}", len(rows)) for name in ("axes", "directions"))
     stacked = [
         make.stacked(loop, row.value, capacity, axis, bool(reverse))
         for row, axis, reverse in zip(rows, axes, backwards, strict=True)
     ]
+    for output, row in zip(stacked, rows, strict=True):
+        name_layer(output.producer, row.name)
     return [*carried.last(), *stacked]
 
 

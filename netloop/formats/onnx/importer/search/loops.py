@@ -7,7 +7,7 @@ from typing import Protocol
 from netloop.formats.onnx.importer.call import NodeCall
 from netloop.formats.onnx.importer.search.decoders import Decoder
 from netloop.formats.onnx.importer.search.texts import Texts
-from netloop.formats.shared import IterationResult, LoopLimits, build_loop
+from netloop.formats.shared import IterationResult, LoopLimits, LoopNames, build_loop
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.loop import ILoop
 
@@ -66,5 +66,5 @@ def run_search(
 
     left = make.maximum(make.sub(make.sub(most, texts.length), 1), 0)
     limits = LoopLimits(left, first.goes_on, left)
-    tokens, length, *rest = build_loop(make, call.node.name, packed(texts, first, memory), limits, body).last
+    tokens, length, *rest = build_loop(make, LoopNames(call.node.name), packed(texts, first, memory), limits, body).last
     return Texts(make, tokens, length), rest[:count]

@@ -1,6 +1,7 @@
 """Control flow."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -10,7 +11,7 @@ from netloop.formats.openvino.importer.loop_ports import LoopRoles, loop_roles, 
 from netloop.formats.openvino.importer.loop_slices import joined, slices_of
 from netloop.formats.openvino.importer.operators import LayerCall, Maybe, operator
 from netloop.formats.openvino.importer.weights import element_type
-from netloop.formats.shared import IterationResult, LoopLimits, build_loop
+from netloop.formats.shared import IterationResult, LoopLimits, LoopNames, build_loop
 from netloop.formats.shared.alternatives import Split, Value, if_outputs
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.tensor import ITensor
@@ -78,7 +79,7 @@ class _ImportedLoop:
     def outputs(self) -> list[ITensor]:
         """The outputs of the layer."""
         states, layer = self._roles.states, self._call.layer
-        left = build_loop(self._make, layer.name, [state.initial for state in states], self._limits(), self._body)
+        left = build_loop(self._make, self._names(), [state.initial for state in states], self._limits(), self._body)
         last = dict(zip((state.result for state in states), left.last, strict=True))
         outputs = {port.port: last[port.layer] for port in self._roles.outputs if port.layer in last}
         outputs.update(zip((final.port for final in self._finals), left.finals, strict=True))
@@ -86,6 +87,16 @@ class _ImportedLoop:
         for port in layer.outputs:
             require(port.id in outputs, f"no result of the body is output {port.id}")
         return [outputs[port.id] for port in layer.outputs]
+
+    def _names(self) -> LoopNames:
+        states, counter = self._roles.states, self._roles.counter
+        before = [self._name(state.parameter) for state in states]
+        after = [self._name(state.result) for state in states]
+        return LoopNames(self._call.layer.name, before, after, "" if counter is None else self._name(counter))
+
+    def _name(self, id: int) -> str:
+        """The name of a Parameter or Result of the body."""
+        return self._inner.xml.graph.layers[id].name
 
     def _limits(self) -> LoopLimits:
         make, roles = self._make, self._roles
@@ -128,7 +139,7 @@ class _ImportedLoop:
         return IterationResult(
             make.scalar(make.cast(goes_on, np.bool_)),
             [_in_rank_of(make, state.initial, results[state.result]) for state in roles.states],
-            [joined(results[port.layer], port) for port in self._joined],
+            [replace(joined(results[port.layer], port), name=self._name(port.layer)) for port in self._joined],
             [results[final.layer] for final in self._finals],
         )
 
