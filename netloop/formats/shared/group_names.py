@@ -11,7 +11,7 @@ Group = ILoop | IIfConditional
 
 
 class GroupNames:
-    """The loops and conditionals of a network that have names, to be told of each node when it is imported."""
+    """The loops and conditionals of a network that have names."""
 
     def __init__(self) -> None:
         self._named: set[Group] = set()
