@@ -31,6 +31,7 @@ PARTS = {
     "docs/command-line.md": "tests.project.commands",
     "docs/layers.md": "tests.project.methods",
     "docs/performance.md": "tests.project.passes",
+    "netloop/model/layers": "tests.project.method_docstrings",
     "docs/real-models.md": "tests.real_models.page",
     "netloop/public_names.py": "tests.project.exports",
     "tests/data/messages.txt": "tests.support.mistakes",

@@ -80,7 +80,11 @@ GROUPS = (
     Group("enums", "Enumerations", lambda _, value: _is_class(value, enum.Enum)),
     Group("runtime", "Building and running as with TensorRT", lambda *_: True),
 )
-FORMATS = ("netloop.onnx", "netloop.openvino", "netloop.stablehlo", "netloop.wts")
+MODULES = {
+    "formats": ("File formats", ("onnx", "openvino", "stablehlo", "deploy", "plan", "script", "wts")),
+    "tools": ("Services and tools", ("serve", "peers", "sandbox", "compat")),
+}
+"""The modules of netloop that have public names of their own: the title of each page, and the modules on it."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -138,11 +142,11 @@ def _listed(nav: Any, docs: Path) -> Any:
 
 def _api_names() -> list[str]:
     """The pages of the API reference, in order."""
-    return ["api/index.md", *(f"api/{each.file}.md" for each in GROUPS), "api/formats.md"]
+    return ["api/index.md", *(f"api/{each.file}.md" for each in GROUPS), *(f"api/{file}.md" for file in MODULES)]
 
 
 def _api_pages() -> dict[str, str]:
-    """The API reference: an overview, a page for each group, and one for the file formats."""
+    """The API reference: an overview, a page for each group, and those of the modules with names of their own."""
     members: dict[str, list[str]] = {each.file: [] for each in GROUPS}
     for name, value in _public(netloop).items():
         group = next(each for each in GROUPS if each.has(name, value))
@@ -152,7 +156,12 @@ def _api_pages() -> dict[str, str]:
     for each in GROUPS:
         lines = [f"# {each.title}", *(_entry("netloop", name) for name in members[each.file])]
         pages[f"api/{each.file}.md"] = "\n\n".join(lines + ([_element_types()] if each.file == "enums" else []))
-    pages["api/formats.md"] = "\n\n".join(["# File formats", *map(_format, FORMATS)])
+    shown = {name for _, modules in MODULES.values() for name in modules}
+    for name in dir(netloop):
+        if isinstance(getattr(netloop, name), ModuleType) and name not in {*shown, "tensorrt"}:
+            log.warning("netloop.%s has public names, and no page in the API reference", name)
+    for file, (title, modules) in MODULES.items():
+        pages[f"api/{file}.md"] = "\n\n".join([f"# {title}", *map(_module, modules)])
     return pages
 
 
@@ -162,28 +171,25 @@ def _overview(members: dict[str, list[str]]) -> str:
     for group in GROUPS:
         rows = [f"| [`{name}`][{_path('netloop', name)}] | {_first_sentence(name)} |" for name in members[group.file]]
         parts += [f"## {group.title}", "\n".join(["| name | |", "|---|---|", *rows])]
-    rows = [f"- [`{name}`][{name}]" for name in FORMATS]
-    return "\n\n".join([*parts, "## File formats", "\n".join(rows)]) + "\n"
+    for title, modules in MODULES.values():
+        parts += [f"## {title}", "\n".join(f"- [`netloop.{name}`][netloop.{name}]" for name in modules)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _public(module: ModuleType) -> dict[str, Any]:
     """The classes and functions that a module shows, by name; one that has two names is there once."""
-    there: dict[str, Any] = {}
-    for name in dir(module):
-        value = getattr(module, name)
-        is_own = getattr(value, "__module__", "").startswith(module.__name__)
-        if is_own and not name.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value)):
-            there[name] = value
-    on_demand = {name: getattr(module, name) for name in getattr(module, "_ON_DEMAND", {})}
-    there.update((name, value) for name, value in on_demand.items() if inspect.isclass(value))
-    return dict(sorted(there.items(), key=lambda item: item[0].lower()))
+    names = (name for name in dir(module) if name in getattr(module, "__all__", [name]))
+    values = {name: getattr(module, name) for name in names if not name.startswith("_")}
+    shown = {name: value for name, value in values.items() if inspect.isclass(value) or inspect.isfunction(value)}
+    own = {name: value for name, value in shown.items() if value.__module__.startswith("netloop.")}
+    return dict(sorted(own.items(), key=lambda item: item[0].lower()))
 
 
-def _format(name: str) -> str:
-    """The functions and classes of a module for a file format."""
-    module = import_module(name)
-    head = f"## `{name}` {{ #{name} }}\n\n{(module.__doc__ or '').strip()}"
-    return "\n\n".join([head, *(_entry(name, each, level=3) for each in _public(module))])
+def _module(name: str) -> str:
+    """The functions and classes of a module."""
+    module = import_module(f"netloop.{name}")
+    head = f"## `{module.__name__}` {{ #{module.__name__} }}\n\n{(module.__doc__ or '').strip()}"
+    return "\n\n".join([head, *(_entry(module.__name__, name, level=3) for name in _public(module))])
 
 
 def _entry(module: str, name: str, level: int = 2) -> str:

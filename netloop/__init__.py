@@ -83,11 +83,13 @@ if not _typing.TYPE_CHECKING:  # a type checker, which has all names above, then
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_load()})
+    """The public names, without the folders of the package that are imported under them."""
+    return sorted({name for name in globals() if name.startswith("__")} | {*_public(), *_ON_DEMAND})
 
 
 def _public() -> list[str]:
-    return [name for name in _load() if not name.startswith("_")]
+    _load()
+    return [name for name in vars(_importlib.import_module(_NAMES)) if not name.startswith("_")]
 
 
 def _load() -> dict[str, _typing.Any]:

@@ -1,7 +1,5 @@
 """OpenVINO models: ``netloop.openvino.load("model.xml")`` imports one, ``save(network, path)`` exports one."""
 
-from netloop.formats.openvino import load as load
-from netloop.formats.openvino import operators_page as operators_page
-from netloop.formats.openvino import save as save
-from netloop.formats.openvino import supports as supports
-from netloop.formats.openvino import to_model as to_model
+from netloop.formats.openvino import load, operators_page, save, supports, to_model
+
+__all__ = ["load", "operators_page", "save", "supports", "to_model"]

@@ -1,4 +1,5 @@
 """Networks as Python scripts that build them with TensorRT's API."""
 
-from netloop.model.script import save as save
-from netloop.model.script import to_script as to_script
+from netloop.model.script import save, to_script
+
+__all__ = ["save", "to_script"]

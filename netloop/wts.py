@@ -1,4 +1,5 @@
 """Weights in TensorRT's text and binary format ``.wts``."""
 
-from netloop.formats.wts import load as load
-from netloop.formats.wts import save as save
+from netloop.formats.wts import load, save
+
+__all__ = ["load", "save"]

@@ -4,5 +4,6 @@ python -m netloop.compat script.py    # a script, unchanged
 pytest -p netloop.compat.pytest_plugin  # tests of TensorRT code
 """
 
-from netloop.tools.compat import install as install
-from netloop.tools.compat import stand_ins as stand_ins
+from netloop.tools.compat import install, stand_ins
+
+__all__ = ["install", "stand_ins"]

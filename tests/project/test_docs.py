@@ -12,8 +12,9 @@ import pytest
 
 import netloop
 from netloop.model.check.rule import RULES
+from netloop.model.layers import LayerMethods
 from netloop.tools.cli import main
-from tests.project import methods
+from tests.project import method_docstrings, methods
 from tests.project.pages import DOCS, FENCE, PAGES, ROOT, Example, examples, name_of
 from tests.project.test_surface import NAMES_ONLY, has_method, has_property
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
@@ -142,6 +143,18 @@ def without_times(text: str) -> str:
 
 def test_page_of_layers_has_the_table_of_methods():
     assert methods.PAGE.read_text(encoding="utf-8") == methods.page(), "python -m tests.project.methods"
+
+
+def test_methods_say_what_the_classes_of_layers_say():
+    differing = [path.name for path, text in method_docstrings.files().items() if path.read_text("utf-8") != text]
+    assert not differing, "python -m tests.project.method_docstrings"
+
+
+def test_every_argument_of_a_method_is_documented():
+    documented = LayerMethods.add_topk.__doc__ or ""
+
+    assert "axes: the axis, as a bitmask with one bit." in documented
+    assert "TensorRT supports k" in documented
 
 
 def test_table_has_every_method_that_adds_something():

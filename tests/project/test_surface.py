@@ -276,3 +276,22 @@ def test_findings_take_no_name_that_tensorrt_has_for_something_else():
     assert not hasattr(netloop.tensorrt, "Severity")
     assert "Severity" not in dir(netloop)
     assert netloop.FindingSeverity is netloop.Severity is type(netloop.Finding("NL101", "what").severity)
+
+
+MODULES = [name for name in dir(netloop) if inspect.ismodule(getattr(netloop, name)) and name != "tensorrt"]
+
+
+def test_listed_modules_are_those_with_public_names():
+    folders = {"api", "compiler", "formats", "model", "process", "tools", "values", "public_names"}
+
+    assert set(MODULES) >= {"onnx", "openvino", "plan", "serve"}
+    assert not folders & {*dir(netloop), *netloop.__all__}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_list_their_public_names(name):
+    module = getattr(netloop, name)
+
+    assert all(inspect.getdoc(getattr(module, public)) for public in module.__all__)
+    shown = {public for public in vars(module) if not public.startswith("_")}
+    assert {public for public in shown if not inspect.ismodule(getattr(module, public))} == set(module.__all__)

@@ -141,7 +141,28 @@ class AffineMethods(NetworkBase):
         scale: WeightsLike | None = None,
         power: WeightsLike | None = None,
     ) -> IScaleLayer:
-        """(input * scale + shift) ^ power, with channels on axis 1; ELEMENTWISE weights cover the last three axes."""
+        """(input * scale + shift) ^ power, with channels on axis 1; ELEMENTWISE weights cover the last three axes.
+
+        output = (input * scale + shift) ^ power
+
+        ===========  ==================================================================
+        UNIFORM      one number for all elements
+        CHANNEL      one number for each channel
+        ELEMENTWISE  one number for each element of ``channel_axis`` and all axes after it
+        ===========  ==================================================================
+
+        Floating-point input of at least 4 axes; the output has its shape. The weights have the same element type.
+        Half types are computed in float32 and rounded once.
+
+        Args:
+            input: the input.
+            mode: which elements share weights.
+            shift: the numbers added; empty for 0.
+            scale: the factors; empty for 1.
+            power: the exponents; empty for 1.
+
+        Further attributes of the layer, which have defaults: ``channel_axis``.
+        """
         axis = max(1, third_from_end(input)) if mode is ScaleMode.ELEMENTWISE else 1
         return self.add_scale_nd(input, mode, shift, scale, power, axis)
 
@@ -154,12 +175,42 @@ class AffineMethods(NetworkBase):
         power: WeightsLike | None = None,
         channel_axis: int = 1,
     ) -> IScaleLayer:
-        """(input * scale + shift) ^ power, with channels on ``channel_axis``."""
+        """(input * scale + shift) ^ power, with channels on ``channel_axis``.
+
+        output = (input * scale + shift) ^ power
+
+        ===========  ==================================================================
+        UNIFORM      one number for all elements
+        CHANNEL      one number for each channel
+        ELEMENTWISE  one number for each element of ``channel_axis`` and all axes after it
+        ===========  ==================================================================
+
+        Floating-point input of at least 4 axes; the output has its shape. The weights have the same element type.
+        Half types are computed in float32 and rounded once.
+
+        Args:
+            input: the input.
+            mode: which elements share weights.
+            shift: the numbers added; empty for 0.
+            scale: the factors; empty for 1.
+            power: the exponents; empty for 1.
+            channel_axis: the axis of the channels.
+        """
         named = {"shift": shift, "scale": scale, "power": power}
         arrays = {name: None if array is None else weights_array(array, name) for name, array in named.items()}
         result = IScaleLayer(mode=mode, channel_axis=channel_axis, **arrays)
         return self.add(result, input=input)
 
     def add_parametric_relu(self, input: ITensor, slopes: ITensor) -> IParametricReLULayer:
-        """The elements of ``input``, negative ones multiplied by ``slopes``."""
+        """The elements of ``input``, negative ones multiplied by ``slopes``.
+
+        output = input if input >= 0, else slopes * input
+
+        Floating-point, both inputs of the same type. The slopes have the rank of the input, and broadcast to its
+        shape: each dim is equal or 1. The output has the shape of the input.
+
+        Args:
+            input: input 0.
+            slopes: input 1.
+        """
         return self.add(IParametricReLULayer(), input=input, slopes=slopes)

@@ -56,5 +56,12 @@ class AssertionMethods(NetworkBase):
     FAMILY = "errors"
 
     def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
-        """Stop with ``message`` if an element of ``condition`` is false."""
+        """Stop with ``message`` if an element of ``condition`` is false.
+
+        The condition is bool, 0-D or 1-D, with at most 64 elements; an empty one holds. There is no output.
+
+        Args:
+            condition: the input.
+            message: the message of the error.
+        """
         return self.add(IAssertionLayer(message=message), condition=condition)

@@ -77,7 +77,7 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
 
     ===========  ================================================================================================
     PADDED_BHND  query [B, Hq, Sq, D]; key and value [B, Hkv, Skv, D], and key_value_lengths [B] if some are shorter
-    PACKED_NHD   query [Tq, Hq, D]; key and value [Tkv, Hkv, D]; with cumulative lengths [B + 1], from 0 to Tq or Tkv
+    PACKED_NHD   query [Tq, Hq, D], key and value [Tkv, Hkv, D], and cumulative lengths [B + 1], from 0 to Tq or Tkv
     ===========  ================================================================================================
 
     The form of the query is independent of that of key and value; the output has the shape and type of the query. Hq
@@ -416,7 +416,46 @@ class AttentionMethods(NetworkBase):
     def add_attention(
         self, query: ITensor, key: ITensor, value: ITensor, norm_op: AttentionNormalizationOp, causal: bool
     ) -> IAttention:
-        """Dot-product attention; ``causal`` means UPPER_LEFT."""
+        """Dot-product attention; ``causal`` means UPPER_LEFT.
+
+        ::
+
+            scores[i, j] = query[i] . key[j] (+ mask[i, j])          -infinity where query i may not attend to key j
+            output[i]    = the sum over j of softmax(scores[i])[j] value[j]
+
+        for each sequence and head. The products are not scaled: scale the query before. With norm_op NONE the scores
+        themselves are the weights, 0 where attention is forbidden. A query that may attend to no key gives 0.
+
+        ===========  ================================================================================================
+        PADDED_BHND  query [B, Hq, Sq, D]; key and value [B, Hkv, Skv, D], and key_value_lengths [B] if some are shorter
+        PACKED_NHD   query [Tq, Hq, D], key and value [Tkv, Hkv, D], and cumulative lengths [B + 1], from 0 to Tq or Tkv
+        ===========  ================================================================================================
+
+        The form of the query is independent of that of key and value; the output has the shape and type of the
+        query. Hq is a multiple of Hkv, and Hq / Hkv consecutive heads share keys and values. All three are floating-
+        point, of one type; for half types, softmax and sums are computed in float32.
+
+        The mask [B or 1, Hq or 1, Sq, Skv] is for padded forms: bool, true where query i may attend to key j, or of
+        the type of the query and added. A causal kind excludes a mask: UPPER_LEFT lets query i attend to the keys j <=
+        i, LOWER_RIGHT to j <= i + skv - sq, where skv and sq are the lengths of the sequence.
+
+        With normalization_quantize_to_type INT8 or FP8 and a scale s, the weights w become s quantized(w / s); the
+        gradient of the rounding to INT8 is 0.
+
+        With num_ranks above 1, the ranks have parts of the sequence of keys and values, and the queries of each
+        attend to all of them: context parallelism, on the axis of JAX that the metadata names, as for a collective.
+        Forms are padded then, without lengths, mask and causal kind.
+
+        Args:
+            query: input 0.
+            key: input 1.
+            value: input 2.
+            norm_op: SOFTMAX or NONE.
+            causal: the keys that a query may attend to.
+
+        Further attributes of the layer, which have defaults: ``decomposable``, ``query_form``, ``key_value_form``,
+        ``normalization_quantize_to_type``.
+        """
         return self.add_attention_v2(query, key, value, norm_op, _causal_kind(causal))
 
     def add_attention_v2(
@@ -427,7 +466,46 @@ class AttentionMethods(NetworkBase):
         norm_op: AttentionNormalizationOp,
         causal_kind: CausalMaskKind,
     ) -> IAttention:
-        """Dot-product attention: for each query, the mean of the values weighted by its products with the keys."""
+        """Dot-product attention: for each query, the mean of the values weighted by its products with the keys.
+
+        ::
+
+            scores[i, j] = query[i] . key[j] (+ mask[i, j])          -infinity where query i may not attend to key j
+            output[i]    = the sum over j of softmax(scores[i])[j] value[j]
+
+        for each sequence and head. The products are not scaled: scale the query before. With norm_op NONE the scores
+        themselves are the weights, 0 where attention is forbidden. A query that may attend to no key gives 0.
+
+        ===========  ================================================================================================
+        PADDED_BHND  query [B, Hq, Sq, D]; key and value [B, Hkv, Skv, D], and key_value_lengths [B] if some are shorter
+        PACKED_NHD   query [Tq, Hq, D], key and value [Tkv, Hkv, D], and cumulative lengths [B + 1], from 0 to Tq or Tkv
+        ===========  ================================================================================================
+
+        The form of the query is independent of that of key and value; the output has the shape and type of the
+        query. Hq is a multiple of Hkv, and Hq / Hkv consecutive heads share keys and values. All three are floating-
+        point, of one type; for half types, softmax and sums are computed in float32.
+
+        The mask [B or 1, Hq or 1, Sq, Skv] is for padded forms: bool, true where query i may attend to key j, or of
+        the type of the query and added. A causal kind excludes a mask: UPPER_LEFT lets query i attend to the keys j <=
+        i, LOWER_RIGHT to j <= i + skv - sq, where skv and sq are the lengths of the sequence.
+
+        With normalization_quantize_to_type INT8 or FP8 and a scale s, the weights w become s quantized(w / s); the
+        gradient of the rounding to INT8 is 0.
+
+        With num_ranks above 1, the ranks have parts of the sequence of keys and values, and the queries of each
+        attend to all of them: context parallelism, on the axis of JAX that the metadata names, as for a collective.
+        Forms are padded then, without lengths, mask and causal kind.
+
+        Args:
+            query: input 0.
+            key: input 1.
+            value: input 2.
+            norm_op: SOFTMAX or NONE.
+            causal_kind: the keys that a query may attend to.
+
+        Further attributes of the layer, which have defaults: ``decomposable``, ``query_form``, ``key_value_form``,
+        ``normalization_quantize_to_type``.
+        """
         result = IAttentionOutputLayer(norm_op=norm_op, causal_kind=causal_kind)
         tensors = [check_tensor(query, "query"), check_tensor(key, "key"), check_tensor(value, "value")]
         source = self.add(IAttentionInputLayer(), tensors)
@@ -436,7 +514,23 @@ class AttentionMethods(NetworkBase):
     def add_rotary_embedding(
         self, input: ITensor, cos_cache: ITensor, sin_cache: ITensor, interleaved: bool, rotary_embedding_dim: int
     ) -> IRotaryEmbeddingLayer:
-        """Rotate pairs of elements of each token of ``input`` by the angles of the caches."""
+        """Rotate pairs of elements of each token of ``input`` by the angles of the caches.
+
+        output = (a cos - b sin, a sin + b cos) for each pair (a, b) of the first R elements of a token; the rest is
+        unchanged. Pair p is elements p and p + R / 2, or 2 p and 2 p + 1 if interleaved, and its angle is number p of a
+        row of the caches: row [b, s] for token s of sequence b, or row position_ids[b, s].
+
+        Input [B, H, S, D]; cosines and sines [B, S, R / 2]. With input 3, position_ids [B, S], int32 or int64, they
+        are [P, R / 2]; a position out of range is an error in the reference; a compiled network uses the nearest row.
+        Floating-point, all of one type; half types are computed in float32.
+
+        Args:
+            input: input 0.
+            cos_cache: input 1.
+            sin_cache: input 2.
+            interleaved: whether adjacent elements form a pair.
+            rotary_embedding_dim: R, even; 0 for all D.
+        """
         result = IRotaryEmbeddingLayer(interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim)
         tensors = [check_tensor(input, "input"), check_tensor(cos_cache, "cos_cache")]
         return self.add(result, [*tensors, check_tensor(sin_cache, "sin_cache")])
@@ -444,7 +538,25 @@ class AttentionMethods(NetworkBase):
     def add_kv_cache_update(
         self, cache: ITensor, update: ITensor, write_indices: ITensor, cache_mode: KVCacheMode
     ) -> IKVCacheUpdateLayer:
-        """``cache`` with the tokens of ``update`` written from the positions ``write_indices`` on."""
+        """``cache`` with the tokens of ``update`` written from the positions ``write_indices`` on.
+
+        output[i, :, write_indices[i] + s, :] = update[i, :, s, :], and the cache elsewhere.
+
+        Cache [B, H, Smax, D]; update [B, H, S, D], or packed [T, H, D] with the B + 1 cumulative lengths as input 3;
+        write_indices [B]. Indices and lengths are int32 or int64; cache and update are floating-point, of one type. A
+        token outside of the cache is not written.
+
+        TensorRT writes in place: the cache must be an input of the network, and the output an output of it. In
+        netloop the cache may be any tensor, and keeps its value.
+
+        Args:
+            cache: input 0.
+            update: input 1.
+            write_indices: input 2.
+            cache_mode: how the cache is written.
+
+        Further attributes of the layer, which have defaults: ``update_form``, ``update_lengths``.
+        """
         tensors = [check_tensor(cache, "cache"), check_tensor(update, "update")]
         result = IKVCacheUpdateLayer(cache_mode=cache_mode)
         return self.add(result, [*tensors, check_tensor(write_indices, "write_indices")])

@@ -63,5 +63,15 @@ class BitMethods(NetworkBase):
     FAMILY = "element by element"
 
     def add_bit_cast(self, input: ITensor, to_type: DataType) -> IBitCastLayer:
-        """Reinterpret the bits of every element as ``to_type``; a netloop extension."""
+        """Reinterpret the bits of every element as ``to_type``; a netloop extension.
+
+        Input of any type except bool; output of any type except bool with the same number of bits, and of the same
+        shape. Example: float32 1.0 is 0x3F800000 as uint32.
+
+        A netloop extension with the meaning of ONNX's operator BitCast.
+
+        Args:
+            input: the input.
+            to_type: the new element type.
+        """
         return self.add(IBitCastLayer(to_type=to_type), input=input)

@@ -217,7 +217,37 @@ class CollectiveMethods(NetworkBase):
         root: int | None,
         groups: Sequence[int] | None,
     ) -> IDistCollectiveLayer:
-        """An exchange between ranks; set the attribute ``num_ranks`` of the layer to their number."""
+        """An exchange between ranks; set the attribute ``num_ranks`` of the layer to their number.
+
+        With n ranks, x[r] the input of rank r, and chunks along axis 0, the output of rank r is:
+
+        ==============  =================================================================
+        ALL_REDUCE      the sum, product, maximum, minimum or mean of x[0], ..., x[n - 1]
+        REDUCE          the same, on the root
+        REDUCE_SCATTER  chunk r of n of the same
+        ALL_GATHER      the concatenation of x[0], ..., x[n - 1]
+        GATHER          the same, on the root
+        BROADCAST       x[root]
+        SCATTER         chunk r of n of x[root]
+        ALL_TO_ALL      the concatenation of chunk r of n of x[0], ..., x[n - 1]
+        ==============  =================================================================
+
+        Any element type; for a reduction any except BOOL, and for the mean only floating-point. Half types are
+        reduced in float32. The outputs of REDUCE and GATHER are undefined on ranks other than the root. With one rank,
+        all operations are the identity.
+
+        The reference supports only one rank. ``netloop.shard`` runs the network on a mesh, with an axis for the
+        ranks; the function of ``to_jax`` runs under ``jax.shard_map`` or ``jax.vmap`` with an axis of that name.
+
+        Args:
+            input: the input.
+            dist_collective_op: the kind of exchange.
+            reduce_op: the reduction; NONE for operations without one.
+            root: the rank that sends or receives; -1 for none.
+            groups: the ranks that take part, () for all; netloop supports only groups of all ranks.
+
+        Further attributes of the layer, which have defaults: ``num_ranks``.
+        """
         result = IDistCollectiveLayer(
             operation=check_member("dist_collective_op", dist_collective_op, CollectiveOperation),
             root=NO_ROOT if root is None else root,

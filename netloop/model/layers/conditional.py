@@ -37,11 +37,24 @@ class IIfConditional(ControlFlow):
         return result
 
     def add_input(self, input: ITensor) -> IIfConditionalInputLayer:
-        """Pass a tensor into the branches. TensorRT needs inputs for lazy evaluation; netloop does not."""
+        """Pass a tensor into the branches. TensorRT needs inputs for lazy evaluation; netloop does not.
+
+        Args:
+            input: the input.
+        """
         return self._bound(IIfConditionalInputLayer(conditional=self), input=input)
 
     def add_output(self, true_subgraph_output: ITensor, false_subgraph_output: ITensor) -> IIfConditionalOutputLayer:
-        """Add an output: the first tensor if the condition is true, the second if it is false."""
+        """Add an output: the first tensor if the condition is true, the second if it is false.
+
+        Both have the same element type; a dim in which they differ is data-dependent. If their ranks differ, only
+        another conditional or an output of the network can take the output. If the condition is a compile-time
+        constant, the type is that of the branch taken, whatever the type of the other.
+
+        Args:
+            true_subgraph_output: input 0.
+            false_subgraph_output: input 1.
+        """
         return self._bound(
             IIfConditionalOutputLayer(conditional=self),
             true_subgraph_output=true_subgraph_output,

@@ -355,7 +355,30 @@ class ConvolutionMethods(NetworkBase):
         kernel: WeightsLike,
         bias: WeightsLike | None = None,
     ) -> IConvolutionLayer:
-        """Slide a window of weights over ``input``; empty weights mean input 1 or 2, or no bias."""
+        """Slide a window of weights over ``input``; empty weights mean input 1 or 2, or no bias.
+
+        output[n, k, p] = bias[k] + sum over c, f of input[n, c, p * stride + f * dilation - pre_padding]
+        kernel[k, c, f]
+
+        where p and f have 1 to 3 axes. The kernel is not flipped. Outside of the input there are zeros. With groups,
+        channels c and maps k are divided in order, and a map sees only the channels of its own group. All axes before
+        the channels are batch axes.
+
+        Input [N, C, ..], output [N, K, ..], kernel [K, C / groups, ..], bias [K]; numbers, all of one type. Half
+        types are summed in float32 and rounded once, integers wrap; TensorRT takes only floating-point numbers. The
+        dims of the output follow from the padding mode (see ``SlidingWindow``). Kernel and bias are weights, or else
+        inputs 1 and 2.
+
+        Args:
+            input: the input.
+            num_output_maps: K.
+            kernel_shape: the shape of the window.
+            kernel: the weights, in row-major order; empty if input 1 is the kernel.
+            bias: the number added to each map; empty for none, or if input 2 is the bias.
+
+        Further attributes of the layer, which have defaults: ``num_groups``, ``stride_nd``, ``dilation_nd``,
+        ``padding_nd``, ``pre_padding``, ``post_padding``, ``padding_mode``.
+        """
         return self._add_window(IConvolutionLayer, input, num_output_maps, kernel_shape, kernel, bias)
 
     def add_deconvolution_nd(
@@ -366,7 +389,31 @@ class ConvolutionMethods(NetworkBase):
         kernel: WeightsLike,
         bias: WeightsLike | None = None,
     ) -> IDeconvolutionLayer:
-        """Write a window of weights for each element of ``input``; empty weights mean input 1 or 2, or no bias."""
+        """Write a window of weights for each element of ``input``; empty weights mean input 1 or 2, or no bias.
+
+        output[n, k, i * stride + f * dilation - pre_padding] = bias[k] + the sum of all input[n, c, i]
+        kernel[c, k, f]
+
+        where i and f have 1 to 3 axes: the transpose, and so the derivative, of a convolution. Elements outside of
+        the output are dropped. With groups, channels c and maps k are divided in order, and a map sees only the
+        channels of its own group. All axes before the channels are batch axes.
+
+        Input [N, C, ..], output [N, K, ..], kernel [C, K / groups, ..], bias [K]; numbers, all of one type. Half
+        types are summed in float32 and rounded once, integers wrap; TensorRT takes only floating-point numbers. Kernel
+        and bias are weights, or else inputs 1 and 2. With span = 1 + dilation * (size - 1), an axis of the output has
+        (length - 1) * stride + span elements minus the padding, which for the SAME modes is max(span - stride, 0) in
+        all, the odd element after (UPPER) or before (LOWER).
+
+        Args:
+            input: the input.
+            num_output_maps: K.
+            kernel_shape: the shape of the window.
+            kernel: the weights, in row-major order; empty if input 1 is the kernel.
+            bias: the number added to each map; empty for none, or if input 2 is the bias.
+
+        Further attributes of the layer, which have defaults: ``num_groups``, ``stride_nd``, ``dilation_nd``,
+        ``padding_nd``, ``pre_padding``, ``post_padding``, ``padding_mode``.
+        """
         return self._add_window(IDeconvolutionLayer, input, num_output_maps, kernel_shape, kernel, bias)
 
     def _add_window(

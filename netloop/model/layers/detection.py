@@ -141,8 +141,8 @@ class INMSLayer(Operation):
     ::
 
         for each batch item, over pairs of box and class, from the highest score down:
-            select the pair if score > score threshold, fewer than max_output_boxes_per_class of its class are selected,
-            and IoU <= IoU threshold for all boxes selected of its class
+            select the pair if score > score threshold, fewer than max_output_boxes_per_class of its class are
+            selected, and IoU <= IoU threshold for all boxes selected of its class
 
     where IoU is the area of the intersection of two boxes over that of their union, 0 if the union is empty. Ties are
     broken by the smaller class, then the smaller box index.
@@ -306,13 +306,42 @@ class DetectionMethods(NetworkBase):
     FAMILY = "selection by value"
 
     def add_non_zero(self, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
-        """The indices of all elements that are not 0."""
+        """The indices of all elements that are not 0.
+
+        Input of any rank r, of bool or numbers; NaN is not 0. Output [r, n], in row-major order of the elements. n
+        is data-dependent: an engine computes the layer on the host, and ``to_jax``, which needs fixed shapes, refuses
+        it.
+
+        Args:
+            input: the input.
+            indices_type: the type of the output, INT32 or INT64.
+        """
         return self.add(INonZeroLayer(indices_type=indices_type), input=input)
 
     def add_unique(
         self, input: ITensor, axis: int | None = None, sorted: bool = True, indices_type: DataType = DataType.INT32
     ) -> IUniqueLayer:
-        """The unique elements, or slices along an axis, with their indices and counts; a netloop extension."""
+        """The unique elements, or slices along an axis, with their indices and counts; a netloop extension.
+
+        Input of bool, numbers or strings; all NaN are equal, as are 0 and -0. Outputs, where n is data-dependent:
+
+        ::
+
+            0  the unique elements, [n], of the type of the input; with an axis, the input with n slices along it
+            1  the first occurrence of each, [n]: the index among all elements, in row-major order, or along the axis
+            2  for each element or slice, the index of its equal in output 0, 1-D
+            3  the number of occurrences of each, [n]
+
+        An engine computes the layer on the host, and ``to_jax``, which needs fixed shapes, refuses it. A netloop
+        extension with the meaning of ONNX's operator Unique.
+
+        Args:
+            input: the input.
+            axis: the axis of the slices; a negative value counts from the end; None for elements.
+            sorted: whether the output is in ascending order, with slices compared element by element and NaN largest;
+                otherwise it is in the order of first occurrence.
+            indices_type: the type of outputs 1 to 3, INT32 or INT64.
+        """
         result = IUniqueLayer(axis=axis, sorted=sorted, indices_type=indices_type)
         return self.add(result, input=input)
 
@@ -323,7 +352,31 @@ class DetectionMethods(NetworkBase):
         max_output_boxes_per_class: ITensor,
         indices_type: DataType = DataType.INT32,
     ) -> INMSLayer:
-        """The boxes with the highest scores, without those that overlap a selected one."""
+        """The boxes with the highest scores, without those that overlap a selected one.
+
+        ::
+
+            for each batch item, over pairs of box and class, from the highest score down:
+                select the pair if score > score threshold, fewer than max_output_boxes_per_class of its class are
+                selected, and IoU <= IoU threshold for all boxes selected of its class
+
+        where IoU is the area of the intersection of two boxes over that of their union, 0 if the union is empty.
+        Ties are broken by the smaller class, then the smaller box index.
+
+        Boxes [B, N, 4], or [B, N, C, 4] if they differ by class; scores [B, N, C], of the same floating-point type.
+        Inputs 2, 3 and 4 are scalars: the maximum number of boxes per class, int32 or int64; the IoU threshold and the
+        score threshold, floating-point, by default 0. Output 0, [n, 3], has rows of batch item, class and box, ordered
+        by batch item, then by descending score; output 1 is n, an int32 scalar. n is data-dependent: an engine computes
+        the layer on the host, and ``to_jax``, which needs fixed shapes, refuses it.
+
+        Args:
+            boxes: input 0.
+            scores: input 1.
+            max_output_boxes_per_class: input 2.
+            indices_type: the type of output 0, INT32 or INT64.
+
+        Further attributes of the layer, which have defaults: ``bounding_box_format``, ``topk_box_limit``.
+        """
         tensors = [check_tensor(boxes, "boxes"), check_tensor(scores, "scores")]
         tensors.append(check_tensor(max_output_boxes_per_class, "max_output_boxes_per_class"))
         return self.add(INMSLayer(indices_type=indices_type), tensors)

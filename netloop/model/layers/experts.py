@@ -328,7 +328,36 @@ class ExpertMethods(NetworkBase):
     def add_moe(
         self, hidden_states: ITensor, selected_experts_for_tokens: ITensor, scores_for_selected_experts: ITensor
     ) -> IMoELayer:
-        """A mixture of experts; set its weights with ``set_gated_weights`` of the layer."""
+        """A mixture of experts; set its weights with ``set_gated_weights`` of the layer.
+
+        ::
+
+            output[b, s] = sum over k of scores[b, s, k] expert(hidden_states[b, s]; e = selected_experts[b, s, k])
+
+            expert(x; e) = h @ down[e] + down_bias[e]
+            g, u = x @ gate[e] + gate_bias[e], x @ up[e] + up_bias[e]
+            NONE   h = u g
+            SILU   h = (u' + beta) g' / (1 + exp(-alpha g'))
+                   g', u' = min(g, limit), max(-limit, min(u, limit))
+
+        hidden_states and output [B, S, H]; selected experts, int32 or int64, and their scores [B, S, K]; weights
+        gate and up [E, H, I], down [E, I, H]; biases, all or none, gate and up [E, I], down [E, H]. All inputs except
+        the selected experts are floating-point, of one type; half types are summed in float32, and h is rounded to the
+        half type.
+
+        The weights, the biases and the scale of h are inputs 3 to 9, set by the methods below. Static quantization
+        replaces h by s FP8(h / s), with a scale s for all experts, 0-D, or one for each, [E]. An expert out of range is
+        an error in the reference; a compiled network uses an arbitrary expert.
+
+        Args:
+            hidden_states: input 0.
+            selected_experts_for_tokens: input 1.
+            scores_for_selected_experts: input 2.
+
+        Further attributes of the layer, which have defaults: ``activation_type``, ``swiglu_param_limit``,
+        ``swiglu_param_alpha``, ``swiglu_param_beta``, ``quantization_to_type``, ``quantization_block_shape``,
+        ``dyn_q_output_scale_type``.
+        """
         return self.add(
             IMoELayer(),
             hidden_states=hidden_states,

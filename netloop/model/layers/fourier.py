@@ -146,6 +146,30 @@ class FourierMethods(NetworkBase):
     FAMILY = "products and transforms"
 
     def add_dft(self, input: ITensor, axis: int = -2, inverse: bool = False, onesided: bool = False) -> IDFTLayer:
-        """The discrete Fourier transform along an axis; a netloop extension."""
+        """The discrete Fourier transform along an axis; a netloop extension.
+
+        ::
+
+            output[k] = sum over j < n of input[j] e^(-2 pi i j k / n)
+            inverse:    sum over j < n of input[j] e^( 2 pi i j k / n) / n
+
+        Numbers are complex: the last axis has the real and the imaginary part, or only the real part. n is input 1,
+        an int32 or int64 scalar, by default the length of the axis; the axis is truncated or padded with zeros to n.
+        The output has the shape of the input, but n elements along the axis, and 2 along the last. Floating-point; half
+        types are computed in float32.
+
+        With ``onesided``, a transform takes real numbers and its output has only elements 0 to floor(n / 2); the
+        others are their conjugates in reverse order. The inverse takes these elements, with n by default twice the
+        length of the axis minus 2, and its output is real, with one element along the last axis.
+
+        A netloop extension with the meaning of ONNX's operator DFT.
+
+        Args:
+            input: the input.
+            axis: the axis, any except the last; a negative value counts from the end. Input 2, an int32 or int64
+                scalar, replaces it.
+            inverse: whether to compute the inverse.
+            onesided: whether complex numbers are represented by one half of a conjugate-symmetric axis.
+        """
         result = IDFTLayer(axis=axis, inverse=inverse, onesided=onesided)
         return self.add(result, input=input)

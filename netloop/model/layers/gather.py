@@ -23,9 +23,9 @@ class IGatherLayer(Operation):
 
     ::
 
-        DEFAULT   output[a.., i.., c..] = data[a.., indices[i..], c..]     the axis is replaced by those of the indices
-        ELEMENT   output[p] = data[p, with indices[p] on the axis]         shape of the indices
-        ND        output[i.., c..] = data[indices[i.., :], c..]            the last axis of the indices is a position
+        DEFAULT   output[a.., i.., c..] = data[a.., indices[i..], c..]  the axis is replaced by those of the indices
+        ELEMENT   output[p] = data[p, with indices[p] on the axis]      shape of the indices
+        ND        output[i.., c..] = data[indices[i.., :], c..]         the last axis of the indices is a position
 
     With ``num_elementwise_dims`` e, the first e axes of data, indices and output are batch axes, and the formula holds
     for each batch item; in mode DEFAULT a batch axis of length 1 is broadcast.
@@ -309,8 +309,8 @@ class IScatterLayer(Operation):
 
     ::
 
-        ELEMENT   output[p, with indices[p] on the axis] = updates[p]        indices and updates have the same shape
-        ND        output[indices[i.., :], c..] = updates[i.., c..]           the last axis of the indices is a position
+        ELEMENT   output[p, with indices[p] on the axis] = updates[p]     indices and updates have the same shape
+        ND        output[indices[i.., :], c..] = updates[i.., c..]        the last axis of the indices is a position
 
     With a reduction, the old element and all updates of one position are summed, multiplied, or their maximum or
     minimum taken, half types in float32; TensorRT has no reductions.
@@ -483,17 +483,92 @@ class IndexMethods(NetworkBase):
     FAMILY = "by index"
 
     def add_gather(self, input: ITensor, indices: ITensor, axis: int) -> IGatherLayer:
-        """The slices of ``input`` along ``axis`` at ``indices``."""
+        """The slices of ``input`` along ``axis`` at ``indices``.
+
+        ::
+
+            DEFAULT   output[a.., i.., c..] = data[a.., indices[i..], c..]  the axis is replaced by those of the indices
+            ELEMENT   output[p] = data[p, with indices[p] on the axis]      shape of the indices
+            ND        output[i.., c..] = data[indices[i.., :], c..]         the last axis of the indices is a position
+
+        With ``num_elementwise_dims`` e, the first e axes of data, indices and output are batch axes, and the formula
+        holds for each batch item; in mode DEFAULT a batch axis of length 1 is broadcast.
+
+        The indices are int32 or int64; negative ones count from the end. An index out of range is an error in the
+        reference; a compiled network reads 0 or False there.
+
+        Args:
+            input: input 0.
+            indices: input 1.
+            axis: the axis of the data, for DEFAULT and ELEMENT; a negative value counts from the end.
+
+        Further attributes of the layer, which have defaults: ``mode``, ``num_elementwise_dims``.
+        """
         return self.add(IGatherLayer(axis=axis), input=input, indices=indices)
 
     def add_gather_v2(self, input: ITensor, indices: ITensor, mode: GatherMode) -> IGatherLayer:
-        """The elements or slices of ``input`` at ``indices``, which ``mode`` interprets."""
+        """The elements or slices of ``input`` at ``indices``, which ``mode`` interprets.
+
+        ::
+
+            DEFAULT   output[a.., i.., c..] = data[a.., indices[i..], c..]  the axis is replaced by those of the indices
+            ELEMENT   output[p] = data[p, with indices[p] on the axis]      shape of the indices
+            ND        output[i.., c..] = data[indices[i.., :], c..]         the last axis of the indices is a position
+
+        With ``num_elementwise_dims`` e, the first e axes of data, indices and output are batch axes, and the formula
+        holds for each batch item; in mode DEFAULT a batch axis of length 1 is broadcast.
+
+        The indices are int32 or int64; negative ones count from the end. An index out of range is an error in the
+        reference; a compiled network reads 0 or False there.
+
+        Args:
+            input: input 0.
+            indices: input 1.
+            mode: DEFAULT, ELEMENT or ND.
+
+        Further attributes of the layer, which have defaults: ``axis``, ``num_elementwise_dims``.
+        """
         return self.add(IGatherLayer(mode=mode), input=input, indices=indices)
 
     def add_scatter(self, data: ITensor, indices: ITensor, updates: ITensor, mode: ScatterMode) -> IScatterLayer:
-        """``data`` with ``updates`` written at ``indices``."""
+        """``data`` with ``updates`` written at ``indices``.
+
+        ::
+
+            ELEMENT   output[p, with indices[p] on the axis] = updates[p]     indices and updates have the same shape
+            ND        output[indices[i.., :], c..] = updates[i.., c..]        the last axis of the indices is a position
+
+        With a reduction, the old element and all updates of one position are summed, multiplied, or their maximum or
+        minimum taken, half types in float32; TensorRT has no reductions.
+
+        The indices are int32 or int64; negative ones count from the end. Data and updates have the same element
+        type: any, with a reduction numbers. An index out of range is an error in the reference; a compiled network
+        drops its update. If several updates go to one position without a reduction, the last one stays in the
+        reference; in TensorRT and in a compiled network it is undefined which.
+
+        Args:
+            data: input 0.
+            indices: input 1.
+            updates: input 2.
+            mode: ELEMENT or ND.
+
+        Further attributes of the layer, which have defaults: ``axis``, ``reduction``.
+        """
         return self.add(IScatterLayer(mode=mode), data=data, indices=indices, updates=updates)
 
     def add_one_hot(self, indices: ITensor, values: ITensor, depth: ITensor, axis: int) -> IOneHotLayer:
-        """``values[1]`` at the index along a new axis of length ``depth``, and ``values[0]`` elsewhere."""
+        """``values[1]`` at the index along a new axis of length ``depth``, and ``values[0]`` elsewhere.
+
+        output[a.., d, b..] = values[1] if d == indices[a.., b..] else values[0], for d from 0 to depth - 1.
+
+        The indices are int32 or int64; the values, [off, on], are of any type, which is that of the output; the
+        depth is a positive scalar. An index outside of 0 to depth - 1 gives only off values; negative indices do not
+        count from the end.
+
+        Args:
+            indices: input 0.
+            values: input 1.
+            depth: input 2.
+            axis: the position of the new axis in the output; a negative value counts from the end of the output.
+        """
         return self.add(IOneHotLayer(axis=axis), indices=indices, values=values, depth=depth)

@@ -193,5 +193,34 @@ class GridSampleMethods(NetworkBase):
     FAMILY = "images"
 
     def add_grid_sample(self, input: ITensor, grid: ITensor) -> IGridSampleLayer:
-        """The images of ``input`` sampled at the positions of ``grid``."""
+        """The images of ``input`` sampled at the positions of ``grid``.
+
+        output[n, c, i, j] = input[n, c, py, px] for (x, y) = grid[n, i, j], where -1 and 1 are the edges of the
+        image:
+
+        ::
+
+            px = ((x + 1) W - 1) / 2       the edges are the outer borders of the corner pixels
+            px = (x + 1) (W - 1) / 2       with align_corners: the edges are the centers of the corner pixels
+
+        and likewise py. Input [N, C, H, W], grid [N, Ho, Wo, 2], output [N, C, Ho, Wo]. TensorRT supports only
+        these; netloop also images of one axis, or of three with a grid [N, Do, Ho, Wo, 3] of (x, y, z). Floating-point,
+        all of one type; half types are computed in float32. NEAREST rounds halves to even; CUBIC has the coefficient
+        -0.75. Outside of the image:
+
+        =======  ===================================================================================================
+        FILL     is 0
+        CLAMP    is the nearest position in the image
+        REFLECT  is the image mirrored at its edges, or with align_corners at the centers of its outermost pixels
+        =======  ===================================================================================================
+
+        A grid that is not finite is an error in the reference; a compiled network reads an arbitrary element.
+
+        Args:
+            input: input 0.
+            grid: input 1.
+
+        Further attributes of the layer, which have defaults: ``interpolation_mode``, ``align_corners``,
+        ``sample_mode``.
+        """
         return self.add(IGridSampleLayer(), input=input, grid=grid)

@@ -121,5 +121,19 @@ class ImageMethods(NetworkBase):
     FAMILY = "images"
 
     def add_image_decoder(self, input: ITensor, pixel_format: PixelFormat = PixelFormat.RGB) -> IImageDecoderLayer:
-        """The pixels of an image file, given its bytes; a netloop extension."""
+        """The pixels of an image file, given its bytes; a netloop extension.
+
+        Input 1-D, uint8: the bytes of a BMP, JPEG, JPEG 2000, TIFF, PNG, WebP or PNM file. Output uint8
+        [height, width, channels], with 1 channel for grayscale and 3 otherwise; an image without pixels, of height and
+        width 0, if the bytes are not such a file or are damaged. Of a file with several images, the first is read.
+
+        The height and the width are data-dependent: an engine computes the layer on the host, and ``to_jax``, which
+        needs fixed shapes, refuses it. It needs the package Pillow (``pip install 'netloop[images]'``); without it, or
+        if the image has more than 2 ** 26 pixels, the run fails. A netloop extension with the meaning of ONNX's
+        operator ImageDecoder.
+
+        Args:
+            input: the input.
+            pixel_format: the channels and their order: RGB, BGR or GRAYSCALE.
+        """
         return self.add(IImageDecoderLayer(pixel_format=pixel_format), input=input)

@@ -55,20 +55,55 @@ class ILoop(ControlFlow):
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
         """End the loop after ``tensor`` iterations (COUNT: int32 or int64, 0-D, from outside the loop), or before the
         first iteration in which ``tensor`` is false (WHILE: bool, 0-D).
+
+        COUNT takes an int32 or int64 scalar, negative values meaning 0 iterations; WHILE takes a bool scalar. With
+        both, the loop ends at whichever comes first. The layer has no output.
+
+        Args:
+            tensor: the input.
+            kind: COUNT or WHILE.
         """
         return self._bound(ITripLimitLayer(loop=self, kind=kind), tensor=tensor)
 
     def add_iterator(self, tensor: ITensor, axis: int = 0, reverse: bool = False) -> IIteratorLayer:
-        """Read one slice of a tensor from outside the loop along ``axis`` per iteration; the axis is dropped."""
+        """Read one slice of a tensor from outside the loop along ``axis`` per iteration; the axis is dropped.
+
+        M is the value of the loop's COUNT limit. The axis is dropped. Reading past the end of the axis is an error,
+        which is raised only if an output or an assertion depends on the slice.
+
+        Args:
+            tensor: the input.
+            axis: the axis; a negative value counts from the end.
+            reverse: whether to start at slice M-1 and go backwards.
+        """
         return self._bound(IIteratorLayer(loop=self, axis=axis, reverse=reverse), tensor=tensor)
 
     def add_recurrence(self, initial_value: ITensor) -> IRecurrenceLayer:
-        """Carry a value from iteration to iteration; ``set_input(1, tensor)`` on the layer sets the next value."""
+        """Carry a value from iteration to iteration; ``set_input(1, tensor)`` on the layer sets the next value.
+
+        Both have the same element type and shape. All recurrences of a loop advance together: each next value is
+        computed from the old values of the others.
+
+        Args:
+            initial_value: the input.
+
+        Further attributes of the layer, which have defaults: ``keeps_shape``.
+        """
         return self._bound(IRecurrenceLayer(loop=self), initial_value=initial_value)
 
     def add_loop_output(self, tensor: ITensor, kind: LoopOutput, axis: int = 0) -> ILoopOutputLayer:
         """Make a tensor available outside the loop: its last value, or its values stacked along a new ``axis``, the
         length of which is input 1 of the layer.
+
+        LAST_VALUE is element n: for a recurrence, the value with which the next iteration would have started.
+        CONCATENATE and REVERSE take the length L of the new axis as input 1 (an int32 or int64 scalar): the n elements
+        come first, in order or in reverse, followed by L - n zeros (or empty strings). L < 0 and L < n are errors,
+        which are raised only if an output or an assertion depends on the output.
+
+        Args:
+            tensor: the input.
+            kind: LAST_VALUE, CONCATENATE or REVERSE.
+            axis: the position of the new axis, 0 to the rank of the element; a negative value counts from the end.
         """
         return self._bound(ILoopOutputLayer(loop=self, kind=kind, axis=axis), tensor=tensor)
 

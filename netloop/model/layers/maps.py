@@ -103,13 +103,31 @@ class MapMethods(NetworkBase):
     FAMILY = "maps"
 
     def add_map(self, keys: ITensor, values: ITensor) -> IMapLayer:
-        """Add a map from keys to values, or a sequence with a map for each row of values; a netloop extension."""
+        """Add a map from keys to values, or a sequence with a map for each row of values; a netloop extension.
+
+        The keys are int64 or strings, 1-D; the values float32, float64, int64 or strings, [key], or [row, key] for a
+        sequence of maps. Of equal keys the last one counts. Source: ONNX's ZipMap.
+
+        Args:
+            keys: input 0.
+            values: input 1.
+        """
         return self.add(IMapLayer(), keys=keys, values=values)
 
     def add_map_lookup(
         self, input: ITensor, keys: ITensor | None = None, default: ITensor | None = None
     ) -> IMapLookupLayer:
-        """Add the values of a map at some keys, or without keys all of them; a netloop extension."""
+        """Add the values of a map at some keys, or without keys all of them; a netloop extension.
+
+        The keys have the type of those of the map and any shape, which the output has too; the default is a number
+        or string of the type of the values, 0-D. Without keys and default: all values, in ascending order of their
+        keys, 1-D. Source: ONNX's DictVectorizer and CastMap.
+
+        Args:
+            input: input 0.
+            keys: input 1, or None.
+            default: input 2, or None.
+        """
         values: list[Any] = [check_tensor(input, "input")]
         for name, tensor in (("keys", keys), ("default", default)):
             values += [] if tensor is None else [check_tensor(tensor, name)]

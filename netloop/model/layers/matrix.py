@@ -394,13 +394,52 @@ class ProductMethods(NetworkBase):
     def add_matrix_multiply(
         self, input0: ITensor, op0: MatrixOperation, input1: ITensor, op1: MatrixOperation
     ) -> IMatrixMultiplyLayer:
-        """Add the product of two matrices, of batches of them, or of a matrix and a vector."""
+        """Add the product of two matrices, of batches of them, or of a matrix and a vector.
+
+        output[.., i, j] = sum over k of a[.., i, k] b[.., k, j]
+
+        The last two axes of an operand are its matrix, transposed first for TRANSPOSE. For VECTOR it is only the
+        last axis: a row vector as the first operand, a column vector as the second, and the output has no axis i, or j.
+        Both operands have the same number of batch axes; those of length 1 are broadcast.
+
+        Numbers of the same type; half types are summed in float32 and rounded once, integers wrap. TensorRT
+        multiplies only floating-point numbers.
+
+        Args:
+            input0: input 0.
+            op0: the interpretation of the first operand.
+            input1: input 1.
+            op1: the interpretation of the second operand.
+        """
         return self.add(IMatrixMultiplyLayer(op0=op0, op1=op1), input0=input0, input1=input1)
 
     def add_einsum(self, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
-        """Add an Einstein summation."""
+        """Add an Einstein summation.
+
+        "ij,jk->ik": output[i, k] = sum over j of a[i, j] b[j, k]
+
+        Each axis of an operand has a lower-case letter. A letter that appears twice in an operand takes its
+        diagonal. "..." stands for any number of axes, aligned at the last and broadcast. Without "->" the result has
+        the axes of "...", then the letters that appear once, in alphabetical order.
+
+        Numbers of the same type; half types are summed in float32 and rounded once, integers wrap. TensorRT
+        multiplies only floating-point numbers.
+
+        Args:
+            inputs: the inputs, in order.
+            equation: the labels; spaces are ignored.
+        """
         return self.add(IEinsumLayer(equation=equation), check_tensors(inputs))
 
     def add_determinant(self, input: ITensor) -> IDeterminantLayer:
-        """Add the determinant of each square matrix; a netloop extension."""
+        """Add the determinant of each square matrix; a netloop extension.
+
+        Input [.., n, n], output [..], floating-point; half types in float32. The determinant of an empty matrix is
+        1.
+
+        A netloop extension, with the meaning of ONNX's Det; TensorRT has no such layer.
+
+        Args:
+            input: the input.
+        """
         return self.add(IDeterminantLayer(), input=input)

@@ -198,11 +198,65 @@ class NormalizationMethods(NetworkBase):
     FAMILY = "normalization and scale"
 
     def add_normalization(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
-        """Add a normalization over the axes of a bitmask; with groups, scale and bias have one number per group."""
+        """Add a normalization over the axes of a bitmask; with groups, scale and bias have one number per group.
+
+        output = (x - mean) / sqrt(variance + epsilon) * scale + bias, with the mean and the biased variance of the
+        input over the axes.
+
+        All three inputs are floating-point, of the same type and rank; each dim of scale and bias is that of the
+        input or 1. Half types are computed in float32.
+
+        ======================  ===============================  ================================
+        usual name              axes                             shape of scale and bias
+        ======================  ===============================  ================================
+        layer normalization     the last ones                    that of the input on these axes
+        instance normalization  all after axis 1, the channel    [1, C, 1, ..]
+        group normalization     the same, and num_groups G > 1   [1, C, 1, ..], before v2 [1, G, 1, ..]
+        ======================  ===============================  ================================
+
+        With G groups the C channels are divided into G groups of C / G adjacent channels, and mean and variance are
+        also over the channels of a group.
+
+        Args:
+            input: input 0.
+            scale: input 1.
+            bias: input 2.
+            axesMask: the axes, as a bitmask.
+
+        Further attributes of the layer, which have defaults: ``epsilon``, ``num_groups``, ``is_v2``,
+        ``compute_precision``.
+        """
         return self._add_normalization(INormalizationLayer(axes=check_int("axesMask", axesMask)), input, scale, bias)
 
     def add_normalization_v2(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
-        """Add a normalization over the axes of a bitmask; with groups, scale and bias have one number per channel."""
+        """Add a normalization over the axes of a bitmask; with groups, scale and bias have one number per channel.
+
+        output = (x - mean) / sqrt(variance + epsilon) * scale + bias, with the mean and the biased variance of the
+        input over the axes.
+
+        All three inputs are floating-point, of the same type and rank; each dim of scale and bias is that of the
+        input or 1. Half types are computed in float32.
+
+        ======================  ===============================  ================================
+        usual name              axes                             shape of scale and bias
+        ======================  ===============================  ================================
+        layer normalization     the last ones                    that of the input on these axes
+        instance normalization  all after axis 1, the channel    [1, C, 1, ..]
+        group normalization     the same, and num_groups G > 1   [1, C, 1, ..], before v2 [1, G, 1, ..]
+        ======================  ===============================  ================================
+
+        With G groups the C channels are divided into G groups of C / G adjacent channels, and mean and variance are
+        also over the channels of a group.
+
+        Args:
+            input: input 0.
+            scale: input 1.
+            bias: input 2.
+            axesMask: the axes, as a bitmask.
+
+        Further attributes of the layer, which have defaults: ``epsilon``, ``num_groups``, ``is_v2``,
+        ``compute_precision``.
+        """
         result = INormalizationLayer(axes=check_int("axesMask", axesMask), is_v2=True)
         return self._add_normalization(result, input, scale, bias)
 
@@ -211,5 +265,16 @@ class NormalizationMethods(NetworkBase):
         return self.add(layer, [check_tensor(tensor, name) for tensor, name in named])
 
     def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> IRaggedSoftMaxLayer:
-        """Add a softmax of the first elements of each row of ``input``, up to ``bounds``."""
+        """Add a softmax of the first elements of each row of ``input``, up to ``bounds``.
+
+        output[b, z, s] = exp(input[b, z, s]) / (exp(input[b, z, 0]) + ... + exp(input[b, z, n - 1])) for s < n, n
+        being bounds[b, z, 0], without overflow.
+
+        Input [B, Z, S], floating-point; bounds [B, Z, 1], int32 or int64, from 0 to S. Another bound is an error in
+        the reference; a compiled network uses the nearest valid one. Half types are computed in float32.
+
+        Args:
+            input: input 0.
+            bounds: input 1.
+        """
         return self.add(IRaggedSoftMaxLayer(), input=input, bounds=bounds)

@@ -145,7 +145,17 @@ class PaddingMethods(NetworkBase):
     FAMILY = "rearranging"
 
     def add_padding_nd(self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]) -> IPaddingLayer:
-        """Add zero padding of the last two axes of ``input``; negative padding crops."""
+        """Add zero padding of the last two axes of ``input``; negative padding crops.
+
+        output[.., i, j] = input[.., i - pre[0], j - pre[1]], or 0 outside of the input
+
+        Any element type, which is kept; at least 4 axes. Negative padding crops.
+
+        Args:
+            input: the input.
+            pre_padding: the number of zeros before the input, for both axes.
+            post_padding: the number of zeros after it.
+        """
         result = IPaddingLayer(
             pre_padding_nd=check_dims("pre_padding", pre_padding),
             post_padding_nd=check_dims("post_padding", post_padding),
@@ -153,5 +163,18 @@ class PaddingMethods(NetworkBase):
         return self.add(result, input=input)
 
     def add_reverse_sequence(self, input: ITensor, sequence_lens: ITensor) -> IReverseSequenceLayer:
-        """Add the reversal of the first ``sequence_lens`` elements of each sequence of ``input``."""
+        """Add the reversal of the first ``sequence_lens`` elements of each sequence of ``input``.
+
+        Of a sequence of length n, element t of the output is element n - 1 - t of the input for t < n, else element
+        t.
+
+        Any element type; type and shape are kept. Input 1 holds the length of each sequence of the batch: 1-D, int32
+        or int64.
+
+        Args:
+            input: input 0.
+            sequence_lens: input 1.
+
+        Further attributes of the layer, which have defaults: ``batch_axis``, ``sequence_axis``.
+        """
         return self.add(IReverseSequenceLayer(), input=input, sequence_lens=sequence_lens)

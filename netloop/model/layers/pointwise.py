@@ -461,25 +461,87 @@ class PointwiseMethods(NetworkBase):
     FAMILY = "element by element"
 
     def add_activation(self, input: ITensor, type: ActivationType) -> IActivationLayer:
-        """Add an activation function."""
+        """Add an activation function.
+
+        Floating-point, same type and shape in and out; RELU also takes integers.
+
+        Args:
+            input: the input.
+            type: the function. alpha, beta: its parameters, finite; 0 by default, except for SELU, and for SOFTPLUS,
+                for which they are 1.
+        """
         return self.add(IActivationLayer(type=type, **DEFAULT_PARAMETERS.get(type, {})), input=input)
 
     def add_unary(self, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
-        """Add a unary operation."""
+        """Add a unary operation.
+
+        Floating-point, same type and shape in and out. ABS, NEG and SIGN also take integers; NOT takes bool, or
+        integers, of which it inverts the bits; ISINF and ISNAN return bool; ROUND rounds half to even.
+
+        Args:
+            input: the input.
+            op: the function.
+        """
         return self.add(IUnaryLayer(op=op), input=input)
 
     def add_elementwise(self, input1: ITensor, input2: ITensor, op: ElementWiseOperation) -> IElementWiseLayer:
-        """Add a binary element-wise operation."""
+        """Add a binary element-wise operation.
+
+        Both inputs have the same element type and rank. AND, OR and XOR take bool, or integers bitwise; SHIFT_LEFT
+        and SHIFT_RIGHT take integers; EQUAL takes any type, strings too; the others take floating-point numbers and
+        integers, which wrap. EQUAL, GREATER and LESS return bool.
+
+        On integers DIV rounds towards zero and FLOOR_DIV towards minus infinity; a division by zero is an error in
+        the reference, and an undefined number in a compiled network. POW with a negative exponent is 1 divided by the
+        power, rounded towards zero. A right shift is arithmetic; a shift by the bit width or more, or by a negative
+        number, leaves only the sign, or 0. TensorRT has no MOD, FMOD and shifts.
+
+        Args:
+            input1: input 0.
+            input2: input 1.
+            op: the operation.
+        """
         return self.add(IElementWiseLayer(op=op), input1=input1, input2=input2)
 
     def add_select(self, condition: ITensor, then_input: ITensor, else_input: ITensor) -> ISelectLayer:
-        """Add a selection of ``then_input`` where the condition is true, and ``else_input`` elsewhere."""
+        """Add a selection of ``then_input`` where the condition is true, and ``else_input`` elsewhere.
+
+        The condition is bool, the other two have the same element type, and all three the same rank.
+
+        Args:
+            condition: input 0.
+            then_input: input 1.
+            else_input: input 2.
+        """
         return self.add(ISelectLayer(), condition=condition, then_input=then_input, else_input=else_input)
 
     def add_cast(self, input: ITensor, to_type: DataType) -> ICastLayer:
-        """Add a conversion to another element type."""
+        """Add a conversion to another element type.
+
+        To bool: whether it is not 0. To floating-point: the nearest number, ties to even; beyond the range,
+        infinity, or NaN in a type without infinities, or the largest number in FP4, which has neither. To saturate,
+        clamp first with the activation CLIP. Floating-point to integer: rounded towards zero, saturated, and 0 for NaN;
+        to uint8, numbers below 0 give 0 and numbers above 255 wrap. Integer to integer: the lowest bits, so numbers
+        wrap.
+
+        To string: eight significant digits of a floating-point number, INF or NaN; bools are 0 and 1. From string:
+        the number that it spells, such as 3.14, 1e-5, -INF or NaN; an integer without the digits after the point, so
+        100.5 gives 100; anything else is an error. Source: ONNX's Cast.
+
+        Args:
+            input: the input.
+            to_type: the new element type.
+        """
         return self.add(ICastLayer(to_type=to_type), input=input)
 
     def add_identity(self, input: ITensor) -> IIdentityLayer:
-        """Add an identity."""
+        """Add an identity.
+
+        Scripts for TensorRT 10 use it for conversions, by ``set_output_type``; it then behaves as ``ICastLayer``.
+
+        Args:
+            input: the input.
+
+        Further attributes of the layer, which have defaults: ``to_type``.
+        """
         return self.add(IIdentityLayer(), input=input)

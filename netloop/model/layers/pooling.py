@@ -319,7 +319,30 @@ class PoolingMethods(NetworkBase):
     FAMILY = "convolution and pooling"
 
     def add_pooling_nd(self, input: ITensor, type: PoolingType, window_size: Sequence[int]) -> IPoolingLayer:
-        """Add pooling of a window that slides over ``input``."""
+        """Add pooling of a window that slides over ``input``.
+
+        output[n, c, p] = the maximum or average over f of input[n, c, p * stride + f * dilation - pre_padding]
+
+        =================  ==========================================================
+        MAX                the maximum; padding counts as less than any number
+        AVERAGE            the sum divided by a count of elements; padding counts as 0
+        MAX_AVERAGE_BLEND  (1 - blend_factor) * maximum + blend_factor * average
+        =================  ==========================================================
+
+        where p and f have 1 to 3 axes. An average divides by the number of window elements within the input, or
+        within the padded input if padding is not excluded; the average of a window of padding only is 0.
+
+        Input [N, C, ..], output [N, C, ..], floating-point, for MAX integers too; half types are summed in float32
+        and rounded once. The output dims follow from the padding mode (see ``SlidingWindow``).
+
+        Args:
+            input: the input.
+            type: the pooling operation.
+            window_size: the shape of the window.
+
+        Further attributes of the layer, which have defaults: ``stride_nd``, ``dilation_nd``, ``padding_nd``,
+        ``pre_padding``, ``post_padding``, ``padding_mode``, ``blend_factor``, ``average_count_excludes_padding``.
+        """
         return self.add(
             IPoolingLayer(type=type, window_size_nd=check_dims("window_size", window_size)),
             [check_tensor(input, "input")],
@@ -328,12 +351,44 @@ class PoolingMethods(NetworkBase):
     def add_pooling_indices(
         self, input: ITensor, window_size: Sequence[int], indices_type: DataType = DataType.INT32
     ) -> IPoolingIndicesLayer:
-        """Add the indices of the maxima of a window that slides over ``input``; a netloop extension."""
+        """Add the indices of the maxima of a window that slides over ``input``; a netloop extension.
+
+        output[n, c, p] = the index of the maximum that MAX pooling finds, among the elements of input[n, c] in row-
+        major order: the first of equal elements, the first NaN if there is one, and -1 for a window of padding only.
+
+        Input [N, C, ..] of numbers; output [N, C, ..] of indices_type. Window and padding are those of
+        ``IPoolingLayer``. A netloop extension: the second output of ONNX's MaxPool without batch and channel offsets,
+        and of PyTorch's max_pool; TensorRT has no such layer.
+
+        Args:
+            input: the input.
+            window_size: the shape of the window.
+            indices_type: the type of the output, INT32 or INT64.
+
+        Further attributes of the layer, which have defaults: ``stride_nd``, ``dilation_nd``, ``padding_nd``,
+        ``pre_padding``, ``post_padding``, ``padding_mode``.
+        """
         size = check_dims("window_size", window_size)
         result = IPoolingIndicesLayer(window_size_nd=size, indices_type=indices_type)
         return self.add(result, input=input)
 
     def add_lrn(self, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
-        """Add local response normalization over ``window`` channels."""
+        """Add local response normalization over ``window`` channels.
+
+        output[n, c] = input[n, c] / (k + alpha / window_size * the sum over d of input[n, d]^2)^beta
+
+        where d are the channels (axis 1) at most window_size // 2 away from c. At the first and last channels fewer
+        elements are summed, and the sum is still divided by window_size.
+
+        Floating-point in and out, the shape kept, 3 axes at least; half types are computed in float32 and rounded
+        once.
+
+        Args:
+            input: the input.
+            window: the number of channels in a sum, odd, from 1 to 15.
+            alpha: the factor of the sum, from -1e20 to 1e20.
+            beta: the power, from 0.01 to 1e5.
+            k: the constant added to the sum, from 1e-5 to 1e10.
+        """
         result = ILRNLayer(window_size=check_int("window", window), alpha=alpha, beta=beta, k=k)
         return self.add(result, input=input)

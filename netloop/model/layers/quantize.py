@@ -456,7 +456,30 @@ class QuantizationMethods(NetworkBase):
     FAMILY = "quantization"
 
     def add_quantize(self, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8) -> IQuantizeLayer:
-        """Add the quantization of ``input`` by a scale."""
+        """Add the quantization of ``input`` by a scale.
+
+        Floating-point input, half types divided in float32; output of to_type and the same shape. Rounding is to the
+        nearest number of the type, ties to even; NaN becomes 0 if the type has no NaN:
+
+        ====  ============================================================
+        INT8  -128 to 127
+        INT4  -8 to 7
+        FP8   -448 to 448, 4 significant bits, multiples of 2**-9 (E4M3)
+        FP4   0, 1/2, 1, 3/2, 2, 3, 4, 6 and their negatives (E2M1)
+        ====  ============================================================
+
+        The scale is positive, floating-point or E8M0: 0-D or one element if ``axis`` is -1; 1-D with one element for
+        each position along ``axis``; or of the rank of the input with one element for each block. Input 2, the zero
+        point, holds only zeros, of the quantized type or floating-point; TensorRT's documentation has the first alone.
+        The derivative is 0.
+
+        Args:
+            input: input 0.
+            scale: input 1.
+            output_type: the type of the output.
+
+        Further attributes of the layer, which have defaults: ``axis``, ``block_shape``.
+        """
         return self.add(
             IQuantizeLayer(to_type=check_member("output_type", output_type, DataType)), input=input, scale=scale
         )
@@ -464,7 +487,18 @@ class QuantizationMethods(NetworkBase):
     def add_dequantize(
         self, input: ITensor, scale: ITensor, output_type: DataType = DataType.FLOAT
     ) -> IDequantizeLayer:
-        """Add the dequantization of ``input`` by a scale."""
+        """Add the dequantization of ``input`` by a scale.
+
+        INT8, INT4, FP8 or FP4 input, floating-point output of the same shape; the product is computed in float32, or
+        in float64 for DOUBLE, and rounded once. Scale and zero point are as for ``IQuantizeLayer``.
+
+        Args:
+            input: input 0.
+            scale: input 1.
+            output_type: the type of the output: FLOAT, HALF, BF16 or DOUBLE.
+
+        Further attributes of the layer, which have defaults: ``axis``, ``block_shape``.
+        """
         return self.add(
             IDequantizeLayer(to_type=check_member("output_type", output_type, DataType)), input=input, scale=scale
         )
@@ -472,7 +506,30 @@ class QuantizationMethods(NetworkBase):
     def add_dynamic_quantize(
         self, input: ITensor, axis: int, block_size: int, output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
-        """Add dynamic quantization of blocks of ``block_size`` elements along an axis."""
+        """Add dynamic quantization of blocks of ``block_size`` elements along an axis.
+
+        ::
+
+            to_type  scale_type  scale                           output 0
+            FP8      FLOAT       amax / 448                      FP8 nearest to input / scale
+            INT8     FLOAT       amax / 127                      INT8 nearest to input / scale
+            FP8      E8M0        2**k >= amax / 448, k least     FP8 nearest to input / scale
+            FP4      FP8         FP8 nearest to amax / 6 / s     FP4 nearest to input / (scale s)
+
+        amax is the largest absolute value in a block, and s is input 1, a positive scalar, which only FP4 has.
+        Output 1 holds the scales, one for each block along each axis; a block whose scale is 0 becomes zeros. Half
+        types are computed in float32. Rounding is that of ``IQuantizeLayer``. TensorRT's blocks have 16 elements for
+        FP4 and 32 for E8M0; netloop accepts any length that divides the axis.
+
+        Args:
+            input: the input.
+            axis: the axis that is divided into blocks of block_size elements.
+            block_size: their length.
+            output_type: the type of output 0.
+            scale_type: the type of output 1.
+
+        Further attributes of the layer, which have defaults: ``block_shape``.
+        """
         to_type = check_member("output_type", output_type, DataType)
         result = IDynamicQuantizeLayer(axis=axis, block_size=block_size, to_type=to_type, scale_type=scale_type)
         return self.add(result, input=input)
@@ -480,7 +537,29 @@ class QuantizationMethods(NetworkBase):
     def add_dynamic_quantize_v2(
         self, input: ITensor, block_shape: Sequence[int], output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
-        """Add dynamic quantization of blocks of a shape."""
+        """Add dynamic quantization of blocks of a shape.
+
+        ::
+
+            to_type  scale_type  scale                           output 0
+            FP8      FLOAT       amax / 448                      FP8 nearest to input / scale
+            INT8     FLOAT       amax / 127                      INT8 nearest to input / scale
+            FP8      E8M0        2**k >= amax / 448, k least     FP8 nearest to input / scale
+            FP4      FP8         FP8 nearest to amax / 6 / s     FP4 nearest to input / (scale s)
+
+        amax is the largest absolute value in a block, and s is input 1, a positive scalar, which only FP4 has.
+        Output 1 holds the scales, one for each block along each axis; a block whose scale is 0 becomes zeros. Half
+        types are computed in float32. Rounding is that of ``IQuantizeLayer``. TensorRT's blocks have 16 elements for
+        FP4 and 32 for E8M0; netloop accepts any length that divides the axis.
+
+        Args:
+            input: the input.
+            block_shape: the dims of a block, -1 for a whole axis; () to use axis and block_size.
+            output_type: the type of output 0.
+            scale_type: the type of output 1.
+
+        Further attributes of the layer, which have defaults: ``axis``, ``block_size``.
+        """
         to_type = check_member("output_type", output_type, DataType)
         result = IDynamicQuantizeLayer(block_shape=block_shape, to_type=to_type, scale_type=scale_type)
         return self.add(result, input=input)

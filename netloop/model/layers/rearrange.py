@@ -401,20 +401,55 @@ class RearrangingMethods(NetworkBase):
     FAMILY = "rearranging"
 
     def add_shuffle(self, input: ITensor) -> IShuffleLayer:
-        """Add a transpose, reshape and transpose."""
+        """Add a transpose, reshape and transpose.
+
+        Axis i of the result of a transpose is axis ``permutation[i]`` of its input. Any element type, which is kept.
+        Input 1, 1-D, int32 or int64, replaces ``reshape_dims``.
+
+        Args:
+            input: the input.
+
+        Further attributes of the layer, which have defaults: ``first_transpose``, ``reshape_dims``,
+        ``second_transpose``, ``zero_is_placeholder``.
+        """
         return self.add(IShuffleLayer(), input=input)
 
     def add_concatenation(self, inputs: Sequence[ITensor]) -> IConcatenationLayer:
-        """Add the concatenation of tensors along ``axis``, by default the third from the end."""
+        """Add the concatenation of tensors along ``axis``, by default the third from the end.
+
+        Any element type, the same for all inputs and the output. All inputs have the same rank, at least 1, and the
+        same dims except along the axis.
+
+        Args:
+            inputs: the inputs, in order.
+
+        Further attributes of the layer, which have defaults: ``axis``.
+        """
         tensors = check_tensors(inputs)
         axis = third_from_end(tensors[0]) if tensors else 0
         return self.add(IConcatenationLayer(axis=axis), tensors)
 
     def add_squeeze(self, input: ITensor, axes: ITensor | None = None) -> ISqueezeLayer:
-        """Add the removal of axes of length 1: those in ``axes``, or all."""
+        """Add the removal of axes of length 1: those in ``axes``, or all.
+
+        Any element type, which is kept. Input 1, 1-D, int32 or int64, lists the axes, negative ones from the end;
+        without it every axis of length 1 is removed.
+
+        Args:
+            input: input 0.
+            axes: input 1, or None.
+        """
         tensors = [check_tensor(input, "input")] + ([] if axes is None else [check_tensor(axes, "axes")])
         return self.add(ISqueezeLayer(), tensors)
 
     def add_unsqueeze(self, input: ITensor, axes: ITensor) -> IUnsqueezeLayer:
-        """Add axes of length 1 at the positions ``axes`` of the output."""
+        """Add axes of length 1 at the positions ``axes`` of the output.
+
+        Any element type, which is kept. Input 1, 1-D or 0-D, int32 or int64, lists the positions of the new axes in
+        the output, negative ones from the end; the output has at most eight axes.
+
+        Args:
+            input: input 0.
+            axes: input 1.
+        """
         return self.add(IUnsqueezeLayer(), input=input, axes=axes)

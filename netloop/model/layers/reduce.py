@@ -515,22 +515,87 @@ class ReductionMethods(NetworkBase):
     FAMILY = "along axes"
 
     def add_softmax(self, input: ITensor) -> ISoftMaxLayer:
-        """Add a softmax along ``axes``, by default the third axis from the end."""
+        """Add a softmax along ``axes``, by default the third axis from the end.
+
+        output[i] = exp(input[i]) / (exp(input[0]) + ... + exp(input[n - 1])), without overflow.
+
+        Floating-point in and out, the shape kept.
+
+        Args:
+            input: the input.
+
+        Further attributes of the layer, which have defaults: ``axes``.
+        """
         return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), input=input)
 
     def add_reduce(self, input: ITensor, op: ReduceOperation, axes: int, keep_dims: bool) -> IReduceLayer:
-        """Add a reduction over the axes of a bitmask, or of input 1."""
+        """Add a reduction over the axes of a bitmask, or of input 1.
+
+        Numbers in and out, of the same type, for MAX and MIN also bool; half types are summed in float32, integers
+        wrap, and AVG of integers rounds towards zero. The reduced axes are removed, or kept with length 1. MAX and MIN
+        propagate NaN.
+
+        ==========  ===========================================
+        operation   over an empty axis
+        ==========  ===========================================
+        SUM, PROD   0, 1
+        MAX, MIN    minus and plus infinity, or the limits of the integers, or False and True
+        AVG         NaN, or 0 for integers
+        ==========  ===========================================
+
+        The optional input 1 lists the axes: 1-D or 0-D, int32 or int64, negative from the end. TensorRT has no such
+        input.
+
+        Args:
+            input: the input.
+            op: the operation; NONE is an error.
+            axes: the axes to reduce, as a bitmask; at least one. Input 1 replaces it.
+            keep_dims: whether the axes are kept, with length 1.
+        """
         return self.add(IReduceLayer(op=op, axes=axes, keep_dims=keep_dims), input=input)
 
     def add_topk(
         self, input: ITensor, op: TopKOperation, k: int, axes: int, indices_type: DataType = DataType.INT32
     ) -> ITopKLayer:
-        """Add the selection of the ``k`` largest or smallest elements along an axis, with their indices."""
+        """Add the selection of the ``k`` largest or smallest elements along an axis, with their indices.
+
+        Output 0 holds the values, largest first for MAX and smallest first for MIN; output 1 their indices along the
+        axis. Equal elements are in the order of their indices. NaN precedes every number, for MAX and for MIN. With
+        ``total_order``, floating-point numbers have the order of IEEE 754's totalOrder instead, in which the signs of
+        NaN and 0 count: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. It is that of ``jax.lax.top_k``; other runtimes
+        do not have it.
+
+        Floating-point numbers and integers. The optional input 1 is k, an int32 or int64 scalar. TensorRT supports k
+        up to 3840, along one of the last four axes.
+
+        Args:
+            input: the input.
+            op: MAX or MIN.
+            k: the number of elements, at most the length of the axis; input 1 replaces it.
+            axes: the axis, as a bitmask with one bit.
+            indices_type: INT32 or INT64.
+
+        Further attributes of the layer, which have defaults: ``total_order``.
+        """
         result = ITopKLayer(op=op, k=k, axes=axes, indices_type=indices_type)
         return self.add(result, input=input)
 
     def add_cumulative(
         self, input: ITensor, axis: ITensor, op: CumulativeOperation, exclusive: bool, reverse: bool
     ) -> ICumulativeLayer:
-        """Add cumulative sums or products along an axis."""
+        """Add cumulative sums or products along an axis.
+
+        output[i] = input[0] + ... + input[i], without the last term if exclusive; reversed, it is input[i] + ... +
+        input[n - 1], without the first term if exclusive. An empty sum is 0, an empty product 1.
+
+        Numbers, of the same type and shape in and out; half types are summed in float32, integers wrap. Input 1 is
+        the axis, an int32 or int64 scalar, negative from the end. TensorRT has no PROD.
+
+        Args:
+            input: input 0.
+            axis: input 1.
+            op: the operation, SUM or PROD.
+            exclusive: whether an element is excluded from its own sum.
+            reverse: whether the sums start at the end.
+        """
         return self.add(ICumulativeLayer(op=op, exclusive=exclusive, reverse=reverse), input=input, axis=axis)

@@ -486,5 +486,35 @@ class ResizingMethods(NetworkBase):
     FAMILY = "images"
 
     def add_resize(self, input: ITensor) -> IResizeLayer:
-        """Add a resize of ``input``; ``shape`` or ``scales`` of the layer, or its input 1, sets the size."""
+        """Add a resize of ``input``; ``shape`` or ``scales`` of the layer, or its input 1, sets the size.
+
+        ::
+
+            ASYMMETRIC            x = o L / N                    for L elements in and N out
+            HALF_PIXEL            x = (o + 1/2) L / N - 1/2
+            HALF_PIXEL_SYMMETRIC  x = (o + 1/2 - N / 2) L / N + L / 2 - 1/2
+            ALIGN_CORNERS         x = o (L - 1) / (N - 1)        0 if N is 1
+            CROP                  x = (s + o (e - s) / (N - 1)) (L - 1), or if N is 1 their middle, (s + e) (L - 1) / 2
+
+            NEAREST   the element at x, rounded
+            LINEAR    (1 - t) input[i] + t input[i + 1]                                 i = floor(x), t = x - i
+            CUBIC     the sum of w(x - j) input[j] for j from i - 1 to i + 2
+                      w(d) = (a + 2) |d|^3 - (a + 3) |d|^2 + 1 for |d| <= 1, a |d|^3 - 5 a |d|^2 + 8 a |d| - 4 a beyond
+
+        Coordinates beyond an end read the last element; for CROP they give ``extrapolation_value``. Coordinates are
+        exact: no rounding moves them across an element.
+
+        The output dims are ``shape``; or floor(L scale) for ``scales``, and then 1 / scale replaces L / N; or input
+        1, 1-D: the shape if it is int32 or int64, the scales if it is floating-point; with none of them, the dims of
+        the input, as in TensorRT. NEAREST takes any element type, the others floating-point, half types in float32; the
+        type is kept. Scales as an input, HALF_PIXEL_SYMMETRIC, CROP and antialias follow ONNX's Resize; TensorRT has
+        none of them, and resizes at most the last 3 axes by LINEAR and 2 by CUBIC.
+
+        Args:
+            input: the input.
+
+        Further attributes of the layer, which have defaults: ``shape``, ``scales``, ``resize_mode``,
+        ``coordinate_transformation``, ``selector_for_single_pixel``, ``nearest_rounding``, ``cubic_coeff``,
+        ``exclude_outside``, ``roi``, ``extrapolation_value``, ``antialias``.
+        """
         return self.add(IResizeLayer(), input=input)

@@ -380,38 +380,91 @@ class SequenceMethods(NetworkBase):
     FAMILY = "sequences and optional values"
 
     def add_sequence(self, inputs: Sequence[ITensor], dtype: DataType | None = None) -> ISequenceLayer:
-        """Add a sequence of tensors of one element type; ``dtype`` is required if it is empty. A netloop extension."""
+        """Add a sequence of tensors of one element type; ``dtype`` is required if it is empty. A netloop extension.
+
+        The inputs have the same element type and any shapes. Source: ONNX's SequenceConstruct and SequenceEmpty.
+
+        Args:
+            inputs: the inputs, in order.
+            dtype: the element type, required for an empty sequence; None for that of the inputs.
+        """
         return self.add(ISequenceLayer(dtype=dtype), check_tensors(inputs))
 
     def add_sequence_insert(
         self, input: ITensor, tensor: ITensor, position: ITensor | None = None
     ) -> ISequenceInsertLayer:
-        """Add the insertion of a tensor into a sequence, before a position or at the end; a netloop extension."""
+        """Add the insertion of a tensor into a sequence, before a position or at the end; a netloop extension.
+
+        The tensor has the element type of the sequence. The position is an int32 or int64 number from -n to n, for n
+        tensors. Source: ONNX's SequenceInsert.
+
+        Args:
+            input: input 0.
+            tensor: input 1.
+            position: input 2, or None.
+        """
         tensors = [check_tensor(input, "input"), check_tensor(tensor, "tensor"), *_given(position)]
         return self.add(ISequenceInsertLayer(), tensors)
 
     def add_sequence_erase(self, input: ITensor, position: ITensor | None = None) -> ISequenceEraseLayer:
-        """Add the removal of the tensor at a position, or of the last; a netloop extension."""
+        """Add the removal of the tensor at a position, or of the last; a netloop extension.
+
+        The position is an int32 or int64 number from -n to n-1, for n tensors. Source: ONNX's SequenceErase.
+
+        Args:
+            input: input 0.
+            position: input 1, or None.
+        """
         return self.add(ISequenceEraseLayer(), [check_tensor(input, "input"), *_given(position)])
 
     def add_sequence_at(self, input: ITensor, position: ITensor) -> ISequenceAtLayer:
-        """Add the selection of the tensor at a position of a sequence; a netloop extension."""
+        """Add the selection of the tensor at a position of a sequence; a netloop extension.
+
+        The position is an int32 or int64 number from -n to n-1, for n tensors. Source: ONNX's SequenceAt.
+
+        Args:
+            input: input 0.
+            position: input 1.
+        """
         return self.add(ISequenceAtLayer(), input=input, position=position)
 
     def add_sequence_length(self, input: ITensor) -> ISequenceLengthLayer:
-        """Add the number of tensors of a sequence; a netloop extension."""
+        """Add the number of tensors of a sequence; a netloop extension.
+
+        Args:
+            input: the input.
+        """
         return self.add(ISequenceLengthLayer(), input=input)
 
     def add_sequence_concatenation(
         self, input: ITensor, axis: int, new_axis: bool = False
     ) -> ISequenceConcatenationLayer:
-        """Add the concatenation of the tensors of a sequence along an axis; a netloop extension."""
+        """Add the concatenation of the tensors of a sequence along an axis; a netloop extension.
+
+        The sequence is not empty, and the tensors have equal dims along all other axes. Source: ONNX's
+        ConcatFromSequence.
+
+        Args:
+            input: the input.
+            axis: the axis; a negative one counts from the end of the result.
+            new_axis: whether the axis is new.
+        """
         return self.add(ISequenceConcatenationLayer(axis=axis, new_axis=new_axis), input=input)
 
     def add_sequence_split(
         self, input: ITensor, split: ITensor | None = None, axis: int = 0, keep_axis: bool = True
     ) -> ISequenceSplitLayer:
-        """Add the split of a tensor along an axis into a sequence; a netloop extension."""
+        """Add the split of a tensor along an axis into a sequence; a netloop extension.
+
+        Input 1 (int32 or int64) lists the lengths of the parts, or is the length of all parts except the last, which
+        may be shorter. Without it each part has length 1. Source: ONNX's SplitToSequence.
+
+        Args:
+            input: input 0.
+            split: input 1, or None.
+            axis: the axis; a negative one counts from the end.
+            keep_axis: whether parts keep the axis; if not, they are slices of length 1 without it.
+        """
         tensors = [check_tensor(input, "input"), *_given(split, "split")]
         return self.add(ISequenceSplitLayer(axis=axis, keep_axis=keep_axis), tensors)
 
@@ -421,18 +474,26 @@ class SequenceMethods(NetworkBase):
         """Add an optional value of a tensor or sequence; without an input, an absent one. A netloop extension.
 
         Args:
-            input: the value, or None for an absent one.
+            input: the input, or None.
             dtype: the element type of an absent value.
-            shape: the shape of an absent tensor; None for a sequence of tensors.
+            shape: the shape of an absent tensor, -1 where unknown; None for a sequence of tensors.
         """
         return self.add(IOptionalLayer(dtype=dtype, shape=shape), _given(input, "input"))
 
     def add_optional_has(self, input: ITensor) -> IOptionalHasLayer:
-        """Add the test whether an optional value is present; a netloop extension."""
+        """Add the test whether an optional value is present; a netloop extension.
+
+        Args:
+            input: the input.
+        """
         return self.add(IOptionalHasLayer(), input=input)
 
     def add_optional_get(self, input: ITensor) -> IOptionalGetLayer:
-        """Add the unwrapping of an optional value; a netloop extension."""
+        """Add the unwrapping of an optional value; a netloop extension.
+
+        Args:
+            input: the input.
+        """
         return self.add(IOptionalGetLayer(), input=input)
 
 

@@ -340,6 +340,28 @@ class SliceMethods(NetworkBase):
     def add_slice(
         self, input: ITensor, start: Sequence[int], shape: Sequence[int], stride: Sequence[int]
     ) -> ISliceLayer:
-        """Add a strided slice of ``input``; ``shape`` is the shape of the output."""
+        """Add a strided slice of ``input``; ``shape`` is the shape of the output.
+
+        Any element type, which is kept. Strides are positive, negative or 0. A position outside of the input reads:
+
+        =============  ==============================================================
+        STRICT_BOUNDS  an error
+        WRAP           the element at the position modulo the length
+        CLAMP          the nearest element
+        FILL           the fill value, 0 or an empty string unless input 4 gives it
+        REFLECT        the input mirrored at the centres of its first and last element
+        =============  ==============================================================
+
+        An empty output reads nothing. Inputs replace attributes: 1 start, 2 shape, 3 stride, 5 axes; all 1-D, int32
+        or int64. Input 4 is the fill value, 0-D or 1-D, of the element type of the input.
+
+        Args:
+            input: the input.
+            start: the first position.
+            shape: the shape of the output (not the end position).
+            stride: the step between positions.
+
+        Further attributes of the layer, which have defaults: ``mode``, ``axes``.
+        """
         result = ISliceLayer(start=start, shape=shape, stride=stride)
         return self.add(result, input=input)

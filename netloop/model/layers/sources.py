@@ -327,11 +327,42 @@ class SourceMethods(NetworkBase):
     FAMILY = "sources"
 
     def add_constant(self, shape: Sequence[int], weights: WeightsLike) -> IConstantLayer:
-        """Add a constant of the given shape and numbers."""
+        """Add a constant of the given shape and numbers.
+
+        Any element type, strings too. The volume of the shape is the number of elements; a scalar has the shape
+        ``()``.
+
+        Args:
+            shape: the dims; one may be -1, and is inferred from the others.
+            weights: the numbers or strings, in row-major order; 1-D, whatever the shape of the array that was given.
+
+        Further attributes of the layer, which have defaults: ``input_shape``.
+        """
         return self.add(IConstantLayer(shape=shape, weights=weights_array(weights, "weights")), [])
 
     def add_fill(self, shape: Sequence[int], op: FillOperation, output_type: DataType = DataType.FLOAT) -> IFillLayer:
-        """Fill a tensor with evenly spaced or random numbers."""
+        """Fill a tensor with evenly spaced or random numbers.
+
+        ==============  ============================================================================================
+        LINSPACE        alpha + the sum over the axes d of beta[d] i[d], at the index i; integers, floating-point
+        RANDOM_UNIFORM  uniform random numbers in [alpha, beta); floating-point
+        RANDOM_NORMAL   normal random numbers with mean alpha and standard deviation beta; floating-point
+        ==============  ============================================================================================
+
+        Inputs, all optional: 0 the shape, 1-D, int32 or int64; 1 alpha, 0-D; 2 beta, 0-D, for LINSPACE 1-D with a
+        number for each axis. Alpha and beta are both inputs or both attributes, of the element type of the output. As
+        an attribute beta is one number, so LINSPACE then has at most one axis.
+
+        Random numbers are seeded by the layer's index in the network and the iteration numbers of the loops around
+        it, so that an engine and the reference draw the same ones, and every run does.
+
+        Args:
+            shape: the shape of the output.
+            op: the fill operation.
+            output_type: the element type.
+
+        Further attributes of the layer, which have defaults: ``alpha``, ``beta``.
+        """
         return self.add(
             IFillLayer(
                 shape=shape,
@@ -342,5 +373,11 @@ class SourceMethods(NetworkBase):
         )
 
     def add_shape(self, input: ITensor) -> IShapeLayer:
-        """Add the shape of a tensor, as int64."""
+        """Add the shape of a tensor, as int64.
+
+        Any element type as input; output int64, 1-D, one number for each axis, and none for a 0-D input.
+
+        Args:
+            input: the input.
+        """
         return self.add(IShapeLayer(), input=input)

@@ -366,15 +366,39 @@ class StringMethods(NetworkBase):
     FAMILY = "strings"
 
     def add_string_lookup(self, input: ITensor, vocabulary: Sequence[str] | Array) -> IStringLookupLayer:
-        """Add the positions of strings in a vocabulary; its length for those not in it. A netloop extension."""
+        """Add the positions of strings in a vocabulary; its length for those not in it. A netloop extension.
+
+        Input of any shape, output int64 of the same shape. If a string is in the vocabulary twice, its first
+        position.
+
+        Args:
+            input: the input.
+            vocabulary: the strings, 1-D.
+        """
         return self.add(IStringLookupLayer(vocabulary=_strings(vocabulary, "vocabulary")), input=input)
 
     def add_string_concatenation(self, input1: ITensor, input2: ITensor) -> IStringConcatenationLayer:
-        """Add the concatenation of strings, element by element; a netloop extension."""
+        """Add the concatenation of strings, element by element; a netloop extension.
+
+        Both inputs have the same rank. Source: ONNX's StringConcat.
+
+        Args:
+            input1: input 0.
+            input2: input 1.
+        """
         return self.add(IStringConcatenationLayer(), input1=input1, input2=input2)
 
     def add_string_split(self, input: ITensor, delimiter: str = "", max_splits: int | None = None) -> IStringSplitLayer:
-        """Add the parts of strings between delimiters, or white space, and their numbers; a netloop extension."""
+        """Add the parts of strings between delimiters, or white space, and their numbers; a netloop extension.
+
+        Output 1 is the number of parts of each string, int64. Without a delimiter the strings are split at white
+        space, and an empty string has no parts. Source: ONNX's StringSplit.
+
+        Args:
+            input: the input.
+            delimiter: the text between parts; "" for any white space, also at the ends.
+            max_splits: the most splits, after which the rest of a string is its last part; None for any number.
+        """
         return self.add(IStringSplitLayer(delimiter=delimiter, max_splits=max_splits), input=input)
 
     def add_string_normalization(
@@ -384,19 +408,45 @@ class StringMethods(NetworkBase):
         stopwords: Sequence[str] | Array | None = None,
         is_case_sensitive: bool = True,
     ) -> IStringNormalizationLayer:
-        """Add the removal of stop words and a change of case; a netloop extension."""
+        """Add the removal of stop words and a change of case; a netloop extension.
+
+        Input [n] or [1, n]; if all of it is removed, the output is one empty string. Source: ONNX's
+        StringNormalizer.
+
+        Args:
+            input: the input.
+            case: NONE, LOWER or UPPER; each character becomes one character, whatever the language.
+            stopwords: the strings to be removed, 1-D; None for none.
+            is_case_sensitive: whether a stop word must have the case of the input.
+        """
         removed = None if stopwords is None else _strings(stopwords, "stopwords")
         result = IStringNormalizationLayer(case=case, stopwords=removed, is_case_sensitive=is_case_sensitive)
         return self.add(result, input=input)
 
     def add_string_match(self, input: ITensor, pattern: str) -> IStringMatchLayer:
-        """Add the test whether a regular expression, in the syntax of RE2, matches strings; a netloop extension."""
+        """Add the test whether a regular expression, in the syntax of RE2, matches strings; a netloop extension.
+
+        Args:
+            input: the input.
+            pattern: the regular expression, in the syntax of RE2; see ``netloop/model/layers/regular_expressions.py``.
+        """
         return self.add(IStringMatchLayer(pattern=pattern), input=input)
 
     def add_string_tokenization(
         self, input: ITensor, separators: Sequence[str] | Array | None = None, token: str | None = None
     ) -> IStringTokenizationLayer:
-        """Add the tokens of strings: parts between separators, or matches of ``token``; a netloop extension."""
+        """Add the tokens of strings: parts between separators, or matches of ``token``; a netloop extension.
+
+        Input [n] or [b, n]. Tokens are the matches of ``token``, or the parts between matches of the separators, one
+        of which is applied after the other. Matches are as long as possible. Source: onnxruntime's Tokenizer.
+
+        Args:
+            input: the input.
+            separators: the regular expressions of separators, 1-D; one empty string separates all characters.
+            token: the regular expression of a token, instead of separators.
+
+        Further attributes of the layer, which have defaults: ``padding``, ``least_characters``, ``marks``.
+        """
         listed = None if separators is None else _strings(separators, "separators")
         return self.add(IStringTokenizationLayer(separators=listed, token=token), input=input)
 
@@ -405,6 +455,16 @@ class StringMethods(NetworkBase):
     ) -> IStringNgramsLayer:
         """Add the number of occurrences of n-grams; those of length n begin at ``starts[n - 1]`` of the pool. A netloop
         extension.
+
+        Input [t] or [b, t], output int64 with the counts of g n-grams instead of the last axis. A single string
+        occurs once wherever it is, whatever may be skipped. Source: ONNX's TfIdfVectorizer.
+
+        Args:
+            input: the input.
+            pool: the strings of all n-grams, those of length 1 first, 1-D.
+            starts: the position in the pool at which n-grams of length 1, 2, 3, ... begin; int64, 1-D.
+
+        Further attributes of the layer, which have defaults: ``least``, ``most``, ``most_skips``.
         """
         begins = np.array(check_order("starts", starts), INT64)
         result = IStringNgramsLayer(pool=_strings(pool, "pool"), starts=begins, most=max(1, len(begins)))
