@@ -140,7 +140,6 @@ from netloop.model.layers.rearrange import IUnsqueezeLayer as IUnsqueezeLayer
 from netloop.model.layers.reduce import ICumulativeLayer as ICumulativeLayer
 from netloop.model.layers.reduce import IReduceLayer as IReduceLayer
 from netloop.model.layers.reduce import ISoftMaxLayer as ISoftMaxLayer
-from netloop.model.layers.reduce import ITopKLayer as ITopKLayer
 from netloop.model.layers.resample import IResizeLayer as IResizeLayer
 from netloop.model.layers.rotary import IRotaryEmbeddingLayer as IRotaryEmbeddingLayer
 from netloop.model.layers.sequence import IOptionalGetLayer as IOptionalGetLayer
@@ -164,6 +163,7 @@ from netloop.model.layers.strings import IStringNgramsLayer as IStringNgramsLaye
 from netloop.model.layers.strings import IStringNormalizationLayer as IStringNormalizationLayer
 from netloop.model.layers.strings import IStringSplitLayer as IStringSplitLayer
 from netloop.model.layers.strings import IStringTokenizationLayer as IStringTokenizationLayer
+from netloop.model.layers.topk import ITopKLayer as ITopKLayer
 from netloop.model.network import INetworkDefinition as INetworkDefinition
 from netloop.model.plugins.enums import APILanguage as APILanguage
 from netloop.model.plugins.enums import DimensionOperation as DimensionOperation

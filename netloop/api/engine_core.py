@@ -60,6 +60,10 @@ class EngineCore(CheckedAttributes, Compiled):
         """The duration of each phase for some inputs, in seconds; see :meth:`Tunable.profile`."""
         return self.executable.profile(inputs)
 
+    def layer_times(self, inputs: Mapping[str, Any], calls: int = 10) -> dict[str, float]:
+        """The seconds that each layer takes in a call; see :meth:`Executable.layer_times`."""
+        return self.executable.layer_times(inputs, calls)
+
     def watch(
         self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Listener
     ) -> dict[str, jax.Array | Any]:

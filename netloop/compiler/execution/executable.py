@@ -16,6 +16,7 @@ from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
 from netloop.compiler.execution.weight_loading import DeviceWeights, HostWeights, own_copy
 from netloop.compiler.host import HostProgram, Listener, is_long
+from netloop.compiler.layer_times import layer_times
 from netloop.compiler.lower import constants_of, has_program
 from netloop.compiler.phases import Phase, PhaseTimer
 from netloop.compiler.recipe import Recipe
@@ -149,6 +150,27 @@ class Executable(Unpicklable, Tunable):
 
     def run_to_end(self, inputs: Mapping[str, Any]) -> None:
         jax.block_until_ready(self(inputs))
+
+    def layer_times(self, inputs: Mapping[str, Any], calls: int = 10) -> dict[str, float]:
+        """The seconds that each layer takes in a call, by its name, the longest first, from the profiler of JAX.
+
+        XLA fuses layers: the time of a fusion is that of its last layer. A loop has the time that no layer in it has:
+        all of it where XLA compiles the loop as one operation. ``(other)`` is the rest. On CPUs, operations of several
+        threads add up to more than a call takes. The result is empty where steps run on the host.
+
+        Args:
+            inputs: as for a call.
+            calls: the number of calls, after a first one, of which the times are the means.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as a call does.
+        """
+        self.run_to_end(inputs)
+        latest = self.latest
+        if latest is None or latest.function is None or latest.network is None:
+            return {}
+        parts = *latest.network.loops, *latest.network.layers
+        return layer_times(lambda: self.run_to_end(inputs), calls, latest.function.text, parts)
 
     def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights, object]:
         """A program that is found, the weights that belong to it, and what identifies these; None in a refit."""

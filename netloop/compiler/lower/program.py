@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from netloop.compiler.layer_times import scope_name
 from netloop.compiler.lower.compilability import require_program
 from netloop.compiler.lower.conditional import lower_conditional
 from netloop.compiler.lower.frame import Frame, first_error
@@ -175,7 +176,8 @@ class Program(Lowering):
             elif isinstance(step, IfStep):
                 lower_conditional(self, step, frame)
             else:
-                lower_loop(self, step, frame)
+                with jax.named_scope(scope_name(step.loop)):
+                    lower_loop(self, step, frame)
 
     def _run_layer(self, layer: ILayer, frame: Frame) -> None:
         if isinstance(layer, IIteratorLayer):
@@ -203,7 +205,7 @@ class Program(Lowering):
             # drawn for the layer and its iterations, random numbers are those of the reference
             named["trips"] = tuple(frame.trips[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
         try:
-            with jax.named_scope(_scope_name(layer)), without_algorithm(_multiplies_wide(layer, arrays)):
+            with jax.named_scope(scope_name(layer)), without_algorithm(_multiplies_wide(layer, arrays)):
                 result = layer.lower(*arrays, **named)
         except LayerError as error:
             raise NetworkError(layer.finding_of(error)) from error.__cause__
@@ -224,11 +226,6 @@ class Program(Lowering):
             return self.types[tensor].value
         value = self.read(tensor, frame)
         return varied(value) if layer.HAS_PRODUCTS and may_be_uniform(tensor, self.types) else value
-
-
-def _scope_name(layer: ILayer) -> str:
-    """The name of a layer in a form that XLA's profiles can show."""
-    return "".join(name if name.isalnum() or name in "_-." else "_" for name in layer.name) or layer.LABEL
 
 
 def _multiplies_wide(layer: ILayer, arrays: Sequence[Any]) -> bool:

@@ -40,7 +40,7 @@ from netloop.model.layers.pointwise import (
 from netloop.model.layers.pooling import ILRNLayer, IPoolingIndicesLayer, IPoolingLayer
 from netloop.model.layers.quantize import IDequantizeLayer, IDynamicQuantizeLayer, IQuantizeLayer
 from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
+from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer
 from netloop.model.layers.resample import IResizeLayer, simple_fraction
 from netloop.model.layers.rotary import IRotaryEmbeddingLayer
 from netloop.model.layers.slice import ISliceLayer
@@ -54,6 +54,7 @@ from netloop.model.layers.strings import (
     IStringSplitLayer,
     IStringTokenizationLayer,
 )
+from netloop.model.layers.topk import ITopKLayer
 from netloop.model.layers.windows import SAME, SlidingWindow, Window
 from netloop.values.enums import GatherMode, MatrixOperation, PaddingMode
 from netloop.values.types import UNKNOWN, TensorType, axes_of, normal_axis

@@ -121,7 +121,9 @@ def recurrence_keeps_its_dims(subject: Subject) -> Iterator[Violation]:
     for layer in subject.layers(IRecurrenceLayer):
         first, tensor_type = subject.type(layer.get_input(0)), subject.type(layer.outputs[0])
         if first is not None and tensor_type is not None and first.shape != tensor_type.shape:
-            yield Violation(layer, f"the dims of {layer.name!r} change between iterations: it starts as {first}")
+            what = f"the dims of {layer.name!r} change between iterations: it starts as {first}"
+            fix = "for TensorRT, write into a buffer with add_scatter, or collect values with a CONCATENATE output"
+            yield Violation(layer, what, fix)
 
 
 @rule("NL208")

@@ -249,7 +249,7 @@ def lazy_branches_have_inputs(subject: Subject) -> Iterator[Violation]:
             continue
         lazy = next(_only_for_a_branch(subject, conditional), None)
         if lazy is not None:
-            what = f"{conditional.name!r} has no input, so both of its branches run; {lazy.name!r} is in one of them"
+            what = f"{conditional.name!r} has no input, so TensorRT runs both branches; {lazy.name!r} is in one of them"
             yield Violation(conditional, what, "pass the tensors that the branches read through add_input")
 
 
@@ -453,7 +453,7 @@ def layers_are_within_the_limits_of_tensorrt(subject: Subject) -> Iterator[Viola
         if all(subject.type(tensor) is not None for tensor in layer.outputs):
             what = layer.beyond_tensorrt(*(subject.type(tensor) for tensor in layer.inputs))
             if what:
-                yield Violation(layer, f"{layer.name!r} {what}")
+                yield Violation(layer, f"{layer.name!r} {what}", layer.within_tensorrt())
 
 
 # ---------------------------------------------------------------------------- plugins

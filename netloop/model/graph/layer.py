@@ -355,6 +355,10 @@ class Operation(ILayer):
         """The reason why TensorRT refuses the layer, which is valid here, given the types of its inputs; else ""."""
         return ""
 
+    def within_tensorrt(self) -> str:
+        """The advice for a layer that TensorRT refuses: the layers of TensorRT that compute the same; "" for none."""
+        return ""
+
     def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
         """The axes of the first input whose padding has to be 0 if axes of the inputs are padded at their ends.
 

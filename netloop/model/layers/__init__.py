@@ -38,6 +38,7 @@ from netloop.model.layers.sequence import SequenceMethods
 from netloop.model.layers.slice import SliceMethods
 from netloop.model.layers.sources import SourceMethods
 from netloop.model.layers.strings import StringMethods
+from netloop.model.layers.topk import TopKMethods
 
 
 class LayerMethods(
@@ -47,6 +48,7 @@ class LayerMethods(
     ProductMethods,
     FourierMethods,
     ReductionMethods,
+    TopKMethods,
     IndexMethods,
     SliceMethods,
     DetectionMethods,

@@ -287,6 +287,13 @@ MADE_FLOAT64 = "convert one input with add_cast, or make the array of np.float32
 
 BITS = {ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR}
 SHIFTS = {ElementWiseOperation.SHIFT_LEFT, ElementWiseOperation.SHIFT_RIGHT}
+OF_TENSORRT = {
+    ElementWiseOperation.MOD: "compute a - b * FLOOR_DIV(a, b)",
+    ElementWiseOperation.FMOD: "compute a - b * trunc(a / b), with trunc(x) = sign(x) floor(abs(x))",
+    ElementWiseOperation.SHIFT_LEFT: "multiply by the power of 2",
+    ElementWiseOperation.SHIFT_RIGHT: "take FLOOR_DIV by the power of 2",
+}
+"""What TensorRT has instead of some operations."""
 COMPARISONS = {ElementWiseOperation.EQUAL, ElementWiseOperation.GREATER, ElementWiseOperation.LESS}
 
 
@@ -348,6 +355,9 @@ class IElementWiseLayer(Elementary):
         else:
             takes = a.dtype != np.uint8 or self.op is ElementWiseOperation.EQUAL
         return "" if takes or a.dtype in OWN else f"computes {self.op.name} on {a.dtype}"
+
+    def within_tensorrt(self) -> str:
+        return OF_TENSORRT.get(self.op, "convert the inputs with add_cast to a type that TensorRT takes")
 
     def formula(self, xp: Any, a: Any, b: Any) -> Any:
         return ELEMENTWISE[self.op](xp, a, b)

@@ -71,6 +71,19 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shapes", type=shapes, default={}, metavar="SHAPES", help=says)
 
 
+def add_profile_shapes(parser: argparse.ArgumentParser) -> None:
+    """Add trtexec's arguments for the range of shapes, of which ``--shapes`` defaults to the best one."""
+    for name, says in (
+        ("--optShapes", "the shapes without --shapes, as trtexec takes them"),
+        (
+            "--minShapes",
+            "the smallest shapes; without effect: netloop compiles for those of a call",
+        ),
+        ("--maxShapes", "the largest shapes; without effect too"),
+    ):
+        parser.add_argument(name, type=shapes, default={}, metavar="SHAPES", help=says)
+
+
 def add_precision(parser: argparse.ArgumentParser) -> None:
     """Add the argument for the precision of products."""
     says = (

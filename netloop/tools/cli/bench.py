@@ -32,6 +32,7 @@ def add_to(commands: Any) -> None:
     says = "the model, as trtexec takes it"
     model.add_argument("--onnx", "--loadEngine", dest="file", type=arguments.model_path, metavar="FILE", help=says)
     arguments.add_inputs(parser)
+    arguments.add_profile_shapes(parser)
     arguments.add_precision(parser)
     arguments.add_device(parser)
     parser.add_argument(
@@ -51,7 +52,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--timingCacheFile", type=Path, metavar="FILE", help=says)
     parser.add_argument("--exportTimes", type=Path, metavar="FILE", help="write the time of each call as JSON")
     parser.add_argument("--exportProfile", type=Path, metavar="FILE",
-                        help="write the times of the model, and of the phases of its compilation, as JSON")  # fmt: skip
+                        help="write the times of the model, of the phases of its compilation and of each layer, as "
+                        "JSON")  # fmt: skip
+    says = "print the time of each layer, from JAX's profiler in calls after those that count"
+    parser.add_argument("--dumpProfile", action="store_true", help=says)
+    says = "write the engine as a plan, which --loadEngine, netloop run and netloop.load read"
+    parser.add_argument("--saveEngine", type=Path, metavar="FILE", help=says)
     parser.set_defaults(run=run)
 
 
@@ -65,11 +71,14 @@ def _percentiles(text: str) -> list[float]:
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if another runtime fails."""
     args.model = args.model or args.file
+    args.shapes = args.shapes or args.optShapes or args.maxShapes or args.minShapes
     network = models.load(args.model)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)
     tuning = {"tune": args.tune and arrays, "timing_cache": args.timingCacheFile}
     engine = models.engine(args.model, network, args.no_tf32, **tuning)
+    if args.saveEngine is not None:
+        engine.save(args.saveEngine)
     for trial in engine.trials:
         print(f"timed {trial}")
     calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}
@@ -82,14 +91,13 @@ def run(args: argparse.Namespace) -> int:
     print(*on_demand.iterations.lines_of(loops), *timing.lines_of(times, args.percentile), sep="\n")
     if args.exportTimes is not None:
         _write(args.exportTimes, timing.as_records(times))
+    layers = engine.layer_times(arrays) if args.dumpProfile or args.exportProfile is not None else {}
+    if args.dumpProfile:
+        print(*timing.lines_of_layers(layers), sep="\n")
     if args.exportProfile is not None:
-        _write(args.exportProfile, _profile(network, times["netloop"], engine.profile(arrays), loops))
+        first, *others = timing.profile(network.name, times["netloop"], engine.profile(arrays), layers)
+        _write(args.exportProfile, [{**first, "loops": on_demand.iterations.records_of(loops)}, *others])
     return 0 if len(calls) == 1 + len(set(args.against)) else 1
-
-
-def _profile(network: trt.INetworkDefinition, times: Any, phases: Any, loops: Any) -> list[dict[str, Any]]:
-    first, *others = on_demand.timing.profile(network.name, times, phases)
-    return [{**first, "loops": on_demand.iterations.records_of(loops)}, *others]
 
 
 def _call(name: str, model: Path, network: trt.INetworkDefinition, arrays: Any) -> Any:

@@ -90,12 +90,33 @@ def as_records(times: Times) -> list[dict[str, Any]]:
     ]
 
 
-def profile(model: str, calls: Sequence[CallTime], phases: Mapping[str, float]) -> list[dict[str, Any]]:
-    """The times of a model, with the keys of trtexec's ``--exportProfile``; XLA fuses layers, so it is one layer."""
+def profile(
+    model: str, calls: Sequence[CallTime], phases: Mapping[str, float], layers: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """The times of a model and of its layers, with the keys of trtexec's ``--exportProfile``."""
     numbers = 1e3 * np.array([call.took for call in calls])
     whole = {"name": model, "timeMs": float(numbers.sum()), "averageMs": float(numbers.mean())}
     built = {name: 1e3 * seconds for name, seconds in phases.items() if name != "call"}
     return [
         {"count": len(calls), "compilationMs": built},
         {**whole, "medianMs": float(np.median(numbers)), "percentage": 100.0},
+        *(
+            {"name": name, "averageMs": 1e3 * seconds, "percentage": share}
+            for name, seconds, share in _with_shares(layers)
+        ),
     ]
+
+
+def lines_of_layers(layers: Mapping[str, float]) -> Iterator[str]:
+    """A table of the times of layers in a call."""
+    if not layers:
+        yield "no times of layers: some run on the host, or the profiler of the device has none"
+        return
+    yield f"{'ms':>10}{'%':>8}  layer"
+    for name, seconds, share in _with_shares(layers):
+        yield f"{1e3 * seconds:>10.4g}{share:>8.1f}  {name}"
+
+
+def _with_shares(layers: Mapping[str, float]) -> Iterator[tuple[str, float, float]]:
+    total = sum(layers.values())
+    return ((name, seconds, 100 * seconds / total) for name, seconds in layers.items())

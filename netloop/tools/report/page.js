@@ -288,7 +288,7 @@
     html("h1", at("details"), { id: "chosen-name" }, node.name || `${node.kind} %${node.index}`);
     paragraph(node.index === undefined ? node.kind : `${node.kind}, layer ${node.index}`, "soft");
     if (node.source) paragraph(node.source, "soft");
-    for (const each of data.findings) if (each.node === id) paragraph(`${each.severity}: ${each.text}`, each.severity === "ERROR" ? "bad" : "");
+    for (const each of data.findings) if (each.node === id) finding(each, at("details"));
     if (node.box) html("button", at("details"), {}, open.has(id) ? "Fold" : "Unfold").addEventListener("click", () => { toggle(id); describe(id); });
     if (node.strategy) {
       heading("how the loop runs");
@@ -304,6 +304,10 @@
     values(id);
     if (node.means) { heading("meaning"); paragraph(node.means, "soft"); }
     light();
+  }
+  function finding(each, into, shows) {
+    const text = html("p", into, { class: each.severity === "ERROR" ? "bad" : "" }, each.text);
+    if (shows && each.node >= 0) html("a", text, {}, "  show").addEventListener("click", () => reveal(each.node));
   }
   const note = (each) => { paragraph(`${each.by}: ${each.what}`).title = each.rule; };
   function compare() {
@@ -324,10 +328,13 @@
     if (data.undefined) paragraph(`The nesting is undefined: ${data.undefined}`, "bad");
     const loops = nodes.map((node, id) => [node, id]).filter(([node]) => node.kind === "loop");
     if (loops.length) { heading("loops"); rows(loops.slice(0, 100).map(([node, id]) => [node.name, node.strategy ? `${node.strategy.name}${node.strategy.trips === null ? "" : `, ${node.strategy.trips} iterations`}` : "", id])); }
-    if (data.findings.length) { heading("findings"); for (const each of data.findings.slice(0, 50)) {
-      const made = paragraph(`${each.severity}: ${each.text}`, each.severity === "ERROR" ? "bad" : "");
-      if (each.node >= 0) html("a", made, {}, "  show").addEventListener("click", () => reveal(each.node));
-    } }
+    const [ofTensorRT, findings] = [true, false].map((is) => data.findings.filter((each) => (each.severity === "PORTABILITY") === is));
+    if (findings.length) { heading("findings"); for (const each of findings.slice(0, 50)) finding(each, at("details"), true); }
+    if (ofTensorRT.length) {
+      const fold = html("details", at("details"), { id: "tensorrt" });
+      html("summary", fold, {}, `In TensorRT: ${ofTensorRT.length} finding${ofTensorRT.length > 1 ? "s" : ""}`);
+      for (const each of ofTensorRT.slice(0, 50)) finding(each, fold, true);
+    }
     if (data.run) { heading("run");
       if (data.run.error) paragraph(data.run.error, "bad");
       const first = data.run.not_finite;

@@ -9,8 +9,9 @@ import netloop as trt
 from netloop.compiler.host.frame import HostFrame
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.numpy_forms import take, take_positions
-from netloop.model.layers.reduce import ICumulativeLayer, ITopKLayer
+from netloop.model.layers.reduce import ICumulativeLayer
 from netloop.model.layers.slice import ISliceLayer
+from netloop.model.layers.topk import ITopKLayer
 from netloop.values.diagnostics import LayerError
 from tests.support.examples import examples
 from tests.support.networks import Op, combine, constant, mark

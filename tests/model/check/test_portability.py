@@ -296,7 +296,7 @@ def test_conditional_without_inputs_around_a_layer(network, x, choice):
 
     found = only(network, "NL302", choice)
     assert found.severity is PORTABILITY
-    assert found.what == "'which' has no input, so both of its branches run; 'twice' is in one of them"
+    assert found.what == "'which' has no input, so TensorRT runs both branches; 'twice' is in one of them"
     assert found.fix == "pass the tensors that the branches read through add_input"
     assert found.where == line_of(__file__, "made = network.add_if_conditional()  # which") + ", IIfConditional 'which'"
 

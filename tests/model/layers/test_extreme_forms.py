@@ -11,7 +11,8 @@ from jax import lax
 from netloop.model.graph.layer import Operation
 from netloop.model.layers.extreme_forms import MOST_SMALL, WINDOW, extremes, extremes_of_blocks, highest_along
 from netloop.model.layers.pooling import IPoolingLayer
-from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
+from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer
+from netloop.model.layers.topk import ITopKLayer
 from netloop.values.enums import CumulativeOperation, PoolingType, ReduceOperation, TopKOperation
 from tests.support.devices import assert_allclose, only_on_cpus
 

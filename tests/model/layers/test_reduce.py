@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer, _plain_softmax
+from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, _plain_softmax
+from netloop.model.layers.topk import ITopKLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError, NetworkError
 from netloop.values.enums import CumulativeOperation, DataType, ReduceOperation, TopKOperation

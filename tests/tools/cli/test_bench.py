@@ -40,7 +40,7 @@ def test_files_have_the_keys_of_trtexec(models, run):
     run(f"bench model.py {FEW} --iterations 4 --against onnxruntime --exportTimes t.json --exportProfile p.json")
 
     times = json.loads((models / "t.json").read_text())
-    count, whole = json.loads((models / "p.json").read_text())
+    count, whole, *layers = json.loads((models / "p.json").read_text())
     assert [value["system"] for value in times] == ["netloop"] * 4 + ["onnxruntime"] * 4
     assert all(value["endComputeMs"] - value["startComputeMs"] == pytest.approx(value["computeMs"]) for value in times)
     assert count["count"] == 4
@@ -48,6 +48,21 @@ def test_files_have_the_keys_of_trtexec(models, run):
     assert set(count["compilationMs"]) == {"passes", "load", "trace", "compile"}
     assert whole["timeMs"] == pytest.approx(sum(value["computeMs"] for value in times[:4]))
     assert set(whole) == {"name", "timeMs", "averageMs", "medianMs", "percentage"}
+    assert sum(layer["percentage"] for layer in layers) == pytest.approx(100)
+    assert all(set(layer) == {"name", "averageMs", "percentage"} for layer in layers)
+
+
+def test_times_of_layers_are_printed(models, run):
+    done = run(f"bench model.py {FEW} --iterations 1 --dumpProfile")
+
+    head, *rows = done.out.splitlines()[4:]
+    assert head.split() == ["ms", "%", "layer"]
+    assert sum(float(row.split()[1]) for row in rows) == pytest.approx(100, abs=1)
+
+
+def test_engine_is_saved_and_loaded(models, run):
+    assert run(f"bench --onnx=model.onnx {FEW} --iterations 1 --saveEngine=saved.plan").status == 0
+    assert run(f"bench --loadEngine=saved.plan {FEW} --iterations 1").status == 0
 
 
 @pytest.mark.parametrize("arguments", ["--percentile 101", "--percentile x", "--iterations -1", "--against reference"])

@@ -5,7 +5,8 @@ import math
 from netloop.formats.onnx_graph.layers import INT64, NodeBuilder, Value, exports
 from netloop.formats.onnx_graph.node_builder import INT32, carrier
 from netloop.formats.shared.word_tables import CUMULATIVE, REDUCTIONS
-from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
+from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer
+from netloop.model.layers.topk import ITopKLayer
 from netloop.values.enums import ReduceOperation, TopKOperation
 from netloop.values.types import INTEGERS, UNKNOWN, axes_of, numpy_type
 
