@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-from jax.profiler import ProfileData, ProfileEvent, ProfileOptions
+from jax.profiler import ProfileData, ProfileOptions
 
 from netloop.model.graph.layer import ILayer
 from netloop.model.layers.loop import ILoop
@@ -43,11 +43,11 @@ def layer_times(run: Callable[[], Any], calls: int, text: str, parts: Iterable[N
         parts: the layers and loops of which it is made.
     """
     names = dict(_names(text, {scope_name(part): part.name or type(part).__name__ for part in parts}))
-    seconds = Counter[str]()
+    seconds = defaultdict[str, float](float)
     for events in _lines(run, calls):
         for operation, duration in own_times(event for event in events if event.operation in names):
             seconds[names[operation]] += duration
-    return {name: total / calls for name, total in seconds.most_common()}
+    return {name: total / calls for name, total in sorted(seconds.items(), key=lambda item: -item[1])}
 
 
 def _names(text: str, parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -89,7 +89,7 @@ def own_times(events: Iterable[TimedOperation]) -> list[tuple[str, float]]:
 
 
 def _lines(run: Callable[[], Any], calls: int) -> Iterator[list[TimedOperation]]:
-    """What calls execute, a list for each thread or stream."""
+    """The operations that calls execute, a list for each thread or stream."""
     options = ProfileOptions()
     options.python_tracer_level = 0  # it would make calls slower
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +101,7 @@ def _lines(run: Callable[[], Any], calls: int) -> Iterator[list[TimedOperation]]
             yield from ([_event(event, plane.name) for event in line.events] for line in plane.lines)
 
 
-def _event(event: ProfileEvent, plane: str) -> TimedOperation:
+def _event(event: Any, plane: str) -> TimedOperation:
     # on GPUs events have the names of kernels
     operation = dict(event.stats).get("hlo_op", event.name) if "GPU" in plane else event.name
     return TimedOperation(str(operation), event.start_ns, event.start_ns + event.duration_ns)

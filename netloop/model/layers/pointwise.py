@@ -293,7 +293,7 @@ OF_TENSORRT = {
     ElementWiseOperation.SHIFT_LEFT: "multiply by the power of 2",
     ElementWiseOperation.SHIFT_RIGHT: "take FLOOR_DIV by the power of 2",
 }
-"""What TensorRT has instead of some operations."""
+"""The advice for operations that TensorRT lacks."""
 COMPARISONS = {ElementWiseOperation.EQUAL, ElementWiseOperation.GREATER, ElementWiseOperation.LESS}
 
 
