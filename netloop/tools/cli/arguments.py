@@ -22,6 +22,9 @@ MOST_TRIPS = 10_000
 """The iterations after which commands end a WHILE loop, which random inputs may keep from ending."""
 BRACKETS = re.compile(r"\[([^][,]+),([^][,]+)\]")
 """A range in brackets."""
+LENGTH = re.compile(r"\d+|-1|[a-z_]\w*", re.IGNORECASE)
+Lengths = tuple[int | str, ...]
+"""A shape, in which a name is an open length."""
 SCALAR = "scalar"
 """TensorRT's word for the shape of a number."""
 
@@ -67,7 +70,10 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
     """Add the argument for the shapes of inputs."""
-    says = "shapes of inputs, as trtexec takes them: x:1x3x224x224,n:scalar; open lengths are 1 without it"
+    says = (
+        "shapes of inputs, as trtexec takes them: x:1x3x224x224,n:scalar; open lengths are 1 without it. Arguments of "
+        "a JAX function may have open lengths, as x:batchx4 or x:-1x4"
+    )
     parser.add_argument("--shapes", type=shapes, default={}, metavar="SHAPES", help=says)
 
 
@@ -132,8 +138,10 @@ def file_and_function(path: Path) -> tuple[Path, str]:
     return path, ""
 
 
-def shapes(text: str) -> dict[str, tuple[int, ...]]:
+def shapes(text: str) -> dict[str, Lengths]:
     """Shapes by the name of the input, as ``x:1x3x224x224,n:scalar``; a name may have colons, and quotes around it.
+
+    A length may be -1, or a name as in ``x:batchx4``: it is open then.
 
     Raises:
         argparse.ArgumentTypeError: the text has another form.
@@ -141,12 +149,12 @@ def shapes(text: str) -> dict[str, tuple[int, ...]]:
     return dict(_shape(word) for word in text.split(","))
 
 
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+def _shape(text: str) -> tuple[str, Lengths]:
     name, colon, dims = text.rpartition(":")
     lengths = [] if dims == SCALAR else dims.split("x")
-    if not (colon and name and all(length.isdecimal() for length in lengths)):
+    if not (colon and name and all(map(LENGTH.fullmatch, lengths))):
         raise argparse.ArgumentTypeError(f"{text!r} is no shape of an input, such as x:1x3x224x224 or n:{SCALAR}")
-    return name.strip("'\""), tuple(map(int, lengths))
+    return name.strip("'\""), tuple(length if length.isidentifier() else int(length) for length in lengths)
 
 
 def ranges(text: str) -> list[tuple[str, tuple[float, float]]]:

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if another runtime fails."""
     args.model = args.model or args.file
     args.shapes = args.shapes or args.optShapes or args.maxShapes or args.minShapes
-    network = models.load(args.model)
+    network = models.load(args.model, args.shapes)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)
     tuning = {"tune": args.tune and arrays, "timing_cache": args.timingCacheFile}

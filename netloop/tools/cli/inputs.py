@@ -14,6 +14,7 @@ import netloop as trt
 from netloop.compiler.tuning import trip_inputs
 from netloop.model.input_defaults import input_defaults
 from netloop.process.file_reading import open_regular
+from netloop.tools.cli.arguments import Lengths
 from netloop.tools.cli.failures import Misuse
 from netloop.tools.cli.literals import array, is_floating, is_integer
 from netloop.values.diagnostics import did_you_mean
@@ -28,7 +29,7 @@ Ranges = Iterable[tuple[str, tuple[float, float]]]
 def arrays_for(
     network: trt.INetworkDefinition,
     words: Sequence[str],
-    shapes: Mapping[str, Sequence[int]],
+    shapes: Mapping[str, Lengths],
     seed: int,
     ranges: Ranges = (),
 ) -> dict[str, Any]:
@@ -84,7 +85,7 @@ class Given(NamedTuple):
     is_whole: bool
 
 
-def _given(named: Mapping[str, trt.ITensor], words: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> Given:
+def _given(named: Mapping[str, trt.ITensor], words: Sequence[str], shapes: Mapping[str, Lengths]) -> Given:
     written, files, is_whole = dict[str, Any](), dict[str, Any](), False
     # trtexec has commas between files
     for word in (part for text in words for part in ([text] if Path(text).exists() else _parts(text))):
@@ -116,7 +117,7 @@ def _parts(text: str) -> list[str]:
     return parts
 
 
-def _fixed(tensor: trt.ITensor, value: str, shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
+def _fixed(tensor: trt.ITensor, value: str, shapes: Mapping[str, Lengths]) -> tuple[int, ...]:
     """The shape that a single number fills."""
     if tensor.name in shapes and value.startswith("["):
         raise Misuse(f"--shapes has {tensor.name!r}, and --inputs has a list for it, which has a shape")
@@ -152,7 +153,7 @@ def _read(file: Path) -> Any:
 def _random(
     network: trt.INetworkDefinition,
     tensors: Sequence[trt.ITensor],
-    shapes: Mapping[str, Sequence[int]],
+    shapes: Mapping[str, Lengths],
     limits: Mapping[str, tuple[float, float]],
     seed: int,
 ) -> dict[str, Any]:
@@ -171,7 +172,7 @@ def _random(
     return results
 
 
-def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Lengths]) -> dict[str, tuple[int, ...]]:
     """The shape of each input in a run, by name.
 
     Raises:
@@ -183,7 +184,7 @@ def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[in
     return {tensor.name: shape for tensor, shape in _shapes(network.inputs, shapes).items()}
 
 
-def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Sequence[int]]) -> dict[trt.ITensor, tuple[int, ...]]:
+def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Lengths]) -> dict[trt.ITensor, tuple[int, ...]]:
     """The shapes of some inputs, with a note about lengths that nobody chose."""
     numbers = {tensor: shape_of(tensor, shapes.get(tensor.name)) for tensor in tensors}
     chosen = [
@@ -196,7 +197,7 @@ def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Sequence[int]])
     return numbers
 
 
-def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ...]:
+def shape_of(tensor: trt.ITensor, wanted: Lengths | None) -> tuple[int, ...]:
     """The shape of an input in a run: as wanted, or with 1 for each open length.
 
     Raises:
@@ -207,13 +208,16 @@ def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ..
     declared = tuple(tensor.shape)
     if wanted is None:
         return tuple(OPEN if length == -1 else length for length in declared)
+    text = "x".join(map(str, wanted)) or "scalar"
+    lengths = [length for length in wanted if isinstance(length, int) and length >= 0]
+    if len(lengths) < len(wanted):
+        raise Misuse(f"--shapes has {text} for input {tensor.name!r}, and a run needs a number for each length")
     fits = len(wanted) == len(declared) and all(
-        length in (-1, number) for length, number in zip(declared, wanted, strict=True)
+        length in (-1, number) for length, number in zip(declared, lengths, strict=True)
     )
     if not fits:
-        text = "x".join(map(str, wanted)) or "scalar"
         raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --shapes has {text} for it")
-    return tuple(wanted)
+    return tuple(lengths)
 
 
 def _numbers(

@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    network = models.load(args.model)
+    network = models.load(args.model, args.shapes)
     contents = on_demand.contents
     values = contents.of_network(network)
     if args.passes:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import netloop as trt
 from netloop.tools.cli import on_demand
-from netloop.tools.cli.arguments import SUFFIXES, file_and_function
+from netloop.tools.cli.arguments import SUFFIXES, Lengths, file_and_function
 from netloop.tools.cli.failures import Misuse
 from netloop.tools.cli.progress import compiled, status
 from netloop.tools.cli.python_file import network_of
 
 
-def load(path: Path, shapes: Mapping[str, Sequence[int]] | None = None) -> trt.INetworkDefinition:
+def load(path: Path, shapes: Mapping[str, Lengths] | None = None) -> trt.INetworkDefinition:
     """The network of a model; ``shapes`` are those of the arguments of a JAX function, ``file.py:function``.
 
     Raises:

@@ -35,7 +35,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    network = models.load(args.model)
+    network = models.load(args.model, args.shapes)
     inputs, loops = None, []
     if args.values or args.inputs or args.compare:
         inputs = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)

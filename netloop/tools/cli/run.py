@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if outputs differ, or another runtime fails."""
-    network = models.load(args.model)
+    network = models.load(args.model, args.shapes)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)
     engine = models.engine(args.model, network, args.no_tf32)

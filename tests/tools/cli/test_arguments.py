@@ -16,13 +16,14 @@ from netloop.tools.cli import arguments
         ("input:0:2x3", {"input:0": (2, 3)}),
         ("'input:0':2x3", {"input:0": (2, 3)}),
         ("x:0x3", {"x": (0, 3)}),
+        ("x:batchx-1x3", {"x": ("batch", -1, 3)}),
     ],
 )
 def test_shapes_as_trtexec_writes_them(text, read):
     assert arguments.shapes(text) == read
 
 
-@pytest.mark.parametrize("text", ["", "x", "x:", ":3", "x:2x", "x:-1", "x:2,", "x:2.5", "x:2X3"])
+@pytest.mark.parametrize("text", ["", "x", "x:", ":3", "x:2x", "x:-2", "x:2,", "x:2.5", "x:2X3"])
 def test_what_is_no_shape_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="is no shape of an input"):
         arguments.shapes(text)

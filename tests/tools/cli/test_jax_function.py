@@ -54,6 +54,24 @@ def test_shapes_replace_those_of_examples(file, tmp_path):
     assert tuple(network.inputs[0].shape) == (7, 3)
 
 
+@pytest.mark.parametrize(("shape", "open_lengths"), [("x:nx3", 1), ("x:-1x-1", 2), ("x:nx3,y:n", 2)])
+def test_lengths_may_be_open(tmp_path, shape, open_lengths):
+    (tmp_path / "e.py").write_text("def total(x, y):\n    return x.sum() + y.sum()\n")
+    options = ["--shapes", shape if "y" in shape else f"{shape},y:2"]
+    inputs = converted(f"{tmp_path}/e.py:total", tmp_path / "e.plan", *options).inputs
+
+    assert sum(length == -1 for tensor in inputs for length in tensor.shape) == open_lengths
+
+
+def test_run_takes_the_shapes_of_arguments(file, capsys):
+    assert main(["run", f"{file.parent / 'b.py'}:step", "--shapes", "params:3,x:4x3"]) == 2  # params is a dict
+    (file.parent / "f.py").write_text("def twice(x):\n    return x + x\n")
+    assert main(["run", f"{file.parent / 'f.py'}:twice", "--shapes", "x:4x3"]) == 0
+    assert "float32[4,3]" in capsys.readouterr().out
+    assert main(["run", f"{file.parent / 'f.py'}:twice", "--shapes", "x:nx3"]) == 2
+    assert "a run needs a number for each length" in capsys.readouterr().err
+
+
 def test_shapes_alone_are_of_float32(file, tmp_path):
     (tmp_path / "c.py").write_text("def twice(x, y):\n    return x * 2 + y\n")
     network = converted(f"{tmp_path / 'c.py'}:twice", tmp_path / "c.plan", "--shapes", "x:2x3,y:scalar")
