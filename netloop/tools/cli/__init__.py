@@ -18,6 +18,7 @@ import netloop
 from netloop.process.idle_gpu import idle_gpu
 from netloop.tools.cli.failures import Misuse, one_screen
 from netloop.tools.cli.interrupts import interrupts_deferred, interrupts_kept
+from netloop.tools.cli.verbosity import verbosity
 from netloop.values.diagnostics import NetloopError, did_you_mean
 
 COMMANDS = {
@@ -123,7 +124,7 @@ def _run(words: Sequence[str]) -> int:
         warnings.showwarning = _show_warning
         for name in _peers_of(namespace):
             netloop.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
-        with _on_device(getattr(namespace, "device", None)):
+        with verbosity(namespace.verbosity), _on_device(getattr(namespace, "device", None)):
             return namespace.run(namespace)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netloop.tools.cli import COMMANDS
+from netloop.tools.cli.verbosity import add_verbosity
 from netloop.values.checked_attributes import seconds
 
 SUFFIXES = {".onnx": "onnx", ".xml": "openvino", ".plan": "plan", ".py": "script"}
@@ -33,13 +34,15 @@ def add_command(commands: Any, name: str, examples: Sequence[str], more: str = "
     """Add a command, whose help ends with examples."""
     says = COMMANDS[name]
     title = "examples" if len(examples) > 1 else "example"
-    return commands.add_parser(
+    parser = commands.add_parser(
         name,
         help=says,
         description=f"{says[0].upper()}{says[1:]}. {more}".strip(),
         epilog="\n  ".join([f"{title}:", *examples]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_verbosity(parser)
+    return parser
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -194,6 +197,17 @@ def natural(text: str) -> int:
     """
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A whole number, at least 1.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not natural(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 

@@ -46,6 +46,10 @@ def add_to(commands: Any) -> None:
                         help="the percentiles of the times to print (90,95,99)")  # fmt: skip
     says = "measure these too, and compare: onnxruntime, openvino"
     parser.add_argument("--against", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
+    says = (
+        "measure also how many calls a second N callers get answered, of which a server runs those that wait together"
+    )
+    parser.add_argument("--callers", type=arguments.positive, default=0, metavar="N", help=says)
     says = "choose the variants of passes by timing them here with these inputs, and print what was timed"
     parser.add_argument("--tune", action="store_true", help=says)
     says = "the variants that were fastest in earlier runs, which are not timed again; --tune adds to it"
@@ -89,6 +93,10 @@ def run(args: argparse.Namespace) -> int:
     with status(f"measuring {', '.join(calls)}"):
         times = timing.in_turns(calls, args.iterations, args.duration, args.warmUp / 1e3)
     print(*on_demand.iterations.lines_of(loops), *timing.lines_of(times, args.percentile), sep="\n")
+    if args.callers:
+        with status(f"measuring {args.callers} callers"):
+            answered = on_demand.callers.throughput(engine, arrays, args.callers, args.duration)
+        print(on_demand.callers.line_of(answered, args.callers))
     if args.exportTimes is not None:
         _write(args.exportTimes, timing.as_records(times))
     layers = engine.layer_times(arrays) if args.dumpProfile or args.exportProfile is not None else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from netloop.process.file_reading import open_regular
 from netloop.tools.cli.arguments import Lengths
 from netloop.tools.cli.failures import Misuse
 from netloop.tools.cli.literals import array, is_floating, is_integer
+from netloop.tools.cli.verbosity import note
 from netloop.values.diagnostics import did_you_mean
 
 OPEN = 1
@@ -55,7 +55,7 @@ def arrays_for(
     missing = [] if result.is_whole else [tensor for tensor in network.inputs if tensor.name not in result.arrays]
     if result.arrays and missing:
         says = ", ".join(repr(tensor.name) for tensor in missing)
-        print(f"note: random inputs: {says}; --inputs {missing[0].name}=... gives one", file=sys.stderr)
+        note(f"random inputs: {says}; --inputs {missing[0].name}=... gives one")
     return result.arrays | _random(network, missing, shapes, limits, seed)
 
 
@@ -168,7 +168,7 @@ def _random(
             results[tensor.name] = trips
             said = f"{tensor.name}={str(trips.flat[0]).lower()}" if trips.size else tensor.name
             how = f"--inputs {tensor.name}=... gives another number"
-            print(f"note: {said} decides how often a loop runs; {how}", file=sys.stderr)
+            note(f"{said} decides how often a loop runs; {how}")
     return results
 
 
@@ -193,7 +193,7 @@ def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Lengths]) -> di
         if tensor.name not in shapes and -1 in tensor.shape
     ]
     if chosen:
-        print(f"note: the model leaves lengths open, and they are {OPEN}: --shapes {','.join(chosen)}", file=sys.stderr)
+        note(f"the model leaves lengths open, and they are {OPEN}: --shapes {','.join(chosen)}")
     return numbers
 
 

@@ -11,6 +11,7 @@ import netloop as trt
 from netloop.compiler.execution.trip_counts import TripCount, trip_counts
 from netloop.compiler.tuning import inputs_behind
 from netloop.tools.cli.progress import status
+from netloop.tools.cli.verbosity import note
 from netloop.values.enums import TripLimit
 
 ENDLESS, MOST = "NL609", "--max-trips"
@@ -35,7 +36,7 @@ def counted(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trip
     except trt.ExecutionError as error:
         if not any(finding.code == ENDLESS for finding in error.findings):
             # iterations that no output needs may fail
-            print(f"note: the iterations of loops are not counted: {error.findings[0].what}", file=sys.stderr)
+            note(f"the iterations of loops are not counted: {error.findings[0].what}")
             return []
         fix = f"allow more with {MOST}, give it other --inputs, or correct the limit that should have ended it"
         findings = (replace(finding, fix=fix) if finding.code == ENDLESS else finding for finding in error.findings)

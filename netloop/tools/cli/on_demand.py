@@ -6,6 +6,7 @@ import importlib
 import typing
 
 if typing.TYPE_CHECKING:
+    from netloop.tools.cli import callers as callers
     from netloop.tools.cli import contents as contents
     from netloop.tools.cli import inputs as inputs
     from netloop.tools.cli import iterations as iterations

@@ -7,6 +7,7 @@ from typing import Any
 
 import netloop as trt
 from netloop.tools.cli import arguments, on_demand
+from netloop.tools.cli.pages import print_page
 
 EXAMPLES = ("netloop operators openvino",)
 FORMATS = ("onnx", "openvino", "jax")
@@ -22,5 +23,5 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     page = on_demand.jax_primitives.page if args.format == "jax" else getattr(trt, args.format).operators_page
-    print(page(), end="")
+    print_page(page())
     return 0

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from netloop.tools.cli import arguments
+from netloop.tools.cli.pages import print_page
 
 EXAMPLES = ("netloop passes",)
 
@@ -18,5 +19,5 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    print(import_module("netloop.compiler.passes").sections(), end="")
+    print_page(import_module("netloop.compiler.passes").sections())
     return 0

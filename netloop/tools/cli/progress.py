@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import netloop as trt
+from netloop.tools.cli.verbosity import is_quiet, report_time
 
 PATIENCE = 2.0
 """The seconds after which the line appears."""
@@ -35,7 +36,7 @@ class Status:
     @contextmanager
     def shown(self) -> Generator[Status]:
         """Show the line while the context lasts."""
-        if not self._stream.isatty():
+        if is_quiet() or not self._stream.isatty():
             yield self
             return
         thread = threading.Thread(target=self._write, name="netloop status", daemon=True)
@@ -60,18 +61,25 @@ class Status:
 @contextmanager
 def status(says: str) -> Generator[Status]:
     """Show what is being done while the context lasts."""
+    began = time.monotonic()
     with Status(says).shown() as line:
         yield line
+    report_time(says, time.monotonic() - began)
 
 
 def compiled(network: trt.INetworkDefinition, what: str, **options: Any) -> trt.ICudaEngine:
     """The engine of a network, by options of ``netloop.compile``; the line says which phase is running."""
+    began: dict[str, float] = {}
     with status(f"compiling {what}") as line:
 
         class Monitor(trt.IProgressMonitor):
-            """Puts the name of the phase into the line."""
+            """Puts the name of the phase into the line, and tells how long it took."""
 
             def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
                 line.says = f"compiling {what}: {phase_name.lower()}"
+                began[phase_name] = time.monotonic()
+
+            def phase_finish(self, phase_name: str) -> None:
+                report_time(f"  {phase_name.lower()}", time.monotonic() - began[phase_name])
 
         return trt.compile(network, progress=Monitor(), **options)

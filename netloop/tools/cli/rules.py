@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from netloop.tools.cli import arguments
+from netloop.tools.cli.pages import print_page
 
 EXAMPLES = ("netloop rules > rules.md",)
 
@@ -19,5 +20,5 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     import_module("netloop.model.check")  # its rules have codes too
-    print(import_module("netloop.values.diagnostics.explain").rules_page(), end="")
+    print_page(import_module("netloop.values.diagnostics.explain").rules_page())
     return 0

@@ -1,6 +1,7 @@
 """``netloop bench``: tables and files of times."""
 
 import json
+import re
 
 import pytest
 
@@ -60,12 +61,21 @@ def test_times_of_layers_are_printed(models, run):
     assert sum(float(row.split()[1]) for row in rows) == pytest.approx(100, abs=1)
 
 
+@pytest.mark.parametrize("model", ["model.onnx", "model.py"])
+def test_rate_of_several_callers(models, run, model):
+    done = run(f"bench {model} {FEW} --iterations 1 --callers 3")
+
+    assert re.fullmatch(r"3 callers: \S+ calls per second; median \S+ ms, 99% \S+ ms", done.out.splitlines()[-1])
+
+
 def test_engine_is_saved_and_loaded(models, run):
     assert run(f"bench --onnx=model.onnx {FEW} --iterations 1 --saveEngine=saved.plan").status == 0
     assert run(f"bench --loadEngine=saved.plan {FEW} --iterations 1").status == 0
 
 
-@pytest.mark.parametrize("arguments", ["--percentile 101", "--percentile x", "--iterations -1", "--against reference"])
+@pytest.mark.parametrize(
+    "arguments", ["--percentile 101", "--percentile x", "--iterations -1", "--callers 0", "--against reference"]
+)
 def test_argument_that_is_refused(models, run, arguments):
     done = run(f"bench model.py {arguments}")
 
