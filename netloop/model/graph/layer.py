@@ -6,6 +6,7 @@ import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 
 import jax.numpy as jnp
@@ -137,6 +138,12 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     def default_name(self) -> str:
         """The name of a layer that nobody has named, as in TensorRT."""
         return f"(Unnamed Layer* {self.index}) [{self.LABEL}]"
+
+    @property
+    def detail(self) -> str:
+        """The difference to other layers of its kind in listings: its operation, if it has one."""
+        values = (getattr(self, name) for name in self.ATTRIBUTES)
+        return next((value.name for value in values if isinstance(value, Enum)), "")
 
     @property
     def num_inputs(self) -> int:

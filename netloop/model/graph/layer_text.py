@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,10 +38,8 @@ def type_text(tensor: ITensor) -> str:
 
 
 def kind_text(layer: ILayer) -> str:
-    """The kind of a layer, with the operation if it has one, such as ``ElementWise SUM``."""
-    kind = type(layer).__name__.removeprefix("I").removesuffix("Layer")
-    operation = next((value for name in layer.ATTRIBUTES if isinstance(value := getattr(layer, name), Enum)), None)
-    return kind if operation is None else f"{kind} {operation.name}"
+    """The kind of a layer, with its operation or window, such as ``ElementWise SUM`` or ``Convolution 3x3 s2``."""
+    return f"{type(layer).__name__.removeprefix('I').removesuffix('Layer')} {layer.detail}".rstrip()
 
 
 def value_text(value: Any) -> str:

@@ -117,6 +117,14 @@ class SlidingWindow(Operation):
         return getattr(self, next(iter(self.LEAST)))
 
     @property
+    def detail(self) -> str:
+        """The window, and where they are not 1 the strides (s), dilations (d) and groups (g): ``3x3 s2 g32``."""
+        numbers = {"s": self.stride_nd, "d": self.dilation_nd, "g": [getattr(self, "num_groups", 1)]}
+        texts = (f"{letter}{_joined(values)}" for letter, values in numbers.items() if {*values} != {1})
+        operation = [self.type.name] if "type" in self.ATTRIBUTES else []
+        return " ".join([*operation, "x".join(map(str, self.window)), *texts])
+
+    @property
     def spans(self) -> Sequence[int]:
         """The extent of the window along each axis, dilation included."""
         return [1 + step * (size - 1) for size, step in zip(self.window, self.dilation_nd, strict=True)]
@@ -206,3 +214,8 @@ class SlidingWindow(Operation):
             )
             require(max(numbers) <= LONGEST, f"{name} is {numbers}, but must be at most {LONGEST}", TOO_LONG)
         require(max(self.spans) <= LONGEST, f"the window extends over {self.spans} elements", TOO_LONG)
+
+
+def _joined(numbers: Sequence[int]) -> str:
+    """Numbers of axes, once if they are equal."""
+    return "x".join(map(str, numbers if len({*numbers}) > 1 else numbers[:1]))

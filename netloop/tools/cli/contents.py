@@ -8,6 +8,7 @@ from typing import Any
 import netloop as trt
 from netloop.model.check import require_valid
 from netloop.model.graph.layer import ILayer
+from netloop.model.graph.layer_text import value_text
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import LoopStep, layers_of, walk
@@ -55,6 +56,7 @@ def _layer(layer: ILayer, scopes: Any) -> dict[str, Any]:
     return {
         "name": layer.name,
         "kind": layer.LABEL,
+        "attributes": {name: value_text(getattr(layer, name)) for name in layer.ATTRIBUTES},
         "inputs": [None if tensor is None else tensor.name for tensor in layer.inputs],
         "outputs": [_tensor(tensor) for tensor in layer.outputs],
         "loops": [value.name for value in chain],

@@ -73,7 +73,7 @@ def compiled(network: trt.INetworkDefinition, what: str, **options: Any) -> trt.
     with status(f"compiling {what}") as line:
 
         class Monitor(trt.IProgressMonitor):
-            """Puts the name of the phase into the line, and tells how long it took."""
+            """Puts the name of the phase into the line, and reports how long it took."""
 
             def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
                 line.says = f"compiling {what}: {phase_name.lower()}"

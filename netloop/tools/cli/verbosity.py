@@ -28,7 +28,7 @@ def add_verbosity(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def verbosity(level: int | None) -> Generator[None]:
-    """The context in which a command says as much as its arguments tell."""
+    """The context in which a command prints as much as its arguments ask for."""
     token = _level.set(level or 0)
     try:
         yield

@@ -1,5 +1,7 @@
 """The graph of the page: nodes for layers, boxes for loops, conditionals, branches and long sequences, and edges."""
 
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from netloop.model.graph import ILayer, ITensor
@@ -77,7 +79,14 @@ class Graph:
                     self._layer(step.layer, parent)
 
     def _sections(self, steps: list[Any], parent: int) -> list[tuple[list[Any], int]]:
-        """Boxes for parts of a long sequence, in at most two levels for each factor of SECTION."""
+        """Boxes for parts of a long sequence: the scopes in the names of the model, or else equal numbers of steps."""
+        runs = scopes_of(steps)
+        if not 1 < len(runs) <= LONGEST_REGION:
+            return self._numbered_sections(steps, parent)
+        return [(part, self._add(parent, "section", scope, box=True) if scope else parent) for scope, part in runs]
+
+    def _numbered_sections(self, steps: list[Any], parent: int) -> list[tuple[list[Any], int]]:
+        """Boxes for equal parts of a long sequence, in at most two levels for each factor of SECTION."""
         size = SECTION
         while len(steps) > size * SECTION:
             size *= SECTION
@@ -153,6 +162,41 @@ class Graph:
     def _add(self, parent: int, kind: str, name: str, box: bool = False) -> int:
         self.nodes.append({"parent": parent, "kind": kind, "name": text(name), "box": int(box)})
         return len(self.nodes) - 1
+
+
+def scopes_of(steps: Sequence[Step]) -> list[tuple[str, list[Step]]]:
+    """Successive steps by the outermost scope in which their names differ, as in ``layer1/0/conv``; "" without one.
+
+    A constant is with the step after it. One step alone is in no scope.
+    """
+    paths = [path for path in map(_path, steps) if path] or [[]]
+    # what the first and the last path in order have in common, all paths have
+    pairs = zip(min(paths), max(paths), strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    runs: list[tuple[str, list[Step]]] = []
+    waiting: list[Step] = []
+    for step in steps:
+        waiting.append(step)
+        path = _path(step)
+        if path:
+            scope = path[common] if len(path) > common + 1 else ""
+            if not runs or runs[-1][0] != scope:
+                runs.append((scope, []))
+            runs[-1][1].extend(waiting)
+            waiting = []
+    if waiting:
+        runs = runs or [("", [])]
+        runs[-1][1].extend(waiting)
+    return [(scope if sum(bool(_path(step)) for step in part) > 1 else "", part) for scope, part in runs]
+
+
+def _path(step: Step) -> list[str]:
+    """The scopes and the name of a step; empty for a constant, and for a layer without a name."""
+    if isinstance(step, LayerStep):
+        is_named = not isinstance(step.layer, IConstantLayer) and step.layer.name != step.layer.default_name
+        return step.layer.name.strip("/").split("/") if is_named else []
+    name = step.loop.name if isinstance(step, LoopStep) else step.conditional.name
+    return name.strip("/").split("/")
 
 
 def _role(layer: ILayer) -> str:

@@ -27,6 +27,10 @@ QUOTED = re.compile(r"'([^']+)'")
 """A name in the note of a pass."""
 NUMBER = re.compile(r"%\d+")
 """The number of a layer, which passes change."""
+TIMED_CALLS = 3
+"""The calls of which the times of layers are the means."""
+MOST_TIMES = 20
+"""The most layers whose times are listed."""
 MOST_ALIGNED = 600
 """The most layers of a network whose listings before and after the passes are aligned, in time that grows faster."""
 
@@ -69,7 +73,7 @@ def page_model(
         model["run"] = run_values(network, trace(network, inputs, max_trips=engine.max_trips), graph)
         model["peers"] = [compared(engine, inputs, peer, graph) for peer in peers]
     if engine is not None:
-        model["engine"] = _engine(engine, inputs)
+        model["engine"] = _engine(engine, inputs, graph)
         _add_strategies(engine, network, graph, _iterations(network, inputs, engine.max_trips))
         _add_notes(model, graph)
         model["engine"]["rewritten"] = _before_and_after(engine)
@@ -91,16 +95,18 @@ def _finding(finding: Finding, graph: Graph) -> dict[str, Any]:
     return {"severity": finding.severity.name, "text": text(str(finding), 2000), "node": node}
 
 
-def _engine(engine: ICudaEngine, inputs: Mapping[str, Any] | None) -> dict[str, Any]:
+def _engine(engine: ICudaEngine, inputs: Mapping[str, Any] | None, graph: Graph) -> dict[str, Any]:
     phases: dict[str, float] = {}
+    times: dict[str, float] = {}
     error = ""
     if inputs is not None:
         try:
-            phases = engine.profile(inputs)
+            phases, times = engine.profile(inputs), engine.layer_times(inputs, TIMED_CALLS)
         except NetloopError as failure:
             error = text(str(failure), 2000)
     return {
         "phases": [[name, seconds] for name, seconds in phases.items()],
+        "times": _times(times, graph),
         "error": error,
         "scratch": engine.scratch_size,
         "launches": None if engine.launches is None else asdict(engine.launches),
@@ -110,6 +116,13 @@ def _engine(engine: ICudaEngine, inputs: Mapping[str, Any] | None) -> dict[str, 
             for note in engine.notes
         ],
     }
+
+
+def _times(times: Mapping[str, float], graph: Graph) -> list[list[Any]]:
+    """The names, seconds and nodes of the layers and loops that take longest."""
+    nodes = {layer.name: node for layer, node in graph.of_layer.items()}
+    nodes |= {group.name: boxes[0] for group, boxes in graph.of_group.items()}
+    return [[text(name), seconds, nodes.get(name, -1)] for name, seconds in [*times.items()][:MOST_TIMES]]
 
 
 def _iterations(

@@ -28,10 +28,12 @@
   const svg = (name, parent, attributes, text) => make(true, name, parent, attributes, text);
   const html = (name, parent, attributes, text) => make(false, name, parent, attributes, text);
   const cut = (text, most) => (text.length > most ? text.slice(0, most - 1) + "\u2026" : text);
-  const label = (id) => {
-    const node = nodes[id];
-    if (!node.box) return node.name ? `${node.kind}  ${node.name}` : node.kind;
-    return node.kind === "branch" || node.kind === "section" ? node.name : `${node.kind}  ${node.name}`;
+  // the end of a name tells layers apart: their scopes are in front
+  const shortened = (text, most) => (text.length > most ? `\u2026${text.slice(text.length - most + 1)}` : text);
+  const label = (id, most = Infinity) => {
+    const node = nodes[id], only = node.box && (node.kind === "branch" || node.kind === "section");
+    if (only || !node.name) return cut(node.name || node.kind, most);
+    return cut(`${node.kind}  ${shortened(node.name, Math.max(12, most - node.kind.length - 2))}`, most);
   };
   const shown = (id) => showsConstants || nodes[id].role !== "constant";
 
@@ -81,7 +83,7 @@
   function size(id, placed) {
     if (open.has(id)) return placed.get(id);
     const type = nodes[id].outputs?.[0]?.[1] ?? "";
-    const longest = Math.max(cut(label(id), 34).length * 6.9, cut(type, 38).length * 6.2);
+    const longest = Math.max(label(id, 34).length * 6.9, cut(type, 38).length * 6.2);
     return { width: Math.max(64, longest + (nodes[id].box ? 52 : 24)), height: nodes[id].box ? 44 : type ? 40 : 28 };
   }
 
@@ -159,11 +161,11 @@
         svg("rect", group, { width: member.width, height: member.height });
         if (node.box) {
           const sign = open.has(member.id) ? "\u25be " : "\u25b8 ";
-          svg("text", group, { class: "label", x: 12, y: 20 }, sign + cut(label(member.id), open.has(member.id) ? 80 : 34));
+          svg("text", group, { class: "label", x: 12, y: 20 }, sign + label(member.id, open.has(member.id) ? 80 : 34));
           if (!open.has(member.id)) svg("text", group, { class: "type", x: 12, y: 36 }, `${counts[member.id]} layers`);
         } else {
           const type = node.outputs?.[0]?.[1] ?? "";
-          svg("text", group, { class: "label", x: member.width / 2, y: 18, "text-anchor": "middle" }, cut(label(member.id), 34));
+          svg("text", group, { class: "label", x: member.width / 2, y: 18, "text-anchor": "middle" }, label(member.id, 34));
           if (type) svg("text", group, { class: "type", x: member.width / 2, y: 33, "text-anchor": "middle" }, cut(type, 38));
         }
         if (open.has(member.id)) stack.push([member.id, group]);
@@ -354,6 +356,7 @@
         html("td", row, {}, name); const cell = html("td", row, { style: "width:45%" }); const bar = html("div", cell, { class: "bar" }); bar.style.width = `${(100 * value) / most}%`;
         html("td", row, {}, seconds(value)); }
     }
+    if (data.engine.times.length) { heading("time by layer"); rows(data.engine.times.map(([name, value, node]) => [name, seconds(value), node])); }
     heading("memory"); rows([["weights", bytes(data.engine.weights)], ["scratch", bytes(data.engine.scratch)]]);
     const launches = data.engine.launches;
     if (launches) { heading("launches on the GPU");
@@ -393,6 +396,14 @@
   at("open-all").addEventListener("click", () => { openSome(600); draw(); fit(); });
   at("fold-all").addEventListener("click", () => { open.clear(); draw(); fit(); });
   at("fit").addEventListener("click", fit);
+  at("save").addEventListener("click", () => {
+    const picture = at("graph").cloneNode(true), whole = drawn.get(-1), style = document.querySelector("style").textContent;
+    picture.querySelector("#view").removeAttribute("transform");
+    for (const [name, value] of [["xmlns", "http://www.w3.org/2000/svg"], ["viewBox", `-10 -10 ${whole.width + 20} ${whole.height + 20}`], ["width", whole.width + 20], ["height", whole.height + 20]]) picture.setAttribute(name, value);
+    svg("style", picture, {}, style);
+    const link = html("a", document.body, { download: "network.svg", href: URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(picture)], { type: "image/svg+xml" })) });
+    link.click(); link.remove();
+  });
   at("constants").addEventListener("change", (event) => { showsConstants = event.target.checked; draw(); });
   at("graph").addEventListener("wheel", (event) => {
     event.preventDefault();
@@ -424,6 +435,12 @@
   at("title").textContent = data.summary;
   document.title = `${data.summary} - netloop`;
   openSome(MOST_OPEN);
-  draw(); fit(); describe(-1);
+  draw(); fit();
+  if (view.k < 0.6) { // too small to read: begin at the first node
+    const first = drawn.get(-1).members[0], area = at("graph").getBoundingClientRect();
+    view = { k: 0.8, x: area.width / 2 - first.x * 0.8, y: 20 };
+    move();
+  }
+  describe(-1);
   document.body.dataset.ready = "1";
 })();

@@ -51,7 +51,7 @@ def test_json_of_every_format(models, run, name):
     assert [value["name"] for value in found["inputs"] + found["outputs"]] == ["x", "y"]
     (loop,) = found["loops"]
     assert (loop["recurrences"], loop["loop_outputs"], loop["inside"]) == (1, 1, None)
-    assert {"name", "kind", "inputs", "outputs", "loops"} == set(found["layers"][0])
+    assert {"name", "kind", "attributes", "inputs", "outputs", "loops"} == set(found["layers"][0])
     inside = [value["kind"] for value in found["layers"] if value["loops"]]
     assert sorted(value for value in inside if value == "ElementWise") == ["ElementWise"] * 2
     assert found["elements"] >= 2

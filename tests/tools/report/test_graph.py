@@ -65,3 +65,53 @@ def test_a_network_whose_nesting_is_undefined_is_shown_flat(network):
 
     assert "has no condition" in graph.undefined
     assert len(graph.of_layer) == 2
+
+
+def chain(network, names):
+    """A chain of layers with some names, each after a constant that nobody named."""
+    x = network.add_input("x", trt.float32, (1,))
+    for name in names:
+        layer = network.add_elementwise(x, constant(network, [1], np.float32), trt.ElementWiseOperation.SUM)
+        layer.name = name
+        x = layer.get_output(0)
+    return mark(network, y=x)
+
+
+def sections(graph):
+    return [node["name"] for node in graph.nodes if node["kind"] == "section"]
+
+
+def test_long_sequence_is_divided_by_the_scopes_of_its_names(network):
+    names = [f"/model/layer{block}/{part}/add" for block in range(3) for part in range(60)]
+    graph = Graph(chain(network, [*names, "/model/head/add"]))
+
+    assert sections(graph) == ["layer0", "layer1", "layer2"]
+    alone = next(node for node in graph.nodes if node["name"] == "/model/head/add")
+    assert alone["parent"] == -1
+
+
+def test_constants_are_with_the_layers_that_read_them(network):
+    graph = Graph(chain(network, [f"block{block}/{part}" for block in range(2) for part in range(70)]))
+    boxes = [number for number, node in enumerate(graph.nodes) if node["kind"] == "section"]
+
+    assert sections(graph) == ["block0", "block1"]
+    inside = [[node["kind"] for node in graph.nodes if node["parent"] == box] for box in boxes]
+    assert [kinds.count("ElementWise SUM") for kinds in inside] == [70, 70]
+
+
+def test_sequence_without_scopes_is_divided_by_number(network):
+    graph = Graph(chain(network, [f"add{number}" for number in range(100)]))
+
+    assert sections(graph)[0] == "steps 0-59"
+
+
+def test_windows_say_their_shape_and_strides(network):
+    x = network.add_input("x", trt.float32, (1, 4, 16, 16))
+    convolution = network.add_convolution_nd(x, 8, (3, 3), np.zeros((8, 2, 3, 3), np.float32))
+    convolution.stride_nd, convolution.num_groups = (2, 2), 2
+    pooling = network.add_pooling_nd(convolution.get_output(0), trt.PoolingType.MAX, (2, 3))
+    pooling.stride_nd = (1, 2)
+    graph = Graph(mark(network, y=pooling.get_output(0)))
+
+    kinds = [graph.nodes[graph.of_layer[layer]]["kind"] for layer in (convolution, pooling)]
+    assert kinds == ["Convolution 3x3 s2 g2", "Pooling MAX 2x3 s1x2"]

@@ -24,6 +24,8 @@ def test_an_engine_and_its_run_are_in_the_model():
     assert loop["strategy"]["name"] in {"scan", "while"}
     assert loop["strategy"]["why"]
     assert [name for name, _ in model["engine"]["phases"]][-1] == "call"
+    assert model["engine"]["times"]
+    assert all(seconds >= 0 and node < len(model["nodes"]) for _, seconds, node in model["engine"]["times"])
     assert model["peers"][0]["rows"][0]["agrees"]
     assert model["run"]["not_finite"] is None
 
