@@ -70,6 +70,11 @@ class IPoolingLayer(SlidingWindow):
     blend_factor: float = 0.0
     average_count_excludes_padding: bool = True
 
+    @property
+    def detail(self) -> str:
+        """The operation, the window, and strides and dilations: ``MAX 3x3 s2``."""
+        return f"{self.type.name} {super().detail}"
+
     def infer(self, x: TensorType) -> TensorType:
         lengths = self.infer_lengths(x)
         require(

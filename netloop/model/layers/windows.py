@@ -121,8 +121,7 @@ class SlidingWindow(Operation):
         """The window, and where they are not 1 the strides (s), dilations (d) and groups (g): ``3x3 s2 g32``."""
         numbers = {"s": self.stride_nd, "d": self.dilation_nd, "g": [getattr(self, "num_groups", 1)]}
         texts = (f"{letter}{_joined(values)}" for letter, values in numbers.items() if {*values} != {1})
-        operation = [self.type.name] if "type" in self.ATTRIBUTES else []
-        return " ".join([*operation, "x".join(map(str, self.window)), *texts])
+        return " ".join(["x".join(map(str, self.window)), *texts])
 
     @property
     def spans(self) -> Sequence[int]:
