@@ -81,7 +81,7 @@ GROUPS = (
     Group("runtime", "Building and running as with TensorRT", lambda *_: True),
 )
 MODULES = {
-    "formats": ("File formats", ("onnx", "openvino", "stablehlo", "deploy", "plan", "script", "wts")),
+    "formats": ("File formats", ("onnx", "openvino", "stablehlo", "deploy", "plan", "script", "safetensors", "wts")),
     "tools": ("Services and tools", ("serve", "peers", "sandbox", "compat")),
 }
 """The modules of netloop that have public names of their own: the title of each page, and the modules on it."""

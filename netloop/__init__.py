@@ -21,6 +21,7 @@ if _typing.TYPE_CHECKING:
     from netloop import openvino as openvino
     from netloop import peers as peers
     from netloop import plan as plan
+    from netloop import safetensors as safetensors
     from netloop import sandbox as sandbox
     from netloop import script as script
     from netloop import serve as serve
@@ -47,6 +48,7 @@ _ON_DEMAND = {
     "openvino": "netloop.openvino",
     "peers": "netloop.peers",
     "plan": "netloop.plan",
+    "safetensors": "netloop.safetensors",
     "sandbox": "netloop.sandbox",
     "script": "netloop.script",
     "serve": "netloop.serve",

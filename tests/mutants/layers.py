@@ -16,6 +16,7 @@ POOLING = "netloop/model/layers/pooling.py"
 QUANTIZATION = "tests/model/layers/test_quantize.py"
 QUANTIZE = "netloop/model/layers/quantize.py"
 REDUCE = "netloop/model/layers/reduce.py"
+TOPK = "netloop/model/layers/topk.py"
 REDUCTIONS = "tests/model/layers/test_reduce.py"
 RESAMPLE = "netloop/model/layers/resample.py"
 RESIZES = "tests/model/layers/test_resample.py"
@@ -93,10 +94,10 @@ FAULTS = [
     Mutant("an exclusive cumulative sum in reverse is shifted forward", REDUCE,
            "shift = (-1, 1, 0) if self.reverse else (1, -1, 0)", "shift = (1, -1, 0)",
            "tests/model/layers/test_reduce.py::test_cumulative_obeys_the_laws"),
-    Mutant("the last of equal numbers is the first by pairs", REDUCE, "(is_level & (place < other))",
+    Mutant("the last of equal numbers is the first by pairs", TOPK, "(is_level & (place < other))",
            "(is_level & (place > other))",
            f"{REDUCTIONS}::test_first_of_rows_by_pairs_is_that_of_the_reference", OF_GPUS),
-    Mutant("a number is before NaN by pairs", REDUCE, "((x != x) | is_first(x, y))", "is_first(x, y)",
+    Mutant("a number is before NaN by pairs", TOPK, "((x != x) | is_first(x, y))", "is_first(x, y)",
            f"{REDUCTIONS}::test_first_of_rows_by_pairs_is_that_of_the_reference", OF_GPUS),
     Mutant("an exclusive cumulative product begins with 0", REDUCE,
            "nothing = jnp.full((), self._nothing, x.dtype)", "nothing = jnp.full((), 0, x.dtype)",
@@ -113,11 +114,11 @@ FAULTS = [
     Mutant("windows that follow each other are padded after the input without regard to what is before it", POOLING,
            "(before, count * block - length - before, 0)", "(before, count * block - length, 0)",
            "tests/model/layers/test_extreme_forms.py", "none: random networks pad no such windows"),
-    Mutant("the top element is the last of equal ones", REDUCE,
+    Mutant("the top element is the last of equal ones", TOPK,
            "extremes(jnp.where(is_best, places, rows.shape[-1]), [-1], is_max=False, keepdims=True)",
            "extremes(jnp.where(is_best, places, 0), [-1], is_max=True, keepdims=True)",
            "tests/model/layers/test_reduce.py::test_topk_obeys_the_laws"),
-    Mutant("the smallest unsigned integers are sorted by their negatives", REDUCE,
+    Mutant("the smallest unsigned integers are sorted by their negatives", TOPK,
            "return x if self.op is TopKOperation.MAX else ~x", "return x if self.op is TopKOperation.MAX else -x",
            "tests/model/layers/test_reduce.py::test_topk_of_other_integers"),
     Mutant("the operands of an einsum are read in reverse order", MATRIX,

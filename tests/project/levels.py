@@ -73,7 +73,7 @@ WINGS = [
     Wing(
         "formats",
         "models of other frameworks, in and out: ONNX, OpenVINO, JAX functions, StableHLO",
-        ("shared", "onnx_graph", "deploy from_jax onnx openvino wts"),
+        ("shared", "onnx_graph", "deploy from_jax onnx openvino safetensors wts"),
     ),
     Wing("api", "TensorRT's objects: builder, engine, context, runtime, parsers, refitters", ()),
     Wing(

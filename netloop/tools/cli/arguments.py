@@ -50,6 +50,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=model_path, metavar="MODEL", help=MODEL)
 
 
+def add_weights(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for weights that replace those of a model."""
+    says = "arrays that replace weights of the model, by the names of its initializers (.safetensors)"
+    parser.add_argument("--weights", type=Path, metavar="FILE", help=says)
+
+
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the inputs of a model."""
     parser.add_argument(

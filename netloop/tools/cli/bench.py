@@ -32,6 +32,7 @@ def add_to(commands: Any) -> None:
     says = "the model, as trtexec takes it"
     model.add_argument("--onnx", "--loadEngine", dest="file", type=arguments.model_path, metavar="FILE", help=says)
     arguments.add_inputs(parser)
+    arguments.add_weights(parser)
     arguments.add_profile_shapes(parser)
     arguments.add_precision(parser)
     arguments.add_device(parser)
@@ -77,10 +78,11 @@ def run(args: argparse.Namespace) -> int:
     args.model = args.model or args.file
     args.shapes = args.shapes or args.optShapes or args.maxShapes or args.minShapes
     network = models.load(args.model, args.shapes)
+    models.set_weights(network, args.weights)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)
     tuning = {"tune": args.tune and arrays, "timing_cache": args.timingCacheFile}
-    engine = models.engine(args.model, network, args.no_tf32, **tuning)
+    engine = models.engine(args.model, network, args.no_tf32, args.weights, **tuning)
     if args.saveEngine is not None:
         engine.save(args.saveEngine)
     for trial in engine.trials:

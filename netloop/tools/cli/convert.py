@@ -20,7 +20,8 @@ EXAMPLES = (
 )
 DEPLOYED = (".mlir", ".stablehlo", ".savedmodel", ".tflite", ".vmfb")
 """The suffixes that ``netloop.deploy`` writes; listed here, as importing it takes longer than printing the help."""
-TARGETS = (*arguments.SUFFIXES, *DEPLOYED)
+WEIGHTS = ".safetensors"
+TARGETS = (*arguments.SUFFIXES, *DEPLOYED, WEIGHTS)
 
 
 def add_to(commands: Any) -> None:
@@ -28,7 +29,8 @@ def add_to(commands: Any) -> None:
     more = (
         "The suffixes name the formats: ONNX (.onnx), OpenVINO (.xml), plans (.plan), scripts with a function build() "
         "(.py); and as a target, StableHLO as text (.mlir), or as jax.export serializes it (.stablehlo), a folder for "
-        "TensorFlow (.savedmodel), a model of LiteRT (.tflite), and a module of IREE (.vmfb). A source "
+        "TensorFlow (.savedmodel), a model of LiteRT (.tflite), a module of IREE (.vmfb), and the weights alone "
+        "(.safetensors). A source "
         "file.py:FUNCTION is a JAX function; its arguments have the shapes of --shapes, or are like those in the "
         "variable examples of the file, a tuple, and the variable weights names those that become weights."
     )
@@ -36,6 +38,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("source", type=arguments.model_path, metavar="SOURCE", help=arguments.MODEL)
     parser.add_argument("target", type=_target, metavar="TARGET", help="the file to write")
     arguments.add_shapes(parser)
+    arguments.add_weights(parser)
     arguments.add_precision(parser)
     of_scripts = "the module that a script imports; for tensorrt it uses nothing that TensorRT lacks (netloop)"
     parser.add_argument("--import", dest="module", choices=["netloop", "tensorrt"], default="netloop", help=of_scripts)
@@ -57,10 +60,13 @@ def run(args: argparse.Namespace) -> int:
             f"--noTF32 is for plans and programs: a {suffix} file says nothing about the precision of products"
         )
     network = models.load(args.source, args.shapes)
+    models.set_weights(network, args.weights)
     with status(f"writing {args.target}"):
         if suffix in DEPLOYED:
             shapes = on_demand.inputs.shapes_for(network, args.shapes)
             trt.export(network, args.target, shapes=shapes, tf32=not args.no_tf32)
+        elif suffix == WEIGHTS:
+            trt.safetensors.save(args.target, trt.safetensors.weights_of(network))
         elif suffix == ".plan" and args.no_tf32:
             write_whole(args.target, [_plan_without_tf32(network)])
         else:

@@ -24,6 +24,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a command line."""
     parser = arguments.add_command(commands, "run", EXAMPLES, "The exit status is 1 if the outputs differ.")
     arguments.add_model(parser)
+    arguments.add_weights(parser)
     arguments.add_inputs(parser)
     says = "run the model there too, and compare the outputs: onnxruntime, openvino, reference"
     parser.add_argument("--compare", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
@@ -39,9 +40,10 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if outputs differ, or another runtime fails."""
     network = models.load(args.model, args.shapes)
+    models.set_weights(network, args.weights)
     arrays = on_demand.inputs.arrays_for(network, args.inputs, args.shapes, args.seed, args.ranges)
     loops = on_demand.iterations.counted(network, arrays, args.max_trips)
-    engine = models.engine(args.model, network, args.no_tf32)
+    engine = models.engine(args.model, network, args.no_tf32, args.weights)
     with status(f"running {args.model}"):
         values = on_demand.outputs.as_numpy(engine(arrays))
     if not args.json:

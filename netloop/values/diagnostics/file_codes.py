@@ -61,6 +61,13 @@ TEXTS = {
         Wrong: ``netloop.compile(network, tune=True, timing_cache="model.onnx")``
         Right: the path of a new file, or of one that netloop wrote
         """,
+    "NL718": """
+        a file of safetensors is complete, and an array has the element type and shape of the weights that it replaces.
+
+        Nothing is converted or reshaped silently.
+        Wrong: float16 weights for a constant that is float32
+        Right: ``netloop.safetensors.save(path, netloop.safetensors.weights_of(network))``
+        """,
     "NL721": """
         a stream reader returns at least one byte when asked for more of a plan, and never more than asked for.
         Wrong: ``read`` that returns ``b""`` in the middle of a plan
