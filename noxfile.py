@@ -90,7 +90,7 @@ def libraries(session: nox.Session) -> None:
 
 @nox.session
 def serving(session: nox.Session) -> None:
-    """The tests of services, with MLServer and the clients that call it over HTTP and gRPC."""
+    """The tests of services, with Triton's clients over HTTP and gRPC."""
     session.install("-e", ".[clients]")
     session.run("python", "-m", "pytest", "tests/tools/serve", "tests/tools/cli/test_serve.py", *session.posargs)
 

@@ -1,11 +1,11 @@
-"""Load on a server: netloop's runtime of MLServer and one for onnxruntime, with the same models and clients.
+"""Load on a server: netloop's own, and MLServer with a runtime of onnxruntime, with the same models and clients.
 
     python -m benchmarks.serving
 
-It needs the extra ``clients``. Clients of gRPC, in a process of their own, each send a request when they have the
-answer to the one before. Both servers run at the same time, and rounds with netloop and with onnxruntime alternate.
-Then a server of calls of 50 ms gets ten times the requests that it can answer; and callers in one process share the
-calls of an engine, in comparison with a loop of one caller.
+It needs the extra ``clients``, and ``pip install mlserver`` for the other server, which is left out without it. Clients
+of gRPC, in a process of their own, each send a request when they have the answer to the one before. Both servers run at
+the same time, and their rounds alternate. Then a server of calls of 50 ms gets ten times the requests that it can
+answer; and callers in one process share the calls of an engine, in comparison with a loop of one caller.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,14 @@ import netloop as trt
 from benchmarks.building import RELU, SUM, Script, onnx_model
 from benchmarks.workload import normal
 from benchmarks.workloads.char_rnn import Steps
-from netloop.tools.cli.serve import START
 from netloop.tools.serve.sequences import Step
 
 STATES = {name: f"{name}n" for name in ("h0", "c0", "h1", "c1")}
 WIDTHS = 64, 256, 256, 10
 CLIENTS = 1, 8, 32
-NETLOOP, ONNXRUNTIME = "netloop.serve.mlserver.NetloopRuntime", "benchmarks.serving_runtime.OnnxRuntime"
+SIZES = 1, 4, 16, 32
+ONNXRUNTIME = "benchmarks.serving_runtime.OnnxRuntime"
+MLSERVER = "from mlserver.cli import main; main()"
 TOKEN = np.array([7], np.int32)
 ROW = np.ones((1, WIDTHS[0]), np.float32)
 Numbers = list[float]
@@ -95,29 +97,45 @@ def slow(milliseconds: float) -> trt.INetworkDefinition:
     return network(max(1, round(milliseconds / float(np.median(times)))))
 
 
-def write(folder: Path, name: str, runtime: str, file: str, **extra: Any) -> Path:
-    """Write the settings of a model; return the path of its file."""
-    (folder / name).mkdir(parents=True)
-    settings = {"name": name, "implementation": runtime, "parameters": {"uri": file, "extra": extra}}
-    (folder / name / "model-settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    return folder / name / file
-
-
-def write_models(folder: Path) -> None:
-    """Write the folders of both servers."""
-    step = Steps(hidden=128)
-    ours, theirs = folder / "netloop", folder / "onnxruntime"
-    sizes = [1, 4, 16, 32]
-    trt.compile(step.network()).save(write(ours, "step", NETLOOP, "model.plan", states=STATES, sizes=sizes))
-    trt.compile(mlp()).save(write(ours, "mlp", NETLOOP, "model.plan", sizes=sizes))
-    trt.compile(slow(50)).save(write(ours, "slow", NETLOOP, "model.plan", sizes=[1], queue=8))
-    save(step.step_model(), write(theirs, "step", ONNXRUNTIME, "model.onnx", states=STATES))
-    save(mlp_model(), write(theirs, "mlp", ONNXRUNTIME, "model.onnx"))
+def serve() -> None:
+    """Serve the models by netloop; the first line that is printed is the address of gRPC."""
+    models: dict[str, Any] = {
+        "step": trt.serve.Sequences(trt.compile(Steps(hidden=128).network()), STATES, sizes=SIZES),
+        "mlp": trt.serve.Server(trt.compile(mlp()), SIZES),
+        "slow": trt.serve.Server(trt.compile(slow(50)), (1,), queue=8),
+    }
+    models["step"].compile()
+    models["mlp"].compile({"x": ROW})
+    listening: Any = import_module("netloop.tools.serve.listening")
+    listening.run(trt.serve.Endpoint(models), "127.0.0.1", 0, 0, lambda _, grpc: print(grpc, flush=True))
 
 
 @contextmanager
-def server(folder: Path) -> Generator[str]:
-    """A server of the models of a folder; its address of gRPC."""
+def netloop_server() -> Generator[str]:
+    """A process of netloop; its address of gRPC."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.serving", "--serve"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def write_models(folder: Path) -> None:
+    """Write the folder of MLServer."""
+    for name, model, extra in (("step", Steps(hidden=128).step_model(), {"states": STATES}), ("mlp", mlp_model(), {})):
+        (folder / name).mkdir()
+        save(model, folder / name / "model.onnx")
+        parameters = {"uri": "model.onnx", "extra": extra}
+        settings = {"name": name, "implementation": ONNXRUNTIME, "parameters": parameters}
+        (folder / name / "model-settings.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+@contextmanager
+def mlserver(folder: Path) -> Generator[str]:
+    """A process of MLServer, with the models of a folder; its address of gRPC."""
     with socket.socket() as one, socket.socket() as two:
         for other in (one, two):
             other.bind(("localhost", 0))
@@ -125,7 +143,7 @@ def server(folder: Path) -> Generator[str]:
     settings = {"parallel_workers": 0, "http_port": http, "grpc_port": grpc, "metrics_endpoint": None}
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
     with (folder / "log").open("w") as log:
-        command = [sys.executable, "-c", START, "start", str(folder)]
+        command = [sys.executable, "-c", MLSERVER, "start", str(folder)]
         path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stdout=log, stderr=log)
     try:
@@ -271,21 +289,27 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="of each round (3)")
     parser.add_argument("--rounds", type=int, default=3, help="of each number of clients (3)")
     parser.add_argument("--client", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.serve:
+        serve()
+        return
     if given.client:
         print(json.dumps(client(given.client)))
         return
     one, many, whole = steps_a_second(32, given.seconds)
     print(f"one process: {one:.0f} steps/s alone, {many:.0f} of 32 callers, {whole:.0f} sent together\n", flush=True)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_models(folder)
-        with server(folder / "netloop") as ours, server(folder / "onnxruntime") as theirs:
-            print("| model | clients | server | requests/s | median ms | 95 % | 99 % |\n|---|---|---|---|---|---|---|")
-            for model in ("step", "mlp"):
-                for clients in CLIENTS:
-                    compare(model, clients, {"netloop": ours, "onnxruntime": theirs}, given.seconds, given.rounds)
-            answered, refused = in_client("overload", ours, 200, 2 * given.seconds)
+    with ExitStack() as stack:
+        servers = {"netloop": stack.enter_context(netloop_server())}
+        if find_spec("mlserver") is not None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            write_models(folder)
+            servers["MLServer, onnxruntime"] = stack.enter_context(mlserver(folder))
+        print("| model | clients | server | requests/s | median ms | 95 % | 99 % |\n|---|---|---|---|---|---|---|")
+        for model in ("step", "mlp"):
+            for clients in CLIENTS:
+                compare(model, clients, servers, given.seconds, given.rounds)
+        answered, refused = in_client("overload", servers["netloop"], 200, 2 * given.seconds)
     print(f"\n200 requests/s of 50 ms each, 8 wait at most: {len(answered)} answered in {quantiles(answered)} ms")
     print(f"{len(refused)} refused in {quantiles(refused)} ms")
 

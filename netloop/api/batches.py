@@ -1,7 +1,7 @@
 """Any number of rows by the programs of a few batch sizes."""
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from netloop.api.engine import ICudaEngine
 from netloop.compiler.execution.row_independence import CHANGED, dependent_rows
 from netloop.model.call_inputs import array_named
 from netloop.model.graph import ITensor, check_instance
+from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
 from netloop.values.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
 from netloop.values.types import UNKNOWN, Array, TensorType
@@ -46,8 +47,7 @@ class Batches:
         for name in self.shared - inputs.keys():
             hint = did_you_mean(name, inputs)
             raise ValueError(f"the network has no input {name!r}" + (hint and f"; {hint}"))
-        _require_rows(tensor for name, tensor in inputs.items() if name not in self.shared)
-        _require_rows(engine.network.outputs)
+        _require_rows(engine.network, self.shared)
         self._tried: set[int] = set()
 
     def __call__(self, inputs: Mapping[str, Any]) -> Arrays:
@@ -73,7 +73,9 @@ class Batches:
         """Compile the programs of all sizes, for rows of the shapes of some inputs; their values do not matter."""
         _, rows, shared = self._split(inputs)
         for size in self.sizes:
-            self.engine({**{name: np.resize(row, (size, *row.shape[1:])) for name, row in rows.items()}, **shared})
+            batch = {name: np.resize(row, (size, *row.shape[1:])) for name, row in rows.items()}
+            # without a call: made-up numbers may keep a loop from ending
+            self.engine.executable.prepare({**batch, **shared})
 
     def _split(self, inputs: Mapping[str, Any]) -> tuple[int, Arrays, dict[str, Any]]:
         """The number of rows, the arrays that have them, and the other inputs."""
@@ -123,14 +125,23 @@ def _as_numpy(outputs: Mapping[str, Any]) -> Arrays:
     return {name: np.asarray(tensor) for name, tensor in outputs.items()}
 
 
-def _require_rows(tensors: Iterable[ITensor]) -> None:
+def without_rows(network: INetworkDefinition, shared: Set[str] = frozenset()) -> list[ITensor]:
+    """The inputs and outputs whose first axis is not one of any number of rows, without inputs that rows share."""
+    inputs = [tensor for tensor in network.inputs if tensor.name not in shared]
+    return [tensor for tensor in (*inputs, *network.outputs) if not has_rows(tensor)]
+
+
+def has_rows(tensor: ITensor) -> bool:
+    """Whether the first axis of a tensor has an open length."""
+    return isinstance(tensor.type, TensorType) and tensor.type.shape[:1] == (UNKNOWN,)
+
+
+def _require_rows(network: INetworkDefinition, shared: Set[str]) -> None:
     findings: list[Finding] = []
-    for tensor in tensors:
-        kind = tensor.type
-        if not (isinstance(kind, TensorType) and kind.rank and kind.shape[0] == UNKNOWN):
-            what = f"{tensor.name!r} is {kind}, whose first axis is not one of any number of rows"
-            fix = "give the inputs shapes that begin with -1, and list those that are the same for all rows in shared"
-            findings.append(Finding("NL615", what, "", REASON, fix, at=tensor))
+    for tensor in without_rows(network, shared):
+        what = f"{tensor.name!r} is {tensor.type}, whose first axis is not one of any number of rows"
+        fix = "give the inputs shapes that begin with -1, and list those that are the same for all rows in shared"
+        findings.append(Finding("NL615", what, "", REASON, fix, at=tensor))
     if findings:
         raise NetworkError(*findings)
 

@@ -28,7 +28,7 @@ COMMANDS = {
     "convert": "write a model in another format",
     "bench": "measure how long a model runs, also in other runtimes",
     "report": "write a page that shows a model: loops in boxes, types, passes, and the values of a run",
-    "serve": "serve a model over HTTP and gRPC, its states included, or write it for MLServer or Triton",
+    "serve": "serve a model over HTTP and gRPC, its states included, or write it for Triton",
     "debug": "find the first tensor that differs between two runtimes, and the smallest part that shows it",
     "explain": "explain a code such as NL204, with examples",
     "operators": "print which operators of ONNX or OpenVINO, or primitives of JAX, are loaded, as a page of Markdown",

@@ -14,6 +14,7 @@ if typing.TYPE_CHECKING:
     from netloop.tools.cli import jax_primitives as jax_primitives
     from netloop.tools.cli import outputs as outputs
     from netloop.tools.cli import plan_engine as plan_engine
+    from netloop.tools.cli import serving as serving
     from netloop.tools.cli import timing as timing
 else:
 

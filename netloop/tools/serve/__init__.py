@@ -1,8 +1,10 @@
 """Engines as services: requests of many callers run as batched calls, with limits, time-outs and metrics."""
 
+from netloop.tools.serve.endpoint import Endpoint as Endpoint
 from netloop.tools.serve.errors import Closed as Closed
 from netloop.tools.serve.errors import NotRun as NotRun
 from netloop.tools.serve.errors import Overloaded as Overloaded
+from netloop.tools.serve.errors import RequestError as RequestError
 from netloop.tools.serve.errors import ServeError as ServeError
 from netloop.tools.serve.errors import TimedOut as TimedOut
 from netloop.tools.serve.errors import UnknownSequence as UnknownSequence

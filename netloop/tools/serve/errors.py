@@ -1,18 +1,30 @@
 """Errors of requests that were not computed, or whose results nobody waits for any longer."""
 
+from typing import ClassVar
+
 from netloop.values.diagnostics import Finding, NetloopError, reason
 
 
 class ServeError(NetloopError):
-    """A request that a service did not answer; the classes below say why."""
+    """A request that a service did not answer; the classes below say why.
+
+    Attributes:
+        status: the status of HTTP with which an endpoint says it.
+    """
+
+    status: ClassVar[int] = 400
 
 
 class Overloaded(ServeError):
     """A request that was refused at once, because the queue is full or every slot has a sequence."""
 
+    status = 503
+
 
 class TimedOut(ServeError):
     """A request whose time is over."""
+
+    status = 504
 
 
 class UnknownSequence(ServeError):
@@ -25,6 +37,36 @@ class NotRun(ServeError):
 
 class Closed(ServeError):
     """A request to a service that is closed, or whose thread has ended."""
+
+    status = 503
+
+
+class RequestError(ServeError):
+    """A request to an endpoint that is none of the V2 protocol."""
+
+
+class NoSuchModel(RequestError):
+    """A request for a model, or a path, that an endpoint has not."""
+
+    status = 404
+
+
+class WrongMethod(RequestError):
+    """A request with a method of HTTP that its path has not."""
+
+    status = 405
+
+
+class TooLarge(RequestError):
+    """A request of more bytes than an endpoint reads."""
+
+    status = 413
+
+
+class UnknownEncoding(RequestError):
+    """A request whose body is compressed."""
+
+    status = 415
 
 
 def overloaded(what: str, fix: str) -> Overloaded:
@@ -61,3 +103,20 @@ def not_run(key: object) -> NotRun:
     what = f"an earlier step of sequence {key!r} failed, and this one was not run"
     fix = "send the step that failed again and then this one, or begin anew with start=True"
     return NotRun(Finding("NL645", what, "", reason("NL645"), fix))
+
+
+def invalid(what: str, fix: str = "") -> RequestError:
+    """The error for a request that is none of the V2 protocol."""
+    return RequestError(Finding("NL670", what, "", reason("NL670"), fix))
+
+
+def no_such(what: str, fix: str = "") -> NoSuchModel:
+    """The error for a request for something that an endpoint has not."""
+    return NoSuchModel(Finding("NL671", what, "", reason("NL671"), fix))
+
+
+def too_large(length: int | None, largest: int) -> TooLarge:
+    """The error for a request of more bytes than are read, of a length that may be unknown."""
+    what = f"the request has {'more bytes' if length is None else f'{length} bytes'}, and at most {largest} are read"
+    fix = "send fewer rows in a request, or start the server with a larger --max-body"
+    return TooLarge(Finding("NL672", what, "", reason("NL672"), fix))

@@ -1,7 +1,9 @@
 """Counts and durations of a service."""
 
+import json
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -49,6 +51,19 @@ class Metrics:
     def as_text(self) -> str:
         """The metrics as Prometheus reads them, a line each."""
         return "".join(f"netloop_serve_{field.name} {getattr(self, field.name)}\n" for field in fields(self))
+
+
+def prometheus(models: Mapping[str, Metrics]) -> str:
+    """The metrics of several models as Prometheus reads them: of each metric a line for each model, with its name."""
+    lines: list[str] = []
+    for name in (field.name for field in fields(Metrics)):
+        kind = "counter" if name in COUNTS else "gauge"
+        lines.append(f"# TYPE netloop_serve_{name} {kind}")
+        for model, metrics in models.items():
+            lines.append(
+                f"netloop_serve_{name}{{model={json.dumps(model, ensure_ascii=False)}}} {getattr(metrics, name)}"
+            )
+    return "".join(f"{line}\n" for line in lines)
 
 
 COUNTS = ("accepted", "completed", "failed", "timed_out", "cancelled", "refused", "calls")

@@ -302,6 +302,10 @@ class Sequences(BatchService[StepRequest], Compiled):
         """The types of the inputs of a step that are no states, by name."""
         return dict(self._program.inputs)
 
+    def output_types(self) -> dict[str, TensorType]:
+        """The types of the outputs of a step that are no states, by name."""
+        return dict(self._program.output_types)
+
     @property
     def latest(self) -> Lowered:
         return self._program.latest

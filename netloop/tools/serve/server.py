@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 
 from netloop.api.batches import Batches
@@ -16,6 +17,7 @@ from netloop.process.forked import require_jax
 from netloop.tools.serve.answer import Outputs
 from netloop.tools.serve.service import CLOCK, BatchService, Clock, Request, require_same_tensors
 from netloop.values.diagnostics import ExecutionError, Finding, InputError, reason
+from netloop.values.string_arrays import contents
 from netloop.values.types import Array
 
 
@@ -25,11 +27,30 @@ class RowsRequest(Request):
 
     Attributes:
         rows: their number.
-        types: the shapes of their rows, and the element types.
+        alike: what the requests of a call have in common: the shapes and element types of rows, and shared values.
     """
 
     rows: int
-    types: tuple[Any, ...]
+    alike: tuple[Any, ...]
+
+
+class OneByOne:
+    """An engine that runs each request by itself, where ``Batches`` joins rows."""
+
+    sizes = ()
+    shared = frozenset[str]()
+
+    def __init__(self, engine: ICudaEngine) -> None:
+        self.engine = check_instance("engine", engine, ICudaEngine)
+
+    def __call__(self, inputs: Mapping[str, Any]) -> Outputs:
+        """Run the engine; return the outputs as numpy arrays."""
+        outputs: Mapping[str, Any] = self.engine(inputs)
+        return {name: np.asarray(of) if isinstance(of, jax.Array) else of for name, of in outputs.items()}
+
+    def compile(self, inputs: Mapping[str, Any]) -> None:
+        """Compile the program for the shapes of some inputs."""
+        self.engine.executable.prepare(inputs)
 
 
 class Server(BatchService[RowsRequest]):
@@ -42,7 +63,9 @@ class Server(BatchService[RowsRequest]):
     Args:
         engine: the engine; all inputs and outputs have rows, on a first axis of open length, and row i of the outputs
             depends on row i of the inputs alone.
-        sizes: the numbers of rows for which programs are compiled; the largest is the most that share a call.
+        sizes: the numbers of rows for which programs are compiled; the largest is the most that share a call. Without
+            any, each request is a call by itself, and inputs and outputs need no rows: Triton's ``max_batch_size: 0``.
+        shared: the names of inputs that are the same for all rows; requests share a call if these are equal.
         queue: the largest number of requests that wait; one more raises Overloaded.
         timeout: the seconds after which a request is not run any more; None or infinity for no limit.
         delay: the seconds that a call waits for more requests after the first.
@@ -58,13 +81,16 @@ class Server(BatchService[RowsRequest]):
         engine: ICudaEngine,
         sizes: Iterable[int] = (1, 4, 16, 64),
         *,
+        shared: Iterable[str] = (),
         queue: int = 1024,
         timeout: float | None = None,
         delay: float = 0.0,
         clock: Clock = CLOCK,
     ) -> None:
         super().__init__(queue, timeout, delay, clock)
-        self._batches = Batches(engine, sizes)
+        sizes = (*sizes,)
+        self._batches = Batches(engine, sizes, shared=shared) if sizes else OneByOne(engine)
+        self.network = engine.network
         self._latest: dict[str, Array] | None = None
         self._begin()
 
@@ -97,21 +123,31 @@ class Server(BatchService[RowsRequest]):
             inputs: an array for each input, by name.
             timeout: the seconds after which the request is not run any more, if fewer than those of the server.
         """
-        network = self._batches.engine.network
-        arrays = {key.name: np.asarray(value) for key, value in check_values(network.inputs, inputs).items()}
-        rows = {name: len(array) for name, array in arrays.items()}
-        if len({*rows.values()}) != 1 or 0 in rows.values():
-            what = ", ".join(f"{name!r} has {count}" for name, count in rows.items())
-            fix = "pass the same number of rows in each input, and at least one"
-            raise InputError(Finding("NL615", f"the rows of a request: {what}", "", reason("NL615"), fix))
-        types = tuple((array.shape[1:], array.dtype) for array in arrays.values())
-        count = next(iter(rows.values()))
+        values = {tensor.name: value for tensor, value in check_values(self.network.inputs, inputs).items()}
+        rows, alike = self._rows(values) if self.sizes else (1, ())
         with self._entered():
             now, deadline = self._deadline(timeout)
-            return self._put([RowsRequest(arrays, now, deadline, rows=count, types=types)])[0]
+            return self._put([RowsRequest(values, now, deadline, rows=rows, alike=alike)])[0]
+
+    def _rows(self, inputs: Mapping[str, Any]) -> tuple[int, tuple[Any, ...]]:
+        """The number of rows of a request, and what it has in common with those that share its call."""
+        shared = {name: np.asarray(value) for name, value in inputs.items() if name in self._batches.shared}
+        rows = {name: np.asarray(value) for name, value in inputs.items() if name not in shared}
+        counts = {name: len(array) for name, array in rows.items()}
+        if len({*counts.values()}) != 1 or 0 in counts.values():
+            what = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
+            fix = "pass the same number of rows in each input, and at least one"
+            raise InputError(Finding("NL615", f"the rows of a request: {what}", "", reason("NL615"), fix))
+        types = ((of.shape[1:], of.dtype) for of in rows.values())
+        return next(iter(counts.values())), (*types, *((of.shape, contents(of)) for of in shared.values()))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of rows for which programs are compiled; none where each request is a call by itself."""
+        return self._batches.sizes
 
     def compile(self, inputs: Mapping[str, Any]) -> None:
-        """Compile the programs of all sizes, for rows of the shapes of some inputs; their values do not matter."""
+        """Compile the programs of all sizes, for inputs of the shapes of these; their values do not matter."""
         self._batches.compile(inputs)
 
     def reload(self, engine: ICudaEngine) -> None:
@@ -123,17 +159,18 @@ class Server(BatchService[RowsRequest]):
             NetworkError: an input or output is of another name or type; the old one stays.
         """
         require_jax()
-        require_same_tensors(check_instance("engine", engine, ICudaEngine).network, self._batches.engine.network)
-        new = Batches(engine, self._batches.sizes)
+        require_same_tensors(check_instance("engine", engine, ICudaEngine).network, self.network)
+        old = self._batches
+        new = Batches(engine, old.sizes, shared=old.shared) if old.sizes else OneByOne(engine)
         latest = self._latest
         if latest is not None:
             new.compile(latest)
-        self._batches = new
+        self._batches, self.network = new, engine.network
 
     # ------------------------------------------------------------------ the thread
 
     def _most(self) -> int:
-        return self._batches.sizes[-1]
+        return max(self.sizes, default=1)
 
     def _admission(self) -> Callable[[RowsRequest], bool]:
         joined: list[RowsRequest] = []
@@ -142,7 +179,7 @@ class Server(BatchService[RowsRequest]):
         def joins(request: RowsRequest) -> bool:
             rows = sum(request.rows for request in joined) + request.rows
             # a request of more rows than the largest size has a call of its own
-            if joined and (rows > most or request.types != joined[0].types):
+            if joined and (rows > most or request.alike != joined[0].alike):
                 return False
             joined.append(request)
             return True
@@ -158,9 +195,14 @@ class Server(BatchService[RowsRequest]):
             return [error] if len(batch) == 1 else [_run_alone(batches, request) for request in batch]
 
 
-def _run_together(batches: Batches, batch: list[RowsRequest]) -> list[Outputs]:
-    names = batch[0].inputs
-    arrays = batches({name: np.concatenate([request.inputs[name] for request in batch]) for name in names})
+def _run_together(batches: Batches | OneByOne, batch: list[RowsRequest]) -> list[Outputs]:
+    first = batch[0].inputs
+    if len(batch) == 1:
+        return [batches(first)]
+    joined = {
+        name: np.concatenate([request.inputs[name] for request in batch]) for name in first.keys() - batches.shared
+    }
+    arrays = batches({**first, **joined})
     results: list[Outputs] = []
     begin = 0
     for request in batch:
@@ -170,8 +212,8 @@ def _run_together(batches: Batches, batch: list[RowsRequest]) -> list[Outputs]:
     return results
 
 
-def _run_alone(batches: Batches, request: RowsRequest) -> Outputs | Exception:
+def _run_alone(batches: Batches | OneByOne, request: RowsRequest) -> Outputs | Exception:
     try:
-        return _run_together(batches, [request])[0]
+        return batches(request.inputs)
     except ExecutionError as error:
         return error

@@ -54,6 +54,9 @@ class Service(Unpicklable, ABC, Generic[R]):
 
     What ends the thread ends the service: it refuses what waits and what comes, and says what ended it.
 
+    Attributes:
+        network: the network of its engine.
+
     Args:
         queue: the largest number of requests that wait; one more is refused.
         timeout: the seconds after which a request is not run any more; None or infinity for no limit.
@@ -64,6 +67,8 @@ class Service(Unpicklable, ABC, Generic[R]):
         TypeError, ValueError: a number is not of its range.
         ExecutionError: the process was forked from one that had used JAX.
     """
+
+    network: INetworkDefinition
 
     def __init__(self, queue: int, timeout: float | None, delay: float, clock: Clock) -> None:
         require_jax()
@@ -88,6 +93,14 @@ class Service(Unpicklable, ABC, Generic[R]):
     def is_closed(self) -> bool:
         """Whether every request is refused, because the service was closed or its thread has ended."""
         return self._is_closed
+
+    def input_types(self) -> dict[str, Any]:
+        """The types of the inputs of a request, by name."""
+        return {tensor.name: tensor.type for tensor in self.network.inputs}
+
+    def output_types(self) -> dict[str, Any]:
+        """The types of its outputs, by name."""
+        return {tensor.name: tensor.type for tensor in self.network.outputs}
 
     # ------------------------------------------------------------------ what a service defines
 

@@ -70,7 +70,7 @@ class Streams(Service[StreamRequest]):
         self, engine: SlotEngine, *, queue: int = 1024, timeout: float | None = None, clock: Clock = CLOCK
     ) -> None:
         super().__init__(queue, timeout, 0.0, clock)
-        self._engine = check_instance("engine", engine, SlotEngine)
+        self._use(check_instance("engine", engine, SlotEngine))
         self._running: list[StreamRequest] = []
         self._begin()
 
@@ -116,7 +116,7 @@ class Streams(Service[StreamRequest]):
             InputError: inputs do not fit.
             ServeError: the request was refused (Overloaded, Closed).
         """
-        checked = check_values(self._engine.network.inputs, inputs)
+        checked = check_values(self.network.inputs, inputs)
         arrays = {tensor.name: np.array(value) for tensor, value in checked.items()}
         with self._entered():
             now, deadline = self._deadline(timeout)
@@ -134,8 +134,11 @@ class Streams(Service[StreamRequest]):
             NetworkError: an input or output is of another name or type; the old one stays.
         """
         require_jax()
-        require_same_tensors(check_instance("engine", engine, SlotEngine).network, self._engine.network)
-        self._engine = engine
+        require_same_tensors(check_instance("engine", engine, SlotEngine).network, self.network)
+        self._use(engine)
+
+    def _use(self, engine: SlotEngine) -> None:
+        self._engine, self.network = engine, engine.network
 
     # ------------------------------------------------------------------ the thread
 

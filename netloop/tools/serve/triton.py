@@ -2,17 +2,18 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netloop.api.batches import Batches
+from netloop.api.batches import has_rows, without_rows
 from netloop.api.engine import ICudaEngine
+from netloop.api.step_states import Shapes, require_names
 from netloop.model.graph import ITensor, check_instance
 from netloop.process.atomic_write import write_whole
-from netloop.tools.serve.step import Shapes, StepProgram
+from netloop.tools.serve.step import StepProgram
 from netloop.values.checked_attributes import seconds, whole
 from netloop.values.diagnostics import Finding, NetworkError, reason
 from netloop.values.types import UNKNOWN, TensorType
@@ -68,8 +69,9 @@ def write_repository(
 
     The folder has ``config.pbtxt``, and ``1/model.py`` with ``1/model.plan`` for Triton's python backend, in whose
     environment netloop must be installed. Without states, Triton's dynamic batcher joins requests, along the first axis
-    of each input and output. With states, its sequence batcher does: they stay in the server, and a request has a
-    correlation id, a start flag and an end flag; its inputs are those of :class:`Sequences`.
+    of each input and output; where one has no such axis, requests are answered one at a time. With states, its sequence
+    batcher does: they stay in the server, and a request has a correlation id, a start flag and an end flag; its inputs
+    are those of :class:`Sequences`.
 
     Args:
         engine: the engine.
@@ -78,7 +80,7 @@ def write_repository(
         states: for each input that is a state, the output that is its next value.
         shapes: with states, the shapes of inputs in one step of one sequence, by name.
         sizes: the numbers of rows, or of steps, for which programs are compiled; the largest is Triton's
-            ``max_batch_size``.
+            ``max_batch_size``. Without states there may be none, for one request at a time.
         slots: the largest number of sequences with a state.
         idle: the seconds after which a sequence without requests loses its state.
         delay: the seconds that Triton waits for more requests.
@@ -88,21 +90,24 @@ def write_repository(
 
     Raises:
         TypeError, ValueError: an argument is not of its range, or names no input or output.
-        NetworkError: an input or output has an element type that Triton's python backend has not, or, without states,
-            no rows; or states do not fit their next values.
+        NetworkError: an input or output has an element type that Triton's python backend has not, or states do not fit
+            their next values.
         OSError: a file cannot be written.
     """
     check_instance("engine", engine, ICudaEngine)
     if Path(name).name != name or name in ("", ".", ".."):
         raise ValueError(f"{name!r} cannot be the name of a folder: a model has a name such as 'generator'")
     rows = sorted({whole(1)("a batch size", size) for size in sizes})
-    if not rows:
+    if states and not rows:
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
+    require_names(engine, states or {}, shapes or {})
+    if not states and without_rows(engine.network):
+        rows = []
     values = {"slots": whole(1)("slots", slots), "idle": seconds()("idle", idle), "delay": seconds()("delay", delay)}
     fixed = {key: list(shape) for key, shape in (shapes or {}).items()}
     placed = {} if device is None else {"device": check_instance("device", device, str)}
     options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **values, **placed}
-    inputs, outputs = _steps(engine, states, shapes or {}) if states else _rows(engine, rows)
+    inputs, outputs = _steps(engine, states, shapes or {}) if states else _whole(engine, bool(rows))
     text = config(name, inputs, outputs, options)
     folder = Path(path) / name
     within = folder / str(whole(1)("version", version))
@@ -118,7 +123,7 @@ def config(
     name: str, inputs: Mapping[str, TensorType], outputs: Mapping[str, TensorType], options: Mapping[str, Any]
 ) -> str:
     """The text of ``config.pbtxt`` for inputs and outputs by name, whose types are without the axis of rows."""
-    lines = [f"name: {_quoted(name)}", 'backend: "python"', f"max_batch_size: {options['sizes'][-1]}"]
+    lines = [f"name: {_quoted(name)}", 'backend: "python"', f"max_batch_size: {max(options['sizes'], default=0)}"]
     lines += [_tensors("input", inputs), _tensors("output", outputs)]
     lines += [
         "# one process, which computes on JAX's device; KIND_GPU makes one for each GPU",
@@ -132,7 +137,7 @@ def config(
             f"  oldest {{ max_candidate_sequences: {options['slots']} {delay} }}",
             "}",
         ]
-    else:
+    elif options["sizes"]:
         lines += [f"dynamic_batching {{ {delay} }}"]
     value = _quoted(json.dumps(options, sort_keys=True))
     lines += [f"parameters {{ key: {_quoted(OPTIONS)} value {{ string_value: {value} }} }}"]
@@ -142,7 +147,7 @@ def config(
 def _steps(engine: ICudaEngine, states: Mapping[str, str], shapes: Shapes) -> tuple[Types, Types]:
     """The types of one step of one sequence; an axis of rows, which has the length 1, is Triton's own."""
     program = StepProgram(engine, states, shapes)
-    open_ones = {tensor.name for tensor in (*engine.network.inputs, *engine.network.outputs) if _has_rows(tensor)}
+    open_ones = {tensor.name for tensor in (*engine.network.inputs, *engine.network.outputs) if has_rows(tensor)}
 
     def bare(name: str, of: TensorType) -> TensorType:
         is_row = name in open_ones and of.shape[0] == 1
@@ -152,19 +157,13 @@ def _steps(engine: ICudaEngine, states: Mapping[str, str], shapes: Shapes) -> tu
     return {name: bare(name, inputs[name]) for name in inputs}, {name: bare(name, outputs[name]) for name in outputs}
 
 
-def _rows(engine: ICudaEngine, sizes: Sequence[int]) -> tuple[Types, Types]:
-    """The types of rows."""
-    Batches(engine, sizes)  # which refuses tensors without rows
-    inputs, outputs = engine.network.inputs, engine.network.outputs
-    return {tensor.name: _of_a_row(tensor) for tensor in inputs}, {tensor.name: _of_a_row(tensor) for tensor in outputs}
+def _whole(engine: ICudaEngine, has_axis: bool) -> tuple[Types, Types]:
+    """The types of tensors, without the axis of rows if they have it."""
 
+    def of(tensors: Iterable[ITensor]) -> Types:
+        return {tensor.name: TensorType(tensor.type.dtype, tensor.type.shape[has_axis:]) for tensor in tensors}
 
-def _of_a_row(tensor: ITensor) -> TensorType:
-    return TensorType(tensor.type.dtype, tensor.type.shape[1:])
-
-
-def _has_rows(tensor: ITensor) -> bool:
-    return isinstance(tensor.type, TensorType) and tensor.type.shape[:1] == (UNKNOWN,)
+    return of(engine.network.inputs), of(engine.network.outputs)
 
 
 def _tensors(kind: str, types: Mapping[str, TensorType]) -> str:

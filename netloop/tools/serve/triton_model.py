@@ -11,6 +11,7 @@ import numpy as np
 from netloop.api.engine import ICudaEngine, load
 from netloop.process.idle_gpu import VISIBLE
 from netloop.tools.serve.answer import Outputs
+from netloop.tools.serve.hosting import service_of
 from netloop.tools.serve.sequences import Sequences, Step
 from netloop.tools.serve.server import Server
 from netloop.tools.serve.triton import OPTIONS, PLAN
@@ -68,30 +69,28 @@ class TritonModel:
         if isinstance(result, Exception):
             return self.utils.InferenceResponse(output_tensors=[], error=self.utils.TritonError(str(result)))
         wanted = set(request.requested_output_names())
-        tensors = [self.utils.Tensor(name, _with_axis(array)) for name, array in result.items() if name in wanted]
+        tensors = [self.utils.Tensor(name, array) for name, array in result.items() if name in wanted]
         return self.utils.InferenceResponse(output_tensors=tensors)
 
 
 class _RowModel:
-    """Requests of rows."""
+    """Requests of rows, or of whole tensors one at a time."""
 
     def __init__(self, engine: ICudaEngine, options: Mapping[str, Any]) -> None:
         # Triton's own queue is the bounded one
-        self.service = Server(engine, options["sizes"], queue=MOST_REQUESTS)
-        self._types = {tensor.name: tensor.type for tensor in engine.network.inputs}
+        service = service_of(engine, sizes=options["sizes"], shapes=options["shapes"], queue=MOST_REQUESTS)
+        assert isinstance(service, Server)
+        self.service = service
+        self._types = service.input_types()
         self.names = [*self._types]
-        if all(UNKNOWN not in type_.shape[1:] for type_ in self._types.values()):
-            self.service.compile({name: np.zeros((1, *of.shape[1:]), of.dtype) for name, of in self._types.items()})
 
     def answer(self, inputs: list[dict[str, Array]], requests: list[Any], utils: Any) -> list[Outputs | Exception]:
         """The outputs, or the error, of each request."""
-        return self.service.call_all(
-            {
-                name: array.reshape(len(array)) if self._types[name].rank == 1 else array
-                for name, array in arrays.items()
-            }
-            for arrays in inputs
+        result = self.service.call_all(
+            {name: _without_axis(array, self._types[name].rank) for name, array in arrays.items()} for arrays in inputs
         )
+        axes = 2 if self.service.sizes else 1
+        return [of if isinstance(of, Exception) else _with_axes(of, axes) for of in result]
 
 
 class _SequenceModel:
@@ -123,10 +122,11 @@ class _SequenceModel:
         return {name: _reshaped(array, self._types[name]) for name, array in arrays.items()}
 
     def _with_rows(self, outputs: Outputs) -> Outputs:
-        return {
+        rows = {
             name: array if name in self._rows and array.shape[0] == 1 else array[None]
             for name, array in outputs.items()
         }
+        return _with_axes(rows, 2)
 
 
 MOST_REQUESTS = 1 << 20
@@ -144,6 +144,11 @@ def _reshaped(array: Array, wanted: TensorType) -> Array:
     return array.reshape(wanted.shape) if fits else array
 
 
-def _with_axis(rows: Array) -> Array:
-    """Rows as Triton has them: a number is an array of one element."""
-    return rows.reshape(-1, 1) if rows.ndim == 1 else rows
+def _without_axis(array: Array, rank: int) -> Array:
+    """An array of a rank that Triton gives one more axis of one element, because it has no numbers."""
+    return array[..., 0] if array.ndim == rank + 1 and array.shape[-1] == 1 and rank < 2 else array
+
+
+def _with_axes(outputs: Outputs, least: int) -> Outputs:
+    """Outputs as Triton has them: a number is an array of one element."""
+    return {name: array if array.ndim >= least else array[..., None] for name, array in outputs.items()}

@@ -365,6 +365,32 @@ TEXTS = {
         Wrong: ``sys.exit()`` in the ``enqueue`` of a plugin
         Right: ``raise RuntimeError("the table is missing")`` there, which is the failure of one call
         """,
+    "NL670": """
+        an endpoint answers requests of the V2 protocol (Open Inference Protocol): JSON, or JSON and then raw bytes.
+
+        Each input has a name, a datatype, a shape, and as many elements of that type as the shape says. JSON has no
+        NaN: null is one, and 1e999 is infinity. Nothing is rounded to an integer, and no text is read as a number.
+        Wrong: ``{"name": "x", "shape": [2], "datatype": "INT32", "data": [1.5, 2]}``
+        Right: ``{"name": "x", "shape": [2], "datatype": "FP32", "data": [1.5, 2]}``
+        """,
+    "NL671": """
+        an endpoint has the models that it was started with, each of version 1, and the paths of the V2 protocol.
+        Wrong: ``POST /v2/models/total/infer`` of a server of ``totals``
+        Right: ``POST /v2/models/totals/infer``
+        """,
+    "NL672": """
+        an endpoint reads a request whole before it computes, and has memory for requests of a limited size.
+        Wrong: a request of 300 MiB to ``netloop serve model.onnx``
+        Right: the same to ``netloop serve model.onnx --max-body 512``, or in two requests
+        """,
+    "NL673": """
+        a server says the type of each input and output of its model by a name of the V2 protocol.
+
+        It has names for bool, integers of 8 to 64 bits, float16, bfloat16, float32, float64 and strings, and none for
+        smaller types, sequences of tensors and optional inputs.
+        Wrong: a server of a model with an output of ``netloop.fp8``
+        Right: the same with ``network.add_cast(y, netloop.float32)``
+        """,
 }
 """The text of each code of errors, in the form of ``Code.text``."""
 

@@ -13,8 +13,8 @@ def test_engine_of_a_plan_is_the_one_that_was_built(models, run):
     engine = module.engine(models / "built.plan", network)
 
     assert (engine.passes, engine.max_trips) == ({"carry_layout"}, 7)
-    assert run("serve built.plan --write served --sizes 1").status == 0
-    served = trt.load("served/model.plan")
+    assert run("serve built.plan --triton models --sizes 1").status == 0
+    served = trt.load("models/built/1/model.plan")
     assert (served.passes, served.max_trips) == ({"carry_layout"}, 7)
 
 

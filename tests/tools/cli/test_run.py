@@ -113,7 +113,7 @@ def test_precision_of_the_device_is_told_and_can_be_that_of_float32(tmp_path, ru
 @pytest.mark.parametrize(
     "command",
     ["bench product.py --iterations 1 --duration 0 --warmUp 0", "inspect product.py --passes", "report product.py",
-     "serve product.py --write served --sizes 1"],
+     "serve product.py --triton models --sizes 1"],
 )  # fmt: skip
 def test_every_command_that_runs_a_model_can_do_without_tf32(tmp_path, run, monkeypatch, command):
     compiled, flags = models_module.compiled, []

@@ -8,7 +8,7 @@ import pytest
 
 import netloop as trt
 from netloop.serve import Closed, Overloaded, Server, TimedOut
-from tests.support.networks import combine, constant, mark
+from tests.support.networks import WHILE, combine, constant, last, mark
 from tests.tools.serve.test_sequences import SECONDS, Gate, Time
 
 Op = trt.ElementWiseOperation
@@ -148,3 +148,63 @@ def test_a_closed_server_refuses(network):
     with pytest.raises(Closed, match="NL644: the service is closed"):
         server(rows(1))
     assert not [thread for thread in threading.enumerate() if thread is server._thread]
+
+
+# ---------------------------------------------------------------------------- without rows, and shared inputs
+
+
+def scaled(network):
+    """Rows [2] of float32 times a number, which all rows share."""
+    x, factor = network.add_input("x", trt.float32, (-1, 2)), network.add_input("factor", trt.float32, (1, 1))
+    return mark(network, y=combine(network, x, factor, Op.PROD))
+
+
+def of_scaled(value, factor):
+    return {"x": np.full((1, 2), value, np.float32), "factor": np.full((1, 1), factor, np.float32)}
+
+
+def test_requests_with_equal_shared_inputs_share_a_call(network):
+    with Server(trt.compile(scaled(network)), (1, 4), shared=["factor"]) as server:
+        gate = Gate(server)
+        futures = [server.submit(of_scaled(1, 1))]
+        assert gate.reached.wait(SECONDS)
+        futures += [server.submit(of_scaled(index, factor)) for index in (1, 2) for factor in (10, 20)]
+        gate.open()
+
+        assert [future.result(SECONDS)["y"].tolist() for future in futures] == [
+            [[value] * 2] for value in (1, 10, 20, 20, 40)
+        ]
+        assert server.metrics().calls == 3
+
+
+def test_without_sizes_each_request_is_a_call_of_any_shape(network):
+    network.add_input("n", trt.int32, ())
+    x = network.add_input("x", trt.float32, (2, 3))
+    mark(network, y=network.add_shuffle(x).get_output(0), z=combine(network, x, x))
+    with Server(trt.compile(network), ()) as server:
+        gate = Gate(server)
+        inputs = {"n": np.int32(1), "x": np.arange(6, dtype=np.float32).reshape(2, 3)}
+        futures = [server.submit(inputs) for _ in range(3)]
+        gate.open()
+
+        for future in futures:
+            np.testing.assert_array_equal(future.result(SECONDS)["z"], 2 * inputs["x"])
+        assert server.metrics().calls == 3
+        with pytest.raises(trt.InputError, match="NL603"):
+            server(n=np.int32(1), x=np.zeros((3, 2), np.float32))
+
+
+def test_programs_are_compiled_ahead_without_a_call(network):
+    """A call with zeros would never end."""
+    x = network.add_input("x", trt.int64, (-1,))
+    loop = network.add_loop()
+    now = loop.add_recurrence(x)
+    most = network.add_reduce(now.get_output(0), trt.ReduceOperation.MAX, 1, False).get_output(0)
+    loop.add_trip_limit(combine(network, most, 100, Op.LESS), WHILE)
+    now.set_input(1, combine(network, now.get_output(0), now.get_output(0)))
+    engine = trt.compile(mark(network, y=last(loop, now.get_output(0))))
+    with Server(engine, (1,)) as server:
+        server.compile({"x": np.zeros(1, np.int64)})
+        assert engine.program_count == 1
+        assert server(x=np.array([7]))["y"].tolist() == [112]
+        assert engine.program_count == 1

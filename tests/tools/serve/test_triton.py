@@ -236,6 +236,26 @@ def test_a_request_that_fails_has_its_own_error(network, tmp_path, started):
     assert "NL602" in texts(model, [Request({}, 1)])[0]
 
 
+@pytest.mark.parametrize("sizes", [(1, 4), ()])
+def test_a_model_without_rows_is_answered_one_request_at_a_time(network, tmp_path, started, sizes):
+    folder = write_repository(trt.compile(mixing(network)), tmp_path, sizes=sizes)
+    config = parsed((folder / "config.pbtxt").read_text())
+    assert (config["max_batch_size"], config["input"][0]["dims"]) == ([0], [1])
+    assert not {"dynamic_batching", "sequence_batching"} & {*config}
+
+    found = outputs(started(folder), [Request({"s": np.int64([2]), "x": np.int64([x])}) for x in (5, 6)])
+    assert [value.tolist() for value in found] == [[74], [75]]
+
+
+def test_without_sizes_shapes_are_whole(network, tmp_path, started):
+    folder = write_repository(trt.compile(recurrent(network, 1)), tmp_path)
+    assert parsed((folder / "config.pbtxt").read_text())["input"][0]["dims"] == [1, 4]
+
+    (response,) = started(folder).execute([Request({name: np.zeros((1, 4), np.float32) for name in "hx"})])
+    assert response.error is None
+    assert response.tensors["y"].shape == (1, 4)
+
+
 def test_only_requested_outputs_are_in_a_response(network, tmp_path, started):
     model = started(write_repository(trt.compile(affine(network)), tmp_path, sizes=(1,)))
 
@@ -260,10 +280,10 @@ def test_what_triton_cannot_serve_is_refused(network, tmp_path):
         write_repository(engine, tmp_path)
     with pytest.raises(ValueError, match="cannot be the name of a folder"):
         write_repository(engine, tmp_path, "a/b")
-    with pytest.raises(trt.NetworkError, match="NL615"):
-        write_repository(trt.compile(recurrent(trt.INetworkDefinition(), 1)), tmp_path)
     with pytest.raises(ValueError, match="batch sizes are positive integers"):
         write_repository(trt.compile(mixing(trt.INetworkDefinition())), tmp_path, states={"s": "sn"}, sizes=())
+    with pytest.raises(ValueError, match="no input 'z'"):
+        write_repository(trt.compile(affine(trt.INetworkDefinition())), tmp_path, shapes={"z": (1,)})
     assert [*tmp_path.iterdir()] == []
 
 

@@ -15,7 +15,7 @@ import netloop as trt
 from netloop.values.diagnostics import LayerError, SourceLocation
 from tests.support import networks
 
-OPTIONAL = {"iree", "mlserver", "tensorflow"}
+OPTIONAL = {"google", "grpc", "iree", "tensorflow", "uvicorn"}
 """Packages that modules of ``netloop.deploy`` and ``netloop.serve`` import, and that tests need not have."""
 
 

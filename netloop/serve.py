@@ -2,9 +2,11 @@
 
 from netloop.tools.serve import (
     Closed,
+    Endpoint,
     Metrics,
     NotRun,
     Overloaded,
+    RequestError,
     Sequences,
     ServeError,
     Server,
@@ -17,9 +19,11 @@ from netloop.tools.serve import (
 
 __all__ = [
     "Closed",
+    "Endpoint",
     "Metrics",
     "NotRun",
     "Overloaded",
+    "RequestError",
     "Sequences",
     "ServeError",
     "Server",
