@@ -83,7 +83,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 10, 100)
+    gc.set_threshold(200_000, 10, 100)
     gc.enable()
     for _, items in groupby(session.items, lambda item: item.nodeid.partition("[")[0]):
         cases = [
