@@ -40,7 +40,6 @@ AS_USERS_COMPILE = (
     "tests/compiler/lower/loop/test_rows.py",
     "tests/compiler/xla_faults/",
     "tests/formats/onnx/test_backend.py::OnnxBackendNodeModelTest::test_cast",
-    "tests/model/layers/test_extreme_forms.py",
 )
 """The tests of numbers that XLA's optimizations have changed, or may."""
 
