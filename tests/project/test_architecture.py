@@ -205,9 +205,7 @@ def lines_of(function: Function) -> int:
 
 
 def test_functions_are_short():
-    lengths = {
-        (shown(path), function.name): lines_of(function) for path in MODULES for function in functions(path)
-    }
+    lengths = {(shown(path), function.name): lines_of(function) for path in MODULES for function in functions(path)}
 
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FUNCTION} == {}
     assert exceeded(lengths.values(), LINES_OF_MOST_FUNCTIONS) <= 0.05
@@ -232,9 +230,7 @@ ONE_CALLER = {
 
 
 def test_programs_are_made_in_one_place():
-    calls = [
-        (shown(path), node.func) for path in MODULES for node in nodes_of(path) if isinstance(node, ast.Call)
-    ]
+    calls = [(shown(path), node.func) for path in MODULES for node in nodes_of(path) if isinstance(node, ast.Call)]
     callers = {name: {path for path, function in calls if ast.unparse(function) == name} for name in ONE_CALLER}
 
     assert callers == {name: {path} for name, path in ONE_CALLER.items()}
