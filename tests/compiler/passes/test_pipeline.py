@@ -73,7 +73,8 @@ def meaning(make):
 
 
 @each_network
-def test_pass_says_whether_it_changed_the_network_whose_reference_stays_the_same(make):
+def test_reference_stays_the_same(make):
+    """And each pass says whether it changed the network."""
     inputs, meant = meaning(make)
 
     for name in REWRITES:
