@@ -192,7 +192,7 @@ LIMITS = ("MAX_COLUMN_POSITIONS", "MAX_COLUMN_LENGTH", "MAX_COPIED_BYTES", "MAX_
 
 @pytest.mark.parametrize("limit", [0, 1 << 30])
 @pytest.mark.parametrize("name", LIMITS)
-@examples(3, nightly=100)
+@examples(5, nightly=100)
 @given(network=singles())
 def test_all_forms_of_a_convolution_agree(name, limit, network):
     with pytest.MonkeyPatch.context() as patch:
