@@ -26,6 +26,9 @@ gc.disable()  # until all tests are collected, which live on
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# a tenth of the time in which JAX lowers a program and XLA reads it is for the Python lines of each operation
+jax.config.update("jax_traceback_in_locations_limit", 0)
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a shell starts what runs in its background so; tests send Ctrl-C to themselves and to their children
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -80,7 +83,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 10, 100)
+    gc.set_threshold(200_000, 10, 100)
     gc.enable()
     for _, items in groupby(session.items, lambda item: item.nodeid.partition("[")[0]):
         cases = [

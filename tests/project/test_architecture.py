@@ -2,7 +2,7 @@
 
 import ast
 import graphlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -59,6 +59,12 @@ def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of a module."""
+    return list(ast.walk(parse(path)))
+
+
 def imported(path: Path, node: Import) -> list[str]:
     """The modules that an import names; for ``from a import b`` both ``a`` and ``a.b``."""
     if isinstance(node, ast.Import):
@@ -69,14 +75,14 @@ def imported(path: Path, node: Import) -> list[str]:
     return [source, *(f"{source}.{alias.name}" for alias in node.names)]
 
 
-def imports(path: Path, node: ast.AST) -> Iterator[Import]:
-    """The imports below a node, those under TYPE_CHECKING included: they too make a reader open the other file."""
-    return (child for child in ast.walk(node) if isinstance(child, Import))
+def imports(nodes: Iterable[ast.AST]) -> Iterator[Import]:
+    """The imports among nodes, those under TYPE_CHECKING included: they too make a reader open the other file."""
+    return (node for node in nodes if isinstance(node, Import))
 
 
 def names_imported(path: Path) -> set[str]:
     """The modules of netloop that a module imports."""
-    names = {name for node in imports(path, parse(path)) for name in imported(path, node)}
+    names = {name for node in imports(nodes_of(path)) for name in imported(path, node)}
     return {name for name in names if name in DOTTED}
 
 
@@ -100,8 +106,8 @@ def points_down(here: str, there: str) -> bool:
     return not ordered or LEVEL_OF[name, other_part] < LEVEL_OF[name, part]
 
 
-def functions(tree: ast.AST) -> list[Function]:
-    return [node for node in ast.walk(tree) if isinstance(node, Function)]
+def functions(path: Path) -> list[Function]:
+    return [node for node in nodes_of(path) if isinstance(node, Function)]
 
 
 def test_class_names_are_used_once():
@@ -109,7 +115,7 @@ def test_class_names_are_used_once():
     classes = [
         (node.name.lstrip("_"), shown(path))
         for path in MODULES
-        for node in ast.walk(parse(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef)
     ]
     places = {name: [path for other, path in classes if other == name] for name, _ in classes}
@@ -156,15 +162,15 @@ def test_nothing_is_imported_inside_a_function():
     assert [
         f"{shown(path)}: {function.name}"
         for path in MODULES
-        for function in functions(parse(path))
-        for _ in imports(path, function)
+        for function in functions(path)
+        for _ in imports(ast.walk(function))
     ] == []
 
 
 def test_nothing_is_unpickled():
     readers = {"pickle", "_pickle", "cloudpickle", "dill", "marshal", "shelve"}
     for path in MODULES:
-        nodes = list(ast.walk(parse(path)))
+        nodes = nodes_of(path)
         modules = {name.split(".")[0] for node in nodes if isinstance(node, Import) for name in imported(path, node)}
         options = [node.value for node in nodes if isinstance(node, ast.keyword) and node.arg == "allow_pickle"]
 
@@ -173,7 +179,7 @@ def test_nothing_is_unpickled():
 
 
 def test_no_text_becomes_code():
-    calls = [(path, node.func) for path in MODULES for node in ast.walk(parse(path)) if isinstance(node, ast.Call)]
+    calls = [(path, node.func) for path in MODULES for node in nodes_of(path) if isinstance(node, ast.Call)]
     named = {(shown(path), function.id) for path, function in calls if isinstance(function, ast.Name)}
 
     assert {call for call in named if call[1] in {"eval", "exec", "__import__"}} == set()
@@ -199,9 +205,7 @@ def lines_of(function: Function) -> int:
 
 
 def test_functions_are_short():
-    lengths = {
-        (shown(path), function.name): lines_of(function) for path in MODULES for function in functions(parse(path))
-    }
+    lengths = {(shown(path), function.name): lines_of(function) for path in MODULES for function in functions(path)}
 
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FUNCTION} == {}
     assert exceeded(lengths.values(), LINES_OF_MOST_FUNCTIONS) <= 0.05
@@ -226,9 +230,7 @@ ONE_CALLER = {
 
 
 def test_programs_are_made_in_one_place():
-    calls = [
-        (shown(path), node.func) for path in MODULES for node in ast.walk(parse(path)) if isinstance(node, ast.Call)
-    ]
+    calls = [(shown(path), node.func) for path in MODULES for node in nodes_of(path) if isinstance(node, ast.Call)]
     callers = {name: {path for path, function in calls if ast.unparse(function) == name} for name in ONE_CALLER}
 
     assert callers == {name: {path} for name, path in ONE_CALLER.items()}

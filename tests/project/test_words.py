@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import netloop
+from tests.project.test_architecture import nodes_of
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(Path(netloop.__file__).parent.rglob("*.py"))
@@ -37,6 +38,7 @@ REPLACED = {
     r"(?<!per )\btrips?\b(?! (limit|count))": "iteration; trip limit and trip count are TensorRT's",
 }
 """Words that the glossary replaced, and their replacements."""
+ANY = re.compile("|".join(REPLACED), re.IGNORECASE)
 
 
 def without_code(text: str) -> str:
@@ -50,13 +52,15 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, node.value
 
 
 def replaced(text: str) -> list[str]:
     plain = without_code(text)
+    if not ANY.search(plain):
+        return []
     return [f"{found[0]} -> {say}" for word, say in REPLACED.items() for found in re.finditer(word, plain, re.I)]
 
 
@@ -66,7 +70,7 @@ def test_sources_have_no_replaced_word():
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """The docstrings of a source file, also those of names, with their lines."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
 

@@ -28,16 +28,21 @@ QUICK = {
 }
 """The options of XLA's compiler for CPUs, of which each takes a part of the time."""
 
+IN_ONE_PART = {"xla_cpu_parallel_codegen_split_count": 1}
+"""The options of what is compiled as users compile: parts are optimized alike, but each costs time of its own."""
+
 AS_USERS_COMPILE = (
     "tests/compiler/execution/test_compiler_faults.py",
     "tests/compiler/execution/test_denormals.py",
-    "tests/compiler/execution/test_element_types.py",
+    "tests/compiler/execution/test_element_types.py::test_constant_is_stacked",
+    "tests/compiler/execution/test_element_types.py::test_sign",
+    "tests/compiler/execution/test_element_types.py::test_small_loops",
     "tests/compiler/execution/test_fusions.py",
     "tests/compiler/execution/test_golden.py",
-    "tests/compiler/lower/",
+    "tests/compiler/lower/loop/test_prefix_scan.py::test_values",
+    "tests/compiler/lower/loop/test_rows.py",
     "tests/compiler/xla_faults/",
     "tests/formats/onnx/test_backend.py::OnnxBackendNodeModelTest::test_cast",
-    "tests/model/layers/test_extreme_forms.py",
 )
 """The tests of numbers that XLA's optimizations have changed, or may."""
 
@@ -81,9 +86,9 @@ def is_quick(item: pytest.Item) -> bool:
 @contextmanager
 def quick_programs(quick: bool = True) -> Iterator[None]:
     """Have JAX and XLA compile quickly, or as users compile; JAX has no public setting for all of its programs."""
-    options = partial(_with_options, known_options()) if quick else _options_of_jax
-    context = _CONTEXTS if quick else _context_of_jax
-    with patch.object(compiler, "get_compile_options", options), patch.object(mlir, "make_ir_context", context):
+    wanted = QUICK if quick else {} if IS_NIGHTLY else IN_ONE_PART
+    options = partial(_with_options, {name: value for name, value in known_options().items() if name in wanted})
+    with patch.object(compiler, "get_compile_options", options), patch.object(mlir, "make_ir_context", _CONTEXTS):
         yield
 
 

@@ -8,10 +8,9 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.passes import PASSES
-from netloop.model.check import require_valid
+from netloop.model.check import known_valid
 from netloop.model.nest import Block, IfStep, LoopStep, live_layers
 from netloop.model.plan.layer_kinds import kinds
-from tests.support.findings import certain_errors_ignored
 from tests.support.random_networks import random_network, used
 from tests.support.strategies import Grown, is_pure
 
@@ -49,8 +48,7 @@ class Found:
 
     def look_at(self, grown: Grown) -> None:
         network = grown.network
-        with certain_errors_ignored():
-            self.look_into(require_valid(network).block, "")
+        self.look_into(known_valid(network).block, "")
         self.layers += sum(not isinstance(layer, trt.IConstantLayer) for layer in network.layers)
         self.on_host += not is_pure(network, grown.inputs)
         for layer in live_layers(network):

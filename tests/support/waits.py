@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-ARRAY: Any = type(jnp.zeros(()))
+ARRAY: Any = type(jax.device_put(np.float32(0)))
 FUNCTIONS = [(np, "asarray"), (np, "array"), (np, "ascontiguousarray"), (jax, "device_get"), (jax, "block_until_ready")]
 METHODS = "_value", "block_until_ready", "item", "__array__"
 """What all conversions of an array to a number or to numpy's array call, but for those functions."""

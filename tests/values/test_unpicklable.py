@@ -77,19 +77,30 @@ VALUES = [
     trt.ILogger.Severity.INFO,
     trt.Severity.PORTABILITY,
     networks.running_sum().get_input(0).type,
-    engine().serialize(),
-    trt.compare(networks.running_sum(), {"x": networks.X}),
 ]
+RESULTS = {
+    "plan": lambda: engine().serialize(),
+    "comparison": lambda: trt.compare(networks.running_sum(), {"x": networks.X}),
+}
+each_copy = pytest.mark.parametrize(
+    "copied", [lambda value: pickle.loads(pickle.dumps(value)), copy.copy, copy.deepcopy]
+)
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
-@pytest.mark.parametrize("copied", [lambda value: pickle.loads(pickle.dumps(value)), copy.copy, copy.deepcopy])
+@each_copy
 def test_plain_value_can_be_pickled_and_copied(value, copied):
     assert type(copied(value)) is type(value)
     assert copied(value) == value
 
 
-@pytest.mark.parametrize("copied", [lambda value: pickle.loads(pickle.dumps(value)), copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+@each_copy
+def test_result_can_be_pickled_and_copied(result, copied):
+    test_plain_value_can_be_pickled_and_copied(result(), copied)
+
+
+@each_copy
 def test_other_values_keep_their_parts(copied):
     config = trt.Builder(LOGGER).create_builder_config()
     config.max_trips = 3

@@ -12,13 +12,13 @@ from tests.support.random_networks import agree, random_network, random_networks
 from tests.support.strategies import assert_equal, is_pure, networks
 
 
-@same_examples(3, nightly=150)
+@same_examples(2, nightly=150)
 @given(random_networks(depth=1, most=20))
 def test_engine_gives_exactly_what_the_reference_means_in_flat_loops(grown):
     agree(grown)
 
 
-@same_examples(3, nightly=150)
+@same_examples(2, nightly=150)
 @given(random_networks(depth=2, most=20))
 def test_engine_gives_exactly_what_the_reference_means(grown):
     agree(grown)
@@ -30,7 +30,7 @@ def test_engine_gives_exactly_what_the_reference_means_in_deep_nests(grown):
     agree(grown)
 
 
-@same_examples(4, nightly=150)
+@same_examples(2, nightly=150)
 @given(random_networks(is_risky=True, depth=2, most=20))
 def test_engine_fails_exactly_where_the_reference_does(grown):
     agree(grown)
@@ -57,7 +57,7 @@ def test_copy_means_the_same(grown):
     assert_equal(trt.evaluate(grown.network.copy(), grown.inputs), trt.evaluate(grown.network, grown.inputs))
 
 
-@same_examples(5, nightly=100)
+@same_examples(3, nightly=100)
 @given(networks(depth=2, most=10))
 def test_more_outputs_change_no_output(grown):
     meant = trt.evaluate(grown.network, grown.inputs)
@@ -71,7 +71,7 @@ def test_more_outputs_change_no_output(grown):
     assert_equal({name: got[name] for name in meant}, meant, grown.rough)
 
 
-@same_examples(6, nightly=100)
+@same_examples(3, nightly=100)
 @given(networks(depth=2, most=10))
 def test_function_of_jax_gives_what_the_reference_means(grown):
     assume(is_pure(grown.network, grown.inputs))
@@ -80,7 +80,7 @@ def test_function_of_jax_gives_what_the_reference_means(grown):
     assert_equal(function(weights, grown.inputs), trt.evaluate(grown.network, grown.inputs), grown.rough)
 
 
-@same_examples(5, nightly=100)
+@same_examples(2, nightly=100)
 @given(networks(depth=2, most=10))
 def test_while_that_says_what_the_count_says_changes_no_output(grown):
     network, meant = grown.network, trt.evaluate(grown.network, grown.inputs)

@@ -227,9 +227,13 @@ def test_integer_is_rounded_once(from_type, first, to_type, bits):
 WHOLE = [trt.int32, trt.uint32, trt.int64, trt.uint64]
 
 
+# all floating-point types are converted by the same instructions
+FLOATS = [trt.float32, *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in (trt.float64, trt.bfloat16))]
+
+
 @pytest.mark.parametrize("way", ["add_cast", "add_bit_cast"])
 @pytest.mark.parametrize("first", WHOLE, ids=str)
-@pytest.mark.parametrize("from_type", [trt.float32, trt.float64, trt.bfloat16], ids=str)
+@pytest.mark.parametrize("from_type", FLOATS, ids=str)
 def test_sign_that_is_read_as_a_bit_stays_one(from_type, first, way):
     """LLVM simplifies a conversion to an integer, to one of other signedness, and back, to a truncation."""
     network = trt.INetworkDefinition()

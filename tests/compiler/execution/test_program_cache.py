@@ -151,7 +151,7 @@ def test_inputs_in_another_order_are_those_of_their_names(engine):
         ({"b": np.zeros(2)}, r"input 'b' is float32\[2\], and its value is float64\[2\]"),
         ({"b": np.zeros(2, ">f4")}, "input 'b'"),
         ({"b": np.zeros((1, 2), F)}, r"input 'b' is float32\[2\], and its value is float32\[1,2\]"),
-        ({"b": jnp.zeros(2, jnp.int32)}, r"input 'b' is float32\[2\], and its value is int32\[2\]"),
+        ({"b": jax.device_put(np.zeros(2, np.int32))}, r"input 'b' is float32\[2\], and its value is int32\[2\]"),
         ({"b": None}, "input 'b' is"),
         ({"d": np.zeros(2, F)}, "no input 'd'"),
     ],

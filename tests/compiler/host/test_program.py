@@ -266,7 +266,7 @@ def test_pure_function_of_such_a_network_is_refused(network):
 # ---------------------------------------------------------------------------- random networks on the host
 
 
-@same_examples(6, nightly=100)
+@same_examples(3, nightly=100)
 @given(random_networks(depth=2, most=10, is_risky=True))
 @pytest.mark.parametrize("steps_in_a_piece", [0, 2])
 def test_host_agrees_with_the_reference_and_fails_where_it_does(steps_in_a_piece, grown):

@@ -26,8 +26,15 @@ REFUSING = {
 }
 
 
-@pytest.mark.parametrize("way", REFUSING)
-@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize(
+    ("nest", "way"),
+    [
+        # all ways ask alike, by the same measure
+        pytest.param(nest, way, marks=[] if "compile" in way or nest == "loops and conditionals" else pytest.mark.slow)
+        for nest in NESTS
+        for way in REFUSING
+    ],
+)
 def test_deep_nest_is_refused_at_once(nest, way):
     with pytest.raises(trt.NetworkError, match=r"NL502") as caught:
         REFUSING[way](NESTS[nest](400))

@@ -49,7 +49,7 @@ def uses(network, passes=ONLY):
 
 
 @pytest.mark.usefixtures("any_size")
-@examples(6, nightly=150)
+@examples(3, nightly=150)
 @given(quantized_blocks(), st.integers(0, 3))
 def test_products_of_random_blocks_keep_the_meaning(model, seed):
     network = netloop.onnx.load(model)

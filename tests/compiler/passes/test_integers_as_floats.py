@@ -42,7 +42,7 @@ def gives(network, passes, inputs):
     return {name: np.asarray(value) for name, value in trt.compile(network, passes=passes)(inputs).items()}
 
 
-@examples(20)
+@examples(10, nightly=200)
 @given(quantized_blocks(), st.integers(0, 3))
 def test_quantized_networks_have_the_same_reference(model, seed):
     network = netloop.onnx.load(model)

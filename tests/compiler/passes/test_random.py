@@ -38,7 +38,7 @@ def agree(grown: Grown) -> None:
     assert_equal(trt.compile(grown.network)(grown.inputs), meant, grown.rough)
 
 
-@pytest.mark.parametrize("seed", seeds(6, range(20)))
+@pytest.mark.parametrize("seed", seeds(3, range(20)))
 def test_passes_keep_the_meaning_of_random_networks(grown):
     agree(grown)
 
@@ -63,5 +63,7 @@ def test_passes_find_something_in_random_networks(monkeypatch):
         grown = CellGrower(Random(seed), 2, 25).grow()
         unused = [name for name in CellGrower.passes if name not in used]
         used.update(name for name in unused if pass_checks.improved(grown.network, [name]).notes)
+        if used == set(CellGrower.passes):
+            break
 
     assert used == set(CellGrower.passes)

@@ -31,7 +31,7 @@ def any_size(monkeypatch):
 
 
 @pytest.mark.usefixtures("any_size")
-@examples(8, nightly=150)
+@examples(4, nightly=150)
 @given(
     st.tuples(*[st.integers(1, 9)] * 2),
     st.tuples(*[st.integers(0, 2)] * 4),

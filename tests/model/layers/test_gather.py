@@ -346,16 +346,30 @@ COMBINED_UPDATES = {ADD: [41, 2, 23], MULTIPLY: [300, 2, 60], ReduceOperation.MA
 COMBINED_UPDATES[ReduceOperation.MIN] = [1, 2, 3]
 
 
-@pytest.mark.parametrize("dtype", [F32, np.float16, np.int8, np.uint32, np.int64], ids=str)
-@pytest.mark.parametrize("op", COMBINED_UPDATES)
-def test_scatter_combines_all_updates_of_a_place(op: ReduceOperation, dtype: Any) -> None:
+def combined_updates(mode: ScatterMode, op: ReduceOperation, dtype: Any) -> Case:
     data, updates = np.array([1, 2, 3], dtype), np.array([10, 20, 30], dtype)
-    expected = np.array(COMBINED_UPDATES[op]).astype(dtype)
+    indices = ints([0, 2, -3]) if mode is SCATTER_ELEMENT else ints([[0], [2], [-3]])
+    layer = IScatterLayer(mode=mode, reduction=op)
+    return Case(
+        f"{mode}, {op} of {np.dtype(dtype)}",
+        layer,
+        (data, indices, updates),
+        np.array(COMBINED_UPDATES[op]).astype(dtype),
+    )
 
-    by_element = IScatterLayer(mode=SCATTER_ELEMENT, reduction=op)
-    check_laws(Case("elements", by_element, (data, ints([0, 2, -3]), updates), expected))
-    by_position = IScatterLayer(mode=SCATTER_ND, reduction=op)
-    check_laws(Case("positions", by_position, (data, ints([[0], [2], [-3]]), updates), expected))
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        combined_updates(mode, op, dtype)
+        for mode in (SCATTER_ELEMENT, SCATTER_ND)
+        for op in COMBINED_UPDATES
+        for dtype in (F32, np.float16, np.int8, np.uint32, np.int64)
+    ],
+    ids=str,
+)
+def test_scatter_combines_all_updates_of_a_place(case: Case) -> None:
+    check_laws(case)
 
 
 def test_scatter_adds_rows() -> None:
@@ -443,7 +457,7 @@ def check_against(layer: IGatherLayer, data: np.ndarray, indices: np.ndarray, wa
     assert_close(np.asarray(layer.lower(data, indices)), np.asarray(wanted), 0)
 
 
-@examples(15)
+@examples(8, nightly=150)
 @given(data_axis_and_indices())
 def test_gather_default_is_numpy_take(drawn: tuple[np.ndarray, int, np.ndarray]) -> None:
     data, axis, indices = drawn
@@ -459,7 +473,7 @@ def elements(draw: st.DrawFn) -> tuple[np.ndarray, int, np.ndarray]:
     return floats(tuple(shape)), axis, draw_indices(draw, tuple(reach), shape[axis])
 
 
-@examples(15)
+@examples(8, nightly=150)
 @given(elements())
 def test_gather_element_is_numpy_take_along_axis(drawn: tuple[np.ndarray, int, np.ndarray]) -> None:
     data, axis, indices = drawn
@@ -477,7 +491,7 @@ def positions(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return floats(tuple(shape)), np.stack(columns, -1)
 
 
-@examples(15)
+@examples(8, nightly=150)
 @given(positions())
 def test_gather_nd_is_numpy_indexing(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     data, indices = drawn

@@ -81,50 +81,56 @@ def divisors(op: Op, dtype: np.dtype[Any]) -> list[int]:
     return [1, 2, 7, 100, *([-1, -2, -7] if dtype.kind == "i" and op is not Op.POW else [])]
 
 
-@pytest.mark.parametrize("dtype", OTHERS, ids=str)
-@pytest.mark.parametrize("op", ARITHMETIC)
-def test_arithmetic_of_integers_wraps(op, dtype):
-    check_laws(table(op, ARITHMETIC[op], dtype, divisors(op, dtype)))
+def of_each(layer: IUnaryLayer | IActivationLayer, function: Callable[[int], int], dtype: np.dtype[Any]) -> Case:
+    expected = np.array([wrapped(function(x), dtype) for x in edges(dtype)], dtype)
+    return Case(str(dtype), layer, (np.array(edges(dtype), dtype),), expected)
 
 
-@pytest.mark.parametrize("dtype", WIDTHS, ids=str)
-@pytest.mark.parametrize("op", [Op.AND, Op.XOR, Op.POW])
-def test_operations_of_every_width(op, dtype):
-    check_laws(table(op, ARITHMETIC[op], dtype, divisors(op, dtype)))
+# parameters of one test are compiled together
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(table(op, ARITHMETIC[op], dtype, divisors(op, dtype)) for op in ARITHMETIC for dtype in OTHERS),
+        *(table(op, ARITHMETIC[op], dtype, divisors(op, dtype)) for op in (Op.AND, Op.XOR, Op.POW) for dtype in WIDTHS),
+    ],
+    ids=str,
+)
+def test_arithmetic_of_integers_wraps(case):
+    check_laws(case)
 
 
-@pytest.mark.parametrize("dtype", WIDTHS, ids=str)
-@pytest.mark.parametrize("op", UNARY)
-def test_unary_of_integers_wraps(op, dtype):
-    expected = np.array([wrapped(UNARY[op](x), dtype) for x in edges(dtype)], dtype)
+@pytest.mark.parametrize(
+    "case", [of_each(IUnaryLayer(op=op), UNARY[op], dtype) for op in UNARY for dtype in WIDTHS], ids=str
+)
+def test_unary_of_integers_wraps(case):
+    check_laws(case)
 
-    check_laws(Case(op.name, IUnaryLayer(op=op), (np.array(edges(dtype), dtype),), expected))
 
-
-@pytest.mark.parametrize("dtype", WIDTHS, ids=str)
-def test_relu_of_integers(dtype):
-    expected = np.array([max(x, 0) for x in edges(dtype)], dtype)
-
-    check_laws(Case("RELU", IActivationLayer(type=ActivationType.RELU), (np.array(edges(dtype), dtype),), expected))
+@pytest.mark.parametrize(
+    "case",
+    [of_each(IActivationLayer(type=ActivationType.RELU), lambda x: max(x, 0), dtype) for dtype in WIDTHS],
+    ids=str,
+)
+def test_relu_of_integers(case):
+    check_laws(case)
 
 
 # ---------------------------------------------------------------------------- shifts
 
 
-@pytest.mark.parametrize("dtype", WIDTHS, ids=str)
-def test_shift_to_the_left_drops_bits(dtype):
-    bits = 8 * dtype.itemsize
-    amounts = [0, 1, bits - 1, bits, bits + 1]
-
-    check_laws(table(Op.SHIFT_LEFT, lambda a, b: a << b, dtype, amounts))
+def shifts(op: Op, function: Callable[[int, int], Any]) -> list[Case]:
+    amounts = {dtype: [0, 1, 8 * dtype.itemsize - 1, 8 * dtype.itemsize, 8 * dtype.itemsize + 1] for dtype in WIDTHS}
+    return [table(op, function, dtype, amounts[dtype]) for dtype in WIDTHS]
 
 
-@pytest.mark.parametrize("dtype", WIDTHS, ids=str)
-def test_shift_to_the_right_keeps_the_sign(dtype):
-    bits = 8 * dtype.itemsize
-    amounts = [0, 1, bits - 1, bits, bits + 1]
+@pytest.mark.parametrize("case", shifts(Op.SHIFT_LEFT, lambda a, b: a << b), ids=str)
+def test_shift_to_the_left_drops_bits(case):
+    check_laws(case)
 
-    check_laws(table(Op.SHIFT_RIGHT, lambda a, b: a >> b, dtype, amounts))
+
+@pytest.mark.parametrize("case", shifts(Op.SHIFT_RIGHT, lambda a, b: a >> b), ids=str)
+def test_shift_to_the_right_keeps_the_sign(case):
+    check_laws(case)
 
 
 def test_shift_by_a_negative_number_counts_as_one_of_all_bits():

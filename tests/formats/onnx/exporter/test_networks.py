@@ -45,7 +45,7 @@ def test_language_model_generates_the_same_text():
     np.testing.assert_array_equal(run(export(network), inputs)["generated"], trt.compile(network)(inputs)["generated"])
 
 
-@same_examples(60)
+@same_examples(30, nightly=600)
 @given(networks(depth=2, most=30, grower=Exportable))
 def test_random_network_gives_what_the_reference_means(grown):
     agree(grown)

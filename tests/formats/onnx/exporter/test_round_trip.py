@@ -46,7 +46,7 @@ def test_network_comes_back_twice():
     assert_outputs(trt.compile(back(back(example.make())))(example.inputs), example.outputs)
 
 
-@same_examples(60)
+@same_examples(25, nightly=600)
 @given(networks(depth=2, most=30, grower=Loadable))
 def test_random_network_comes_back(grown):
     agree(grown)

@@ -1,6 +1,7 @@
 """Reductions in OpenVINO, behind a transpose and before arithmetic with constants."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import netloop as trt
 from tests.support.networks import Op, cast, combine, mark
 from tests.support.openvino_runtime import export, run
 
-SHAPES = [(4, 2, 3), (2, 9, 8), (3, 5, 7, 2)]
+SHAPES = [(4, 2, 3), (2, 9, 8), pytest.param((3, 5, 7, 2), marks=pytest.mark.slow)]
 
 
 def reduced(network, x, op, axes, keeps=False):
@@ -24,37 +25,45 @@ def turned_by(network, x, order):
     return shuffle.get_output(0)
 
 
-def check(network, array):
-    """Check that OpenVINO gives what the reference gives."""
-    outputs = run(export(network), {"x": array})
-    for name, meant in trt.evaluate(network, {"x": array}).items():
-        np.testing.assert_array_equal(outputs[name], meant, strict=True)
+def check(array, makers):
+    """Check that OpenVINO gives what the reference gives, for a function of an input of its own for each output."""
+    network = trt.INetworkDefinition()
+    inputs = {f"x{place}": array for place in range(len(makers))}
+    mark(network, **{f"y{place}": make(network, f"x{place}", array.shape) for place, make in enumerate(makers)})
+
+    outputs = run(export(network), inputs)
+    for name, meant in trt.evaluate(network, inputs).items():
+        np.testing.assert_array_equal(outputs[name], meant, name, strict=True)
 
 
 @pytest.mark.parametrize("following", [Op.SUM, Op.PROD])
 @pytest.mark.parametrize("op", [trt.ReduceOperation.SUM, trt.ReduceOperation.MAX, trt.ReduceOperation.PROD])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_arithmetic_with_constants_on_reduced_integers(shape, op, following):
+    # OpenVINO's fault is not in models of several reductions
     for count in range(1, len(shape)):
         for axes in itertools.combinations(range(len(shape)), count):
-            network = trt.INetworkDefinition()
-            x = network.add_input("x", trt.int32, (-1,) * len(shape))
-            mark(network, y=combine(network, reduced(network, x, op, axes, count == 1), 2, following))
+            keeps = count == 1
+            check(np.resize(np.array([1, 2, -1], np.int32), shape), [partial(followed, op, axes, keeps, following)])
 
-            check(network, np.resize(np.array([1, 2, -1], np.int32), shape))
+
+def followed(op, axes, keeps, following, network, name, shape):
+    """A reduction of an input, and arithmetic with a constant."""
+    x = network.add_input(name, trt.int32, (-1,) * len(shape))
+    return combine(network, reduced(network, x, op, axes, keeps), 2, following)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("shape", [(1, -1, -1), (1, 2, 3)])
 @pytest.mark.parametrize("is_cast", [False, True])
 def test_reduction_of_a_transposed_tensor_with_an_axis_of_one_element(is_cast, shape, order):
-    for axis in range(3):
-        network = trt.INetworkDefinition()
-        turned = turned_by(network, network.add_input("x", trt.int32, shape), order)
+    def reduced_after_a_transpose(axis, network, name, _):
+        turned = turned_by(network, network.add_input(name, trt.int32, shape), order)
         turned = cast(network, turned, trt.float32) if is_cast else turned
-        mark(network, y=reduced(network, turned, trt.ReduceOperation.SUM, [axis]))
+        return reduced(network, turned, trt.ReduceOperation.SUM, [axis])
 
-        check(network, np.arange(6, dtype=np.int32).reshape(1, 2, 3))
+    array = np.arange(6, dtype=np.int32).reshape(1, 2, 3)
+    check(array, [partial(reduced_after_a_transpose, axis) for axis in range(3)])
 
 
 def test_other_reductions_are_written_as_they_are():

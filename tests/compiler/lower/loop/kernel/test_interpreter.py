@@ -16,7 +16,7 @@ def of_any_size(monkeypatch):
     monkeypatch.setattr(conversion, "MOST_EQUATIONS", 10_000)
 
 
-IN_FAST_TESTS = {"bool", "int32", "int64", "float32", "bfloat16"}
+IN_FAST_TESTS = {"bool", "int32", "float32", "bfloat16"}
 """A type of each kind, as a type takes three seconds: the others have the rules of one of these."""
 
 
