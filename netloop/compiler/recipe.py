@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from netloop.compiler.lower import Program
+from netloop.compiler.lower import Program, has_program
 from netloop.compiler.lower.nesting import DEEPEST_NEST, require_shallow
 from netloop.compiler.passes import NO_FORMS, Forms, Improved, applied, chosen, improve, of_host, of_platform
 from netloop.compiler.placement import Placement
@@ -80,12 +80,18 @@ class Recipe:
         require_shallow(validated.block, deepest, self.max_trips)
         return validated
 
-    def improved(
-        self, network: INetworkDefinition, types: TypeTable, validated: ValidatedNetwork, *, on_host: bool = False
-    ) -> Improved:
-        """The network after the passes for some types of its inputs; only after those for the host if it runs there."""
+    def for_a_program(self, network: INetworkDefinition, types: TypeTable, validated: ValidatedNetwork) -> Improved:
+        """The network, for some types of its inputs, after the passes for the host if no program holds it as it is."""
+        if has_program(network, types):
+            return Improved(network, types, validated, [])
+        return self.improved(Improved(network, types, validated, []), on_host=True)
+
+    def improved(self, source: Improved, *, on_host: bool = False) -> Improved:
+        """A network after the passes for some types of its inputs; only after those for the host if it runs there."""
+        network, types, validated, notes, refusals, _ = source
         passes = of_host(self._passes) if on_host else self._passes
-        return improve(network, types, validated, passes, self.forms, self.target)
+        result = improve(network, types, validated, passes, self.forms, self.target, self.bounds)
+        return result._replace(notes=[*notes, *result.notes], refusals={**refusals, **result.refusals})
 
     def program(self, source: Improved) -> Program:
         """The lowered network.

@@ -9,6 +9,7 @@ LISTS = "netloop/compiler/passes/growing_lists.py"
 FORMS = "netloop/compiler/passes/gate_fusion.py"
 INDEXING = "netloop/compiler/passes/induction_variables.py"
 LAYOUT = "netloop/compiler/passes/weight_prepacking.py"
+READERS = "netloop/compiler/passes/growing_layers.py"
 PARTS = "netloop/compiler/passes/matmul_partitioning.py"
 PASSES = "tests/compiler/passes"
 SHARING = "netloop/compiler/passes/horizontal_fusion.py"
@@ -141,10 +142,17 @@ FAULTS = [
     Mutant("a tensor inserted at a position is appended", LISTS,
            "and [*grown.inputs, None][2] is None", "", "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
     Mutant("a list has all rows of its buffer", LISTS,
-           "return Tensors(rows[: max(0, int(number.reshape(())))])", "return Tensors(rows)",
+           "rows if number is None else rows[: max(0, int(number.reshape(())))]", "rows",
            "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
-    Mutant("a tensor grows along its first axis", LISTS,
-           "axis = grown.axis % state.outputs[0].type.rank", "axis = 0", "tests/compiler/passes/test_growing_lists.py",
-           NO_SUCH_LIST),
+    Mutant("a softmax reads the garbage of a buffer", READERS,
+           "return [buffers.mask(reader, 0, along, -np.inf)] if along else []", "return []",
+           "tests/compiler/passes/test_growing_states.py", NO_SUCH_LIST),
+    Mutant("a sum of products reads the garbage of its second operand", READERS,
+           "edits += [buffers.mask(reader, position, summed, 0)] if summed else []",
+           "edits += [buffers.mask(reader, position, summed, 0)] if summed and not position else []",
+           "tests/compiler/passes/test_growing_states.py", NO_SUCH_LIST),
+    Mutant("a position from the end counts from the end of a buffer", READERS,
+           "return [] if is_inside else [lambda: _read_inside(buffers, reader, line)]", "return []",
+           "tests/compiler/passes/test_growing_states.py", NO_SUCH_LIST),
 ]
 # fmt: on

@@ -14,13 +14,11 @@ from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoade
 from netloop.compiler.host import HostProgram
 from netloop.compiler.launches import Launches
 from netloop.compiler.lower import Program
-from netloop.compiler.passes import Note
+from netloop.compiler.passes import Improved, Note
 from netloop.compiler.phases import PhaseTimer
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
-from netloop.model.check import ValidatedNetwork
 from netloop.model.device_errors import can_run_out, completed
-from netloop.model.graph.infer import TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
@@ -80,12 +78,9 @@ class CompiledProgram:
         return None if self.function is None else self.function.launches
 
 
-def compile_program(
-    origin: ProgramSource, types: TypeTable, validated: ValidatedNetwork, given: Given
-) -> CompiledProgram:
+def compile_program(origin: ProgramSource, source: Improved, timer: PhaseTimer, given: Given) -> CompiledProgram:
     """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
-    timer = PhaseTimer(origin.watch_phase)
-    lowered = Lowered.of(origin.network, types, validated, origin.recipe, timer)
+    lowered = Lowered.of_program(source, origin.recipe, timer)
     loader = WeightLoader(lowered, origin.constants)
     # argument 0 of the traced function is the list of weights
     donated = [position for position, tensor in enumerate(lowered.inputs, 1) if tensor.name in origin.donated]

@@ -18,6 +18,7 @@ from netloop.compiler.execution.weight_loading import DeviceWeights, HostWeights
 from netloop.compiler.host import HostProgram, Listener, is_long
 from netloop.compiler.layer_times import layer_times
 from netloop.compiler.lower import constants_of, has_program
+from netloop.compiler.passes import Improved
 from netloop.compiler.phases import Phase, PhaseTimer
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
@@ -318,20 +319,22 @@ class Executable(Unpicklable, Tunable):
         return place.moved(arrays)
 
     def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
-        if not has_program(self.network, types) or (self.interruptible and is_long(validated.block.steps, types)):
-            return self._on_host(types, validated)
-        return compile_program(self, types, validated, given)
-
-    def _on_host(self, types: TypeTable, validated: ValidatedNetwork) -> CompiledProgram:
         timer = PhaseTimer(self.watch_phase)
         with timer.phase("passes"):
-            source = self.recipe.improved(self.network, types, validated, on_host=True)
+            source = self.recipe.for_a_program(self.network, types, validated)
+        is_interruptible = self.interruptible and is_long(source.validated.block.steps, source.types)
+        if has_program(source.network, source.types) and not is_interruptible:
+            return compile_program(self, source, timer, given)
+        return self._on_host(source, timer)
+
+    def _on_host(self, source: Improved, timer: PhaseTimer) -> CompiledProgram:
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         own = source.network, source.validated, source.types
         recipe, placement = self.recipe, self.recipe.placement
         program = HostProgram(
             *own, recipe.max_trips, self.interruptible, without=load.steps, phase=timer.phase,
-            precision=recipe.precision, platform=recipe.target,
+            precision=recipe.precision, platform=recipe.target, refusals=source.refusals,
+            rooms=source.rooms,
         )  # fmt: skip
 
         with timer.phase("load"):

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from netloop.compiler.launches import Launches
-from netloop.compiler.lower import Program, require_program
+from netloop.compiler.lower import Program, has_program, require_program
 from netloop.compiler.lower.program import Outcome
 from netloop.compiler.passes import Improved, Note
 from netloop.compiler.phases import PhaseTimer
@@ -57,8 +57,22 @@ class Lowered:
         timer = timer or PhaseTimer()
         # the collector would look through thousands of new layers again and again, and find no garbage
         with timer.phase("passes"), collection_paused:
-            require_program(network, types)
-            return Lowered(recipe.improved(network, types, validated), recipe, timer)
+            source = recipe.for_a_program(network, types, validated)
+            # the error is about the layers of the user
+            if not has_program(source.network, source.types):
+                require_program(network, types)
+        return Lowered.of_program(source, recipe, timer)
+
+    @staticmethod
+    def of_program(source: Improved, recipe: Recipe, timer: PhaseTimer) -> Lowered:
+        """A network that one program may hold, by a recipe.
+
+        Raises:
+            NetworkError: a shape is data-dependent, or a layer computes on the host.
+        """
+        with timer.phase("passes"), collection_paused:
+            require_program(source.network, source.types)
+            return Lowered(recipe.improved(source), recipe, timer)
 
     @property
     def network(self) -> INetworkDefinition:

@@ -249,7 +249,7 @@ class Slots:
 
 def _improved(origin: SlotSource, types: TypeTable, validated: ValidatedNetwork) -> tuple[Improved, LoopStep]:
     """The network after the passes, and its loop; without them, if they do away with the loop."""
-    improved = origin.recipe.improved(origin.served, types, validated)
+    improved = origin.recipe.improved(Improved(origin.served, types, validated, []))
     for source in (improved, Improved(origin.served, types, validated, [])):
         loops = source.network.loops
         for step in source.validated.block.steps:

@@ -1,7 +1,7 @@
 """Pieces: consecutive steps that are compiled as one program, and which steps these can be."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from netloop.compiler.lower.compilability import fits_program
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.loop.chunked_while import ChunkedWhile
 from netloop.compiler.lower.loop.facts import known_count
+from netloop.compiler.lower.loop.partial_while import PartialWhile
+from netloop.compiler.lower.loop.state import Carry
 from netloop.compiler.lower.loop.strategy import LoopStrategy
 from netloop.compiler.lower.program import Outcome, Program
 from netloop.compiler.phases import Phase
@@ -20,7 +22,7 @@ from netloop.model.device_errors import completed
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
-from netloop.model.nest import LayerStep, LoopStep, Scopes, Step, layers_of
+from netloop.model.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of, walk
 from netloop.values.diagnostics import ExecutionError
 from netloop.values.types import TensorType
 
@@ -32,6 +34,9 @@ IN_PYTHON = IAssertionLayer, IIteratorLayer
 
 Piece = Callable[[HostFrame], None]
 """A compiled piece: takes its inputs from a frame, and adds its results to it."""
+LoopPart = Callable[[HostFrame, Carry | None, int], Carry | None]
+"""A compiled part of a loop: goes on from a carry, or begins, until it has made a number of iterations; returns the
+carry, or None if the loop has ended, whose outputs the frame has then."""
 Around = Callable[[Sequence[Any], Sequence[Any]], Frame]
 """Makes the frame of a program from the arrays that it reads and the numbers of the present iterations around it."""
 
@@ -40,7 +45,7 @@ class Pieces:
     """The compiled pieces of a network: one for each run of steps and each set of types that it has met.
 
     In an ``interruptible`` network a long loop is compiled in chunks of iterations. ``observed`` tensors are needed
-    outside of their pieces.
+    outside of their pieces. Loops ``in_parts`` are not in pieces with other steps.
 
     Attributes:
         loop_strategies: how each loop in a piece ran and why, so far.
@@ -59,7 +64,9 @@ class Pieces:
         phase: Phase,
         precision: str | None,
         platform: str,
+        in_parts: Collection[ILoop],
     ) -> None:
+        self._in_parts = in_parts
         self.phase, self.precision, self.platform = phase, precision, platform
         self.loop_strategies: dict[ILoop, LoopStrategy] = {}
         self.batched_layers: dict[ILoop, list[ILayer]] = {}
@@ -68,7 +75,8 @@ class Pieces:
         self._interruptible = interruptible
         self._observed = observed
         self._compiled: dict[Any, Piece] = {}
-        self._functions = list[XlaFunction | ChunkedWhile]()
+        self._parts: dict[Any, LoopPart] = {}
+        self._functions = list[XlaFunction | ChunkedWhile | PartialWhile]()
 
     @property
     def scratch_size(self) -> int:
@@ -92,7 +100,8 @@ class Pieces:
         """Whether a step can be compiled with the values so far."""
         if frame.poisoned(step.reads) is not None or self._is_observed_inside(step):
             return False
-        return fits(step, types)
+        is_in_parts = any(isinstance(inner, LoopStep) and inner.loop in self._in_parts for inner in walk(Block([step])))
+        return not is_in_parts and fits(step, types)
 
     def _is_observed_inside(self, step: Step) -> bool:
         """Whether a tensor is observed that a loop or conditional does not let out."""
@@ -104,27 +113,42 @@ class Pieces:
 
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Piece:
         """The piece of some steps, compiled unless it has met these types."""
+        reads, key, around = self._surroundings(steps, frame)
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(steps, reads, types, around)
+        return self._compiled[key]
+
+    def find_part(self, step: LoopStep, frame: HostFrame, types: TypeTable) -> LoopPart:
+        """The piece of a part of the iterations of a loop, compiled unless it has met these types."""
+        reads, key, around = self._surroundings([step], frame)
+        if key not in self._parts:
+            self._parts[key] = self._compile_part(step, reads, types, around)
+        return self._parts[key]
+
+    def _surroundings(self, steps: Sequence[Step], frame: HostFrame) -> tuple[list[ITensor], Any, Around]:
+        """The tensors that some steps read, a key of their types, and how frames of programs are made of them."""
         reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
         keys = tuple(frame.key_of(tensor) for tensor in reads)
         # only an assertion or an iterator differs in an iteration that is made and one that is not
         layers = (layer for step in steps for layer in layers_of(step))
         is_iteration = frame.is_iteration or not any(isinstance(layer, IN_PYTHON) for layer in layers)
-        key = tuple(steps), keys, is_iteration
-        if key not in self._compiled:
-            loops = tuple(frame.trips)
+        loops = tuple(frame.trips)
 
-            def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
-                values, numbers = dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True))
-                # an iterator of a loop in Python checks its position in case the iteration is one past the last
-                ended = set[ILoop]() if is_iteration else set(loops)
-                return Frame(values, trips=numbers, ended=ended, is_iteration=is_iteration)
+        def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
+            values, numbers = dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True))
+            # an iterator of a loop in Python checks its position in case the iteration is one past the last
+            ended = set[ILoop]() if is_iteration else set(loops)
+            return Frame(values, trips=numbers, ended=ended, is_iteration=is_iteration)
 
-            self._compiled[key] = self._compile(steps, reads, types, around)
-        return self._compiled[key]
+        return reads, (tuple(steps), keys, is_iteration), around
 
-    def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
+    def _program(self, steps: Sequence[Step], types: TypeTable) -> Program:
         program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
         program.precision, program.platform = self.precision, self.platform
+        return program
+
+    def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
+        program = self._program(steps, types)
         compiled: XlaFunction | ChunkedWhile = XlaFunction(
             lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program, self.phase
         )
@@ -133,19 +157,34 @@ class Pieces:
         self._functions.append(compiled)
 
         def run(frame: HostFrame) -> None:
-            arrays = [frame.values[tensor] for tensor in reads]
-            # of numpy, as a compiled program takes no argument of another type than it was traced with
-            outcome: Outcome = completed(compiled(arrays, [np.int64(trip) for trip in frame.trips.values()]))
-            # the first call has traced the program, which knows them since
-            self.loop_strategies.update(program.loop_strategies)
-            self.batched_layers.update(program.batched_layers)
-            if outcome.status is not None and int(outcome.status):
-                raise ExecutionError(program.errors.finding(outcome.status))
-            for tensor, value, flag in zip(program.outputs, outcome.values, outcome.error_flags, strict=True):
-                is_poisoned = flag is not None and int(flag)
-                frame.values[tensor] = Poisoned(program.errors.finding(flag)) if is_poisoned else value
+            self._take(program, completed(compiled(*_arguments(reads, frame))), frame)
 
         return run
+
+    def _compile_part(self, step: LoopStep, reads: Sequence[ITensor], types: TypeTable, around: Around) -> LoopPart:
+        program = self._program([step], types)
+        compiled = PartialWhile(program, step, around, self.phase)
+        self._functions.append(compiled)
+
+        def run(frame: HostFrame, carry: Carry | None, until: int) -> Carry | None:
+            carry, goes_on, outcome = completed(compiled(*_arguments(reads, frame), carry, until))
+            if goes_on:
+                return carry
+            self._take(program, outcome, frame)
+            return None
+
+        return run
+
+    def _take(self, program: Program, outcome: Outcome, frame: HostFrame) -> None:
+        """Add the outputs of a program to a frame."""
+        # the first call has traced the program, which knows them since
+        self.loop_strategies.update(program.loop_strategies)
+        self.batched_layers.update(program.batched_layers)
+        if outcome.status is not None and int(outcome.status):
+            raise ExecutionError(program.errors.finding(outcome.status))
+        for tensor, value, flag in zip(program.outputs, outcome.values, outcome.error_flags, strict=True):
+            is_poisoned = flag is not None and int(flag)
+            frame.values[tensor] = Poisoned(program.errors.finding(flag)) if is_poisoned else value
 
     def needed_later(self, steps: Sequence[Step]) -> list[ITensor]:
         """The tensors of some steps that other layers, the caller or the observer needs."""
@@ -158,6 +197,12 @@ class Pieces:
             or tensor in self._observed
             or any(user not in inside for user, _ in tensor.uses)
         ]
+
+
+def _arguments(reads: Sequence[ITensor], frame: HostFrame) -> tuple[list[Any], list[Any]]:
+    """The values that a program reads of a frame, and the numbers of the present iterations around it."""
+    # of numpy, as a compiled program takes no argument of another type than it was traced with
+    return [frame.values[tensor] for tensor in reads], [np.int64(trip) for trip in frame.trips.values()]
 
 
 def closed_first(steps: Iterable[Step], types: TypeTable) -> tuple[list[Step], list[Step]]:

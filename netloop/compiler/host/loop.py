@@ -24,8 +24,10 @@ class HostLoop:
         self._run = run
         self._max_trips = max_trips
 
-    def __call__(self, frame: HostFrame) -> None:
-        """Run the loop, and add its outputs to the frame.
+    def __call__(self, frame: HostFrame, most: int | None = None) -> bool:
+        """Run the loop, and add its outputs to the frame; whether it needs no more than ``most`` iterations.
+
+        If it does, it stops and has no outputs.
 
         Raises:
             ExecutionError: an assertion does not hold, or the limit of a loop with assertions is poisoned.
@@ -35,6 +37,8 @@ class HostLoop:
         inside = self._iteration(frame, 0, [frame.values[recurrence.tensor(0)] for recurrence in step.recurrences])
         going = self._goes_on(inside)
         while going is True:
+            if inside.trips[step.loop] == most:
+                return False
             self._run(step.iteration, inside)
             for output in step.stacked:
                 rows[output].append(inside.values[output.tensor(0)])
@@ -47,6 +51,7 @@ class HostLoop:
         for output in step.outputs:
             result = _stack(output, rows[output], frame) if output.stacks else self._ask(output.tensor(0), inside)
             frame.values[output.outputs[0]] = going if isinstance(going, Poisoned) else result
+        return True
 
     def _iteration(self, frame: HostFrame, trip: int, states: Sequence[Any]) -> HostFrame:
         inside = frame.inside(dict(zip(self._step.states, states, strict=True)))

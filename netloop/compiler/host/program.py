@@ -9,6 +9,7 @@ at a time, and a loop or conditional around it runs in Python.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ import numpy as np
 
 from netloop.compiler.host.compiled_pieces import Pieces, closed_first
 from netloop.compiler.host.frame import HostFrame, Listener, Poisoned, TensorObserver
+from netloop.compiler.host.growing_loop import GrowingLoop
 from netloop.compiler.host.layers import run_layer
 from netloop.compiler.host.loop import HostLoop
 from netloop.compiler.host.numpy_layers import NumpyLayers, all_blocks
@@ -28,13 +30,15 @@ from netloop.compiler.product_precision import CALLERS
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
-from netloop.model.nest import IfStep, LoopStep, Step, layers_of
+from netloop.model.nest import IfStep, LoopStep, Step, layers_of, walk
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ExecutionError
 from netloop.values.tensor_values import to_user
 
 DATA_DEPENDENT = "a shape in it is known only while it runs"
 ON_HOST = "a layer in it computes on the host"
+NO_REFUSALS: Mapping[str, str] = MappingProxyType({})
+NO_ROOMS: Mapping[ILoop, ITensor] = MappingProxyType({})
 INTERRUPTIBLE = "it can be interrupted, and so can a loop in it"
 
 
@@ -43,7 +47,9 @@ class HostProgram:
 
     The ``types`` are those of its tensors, as far as the inputs of a call determine them. The steps ``without`` do not
     run: their results are given. ``phase`` returns the context of each phase in which a piece of it is compiled,
-    ``precision`` is that of its float32 products, and ``platform`` the JAX platform of its pieces.
+    ``precision`` is that of its float32 products, and ``platform`` the JAX platform of its pieces. ``refusals`` are the
+    reasons of passes why they left loops as they are, by the names of the loops, and ``rooms`` the numbers of
+    iterations for which buffers of loops have room, which become larger when they are full.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.
@@ -62,7 +68,10 @@ class HostProgram:
         phase: Phase = unwatched,
         precision: str | None = CALLERS,
         platform: str = "cpu",
+        refusals: Mapping[str, str] = NO_REFUSALS,
+        rooms: Mapping[ILoop, ITensor] = NO_ROOMS,
     ) -> None:
+        self._refusals = refusals
         self._network = network
         self._validated = validated
         self._max_trips = max_trips
@@ -75,7 +84,12 @@ class HostProgram:
         self._valued = valued_in_run(network)
         self._routes: dict[tuple[Step, ...], Route] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), types)
-        self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed, phase, precision, platform)
+        own = validated.scopes, max_trips, interruptible, self._observed
+        self._pieces = Pieces(*own, phase, precision, platform, rooms)
+        loops = (step for step in walk(validated.block) if isinstance(step, LoopStep) and step.loop in rooms)
+        self._growing = {
+            step: GrowingLoop(step, rooms[step.loop], validated.block, self._pieces, self._run) for step in loops
+        }
         self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers
@@ -147,13 +161,18 @@ class HostProgram:
 
     def _run_step(self, step: Step, frame: HostFrame) -> None:
         """Run a step that is not part of a piece."""
-        if isinstance(step, LoopStep):
-            self.loop_strategies[step.loop] = LoopStrategy(StrategyKind.HOST, self._reason(step))
-            HostLoop(step, self._run, self._max_trips)(frame)
+        if isinstance(step, LoopStep) and step in self._growing:
+            self._growing[step](frame, lambda: self._host_loop(step))
+        elif isinstance(step, LoopStep):
+            self._host_loop(step)(frame)
         elif isinstance(step, IfStep):
             self._run_conditional(step, frame)
         else:
             run_layer(step.layer, frame, self._validated.scopes)
+
+    def _host_loop(self, step: LoopStep) -> HostLoop:
+        self.loop_strategies[step.loop] = LoopStrategy(StrategyKind.HOST, self._reason(step))
+        return HostLoop(step, self._run, self._max_trips)
 
     def _run_conditional(self, step: IfStep, frame: HostFrame) -> None:
         condition = frame.values[step.condition]
@@ -172,7 +191,9 @@ class HostProgram:
         """The reason why a loop runs in Python."""
         if self._interruptible:
             return INTERRUPTIBLE
-        return ON_HOST if any(layer.on_host for layer in layers_of(step)) else DATA_DEPENDENT
+        reason = ON_HOST if any(layer.on_host for layer in layers_of(step)) else DATA_DEPENDENT
+        refusal = self._refusals.get(step.loop.name)
+        return reason if refusal is None else f"{reason}, and it has no buffers: {refusal}"
 
 
 def _on_device(array: Any) -> jax.Array:

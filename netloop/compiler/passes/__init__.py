@@ -7,7 +7,7 @@ section of ``docs/performance.md``.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pkgutil import iter_modules
@@ -16,14 +16,17 @@ from typing import NamedTuple
 
 from netloop.compiler.passes.base import OFF, RULE, Forms, Note, Pass
 from netloop.compiler.passes.forms import LoweringForm, LoweringPass
-from netloop.compiler.passes.rewriter import Rewriter
+from netloop.compiler.passes.growing_states import FAR, LEAST_ROWS
+from netloop.compiler.passes.rewriter import NO_BOUNDS, Rewriter
 from netloop.model.check import ValidatedNetwork
-from netloop.model.graph.infer import TypeTable
+from netloop.model.graph import ITensor, TypeTable
+from netloop.model.layers.loop import ILoop
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import did_you_mean
 
-__all__ = ["NO_FORMS", "OFF", "PASSES", "RULE", "Forms", "Improved", "LoweringForm", "LoweringPass", "Note", "Pass",
-           "applied", "chosen", "improve", "of_host", "of_level", "of_platform", "sections"]  # fmt: skip
+__all__ = ["FAR", "LEAST_ROWS", "NO_FORMS", "OFF", "PASSES", "RULE", "Forms", "Improved", "LoweringForm",
+           "LoweringPass", "Note", "Pass", "applied", "chosen", "improve", "of_host", "of_level", "of_platform",
+           "sections"]  # fmt: skip
 
 # a pass is found as a subclass of Pass, so every file must have been imported
 for _module in iter_modules(__path__):
@@ -63,12 +66,16 @@ class Improved(NamedTuple):
         types: the types of its tensors.
         validated: its steps.
         notes: what was done.
+        refusals: the reasons why loops run on the host that a pass would have had compiled, by their names.
+        rooms: the numbers of iterations for which the buffers of loops have room; they become larger when full.
     """
 
     network: INetworkDefinition
     types: TypeTable
     validated: ValidatedNetwork
     notes: list[Note]
+    refusals: Mapping[str, str] = MappingProxyType({})
+    rooms: Mapping[ILoop, ITensor] = MappingProxyType({})
 
 
 def chosen(passes: Iterable[str] | None) -> frozenset[str]:
@@ -117,13 +124,17 @@ def improve(
     passes: Collection[str],
     forms: Forms = NO_FORMS,
     platform: str = "cpu",
+    bounds: Mapping[str, int] = NO_BOUNDS,
 ) -> Improved:
-    """Rewrite a network for the given types of its inputs by some passes, in the given forms, for a JAX platform."""
+    """Rewrite a network for the given types of its inputs by some passes, in the given forms, for a JAX platform.
+
+    ``bounds`` are the largest numbers of iterations of loops by name.
+    """
     rewrites = [pass_ for name, pass_ in PASSES.items() if name in passes and not isinstance(pass_, LoweringPass)]
     original = Improved(network, types, validated, [])
     if not rewrites:
         return original  # a copy costs time even if no pass changes it
-    rewriter, notes, is_changed = Rewriter(network, types, platform), list[Note](), False
+    rewriter, notes, is_changed = Rewriter(network, types, platform, bounds), list[Note](), False
     for rewrite in rewrites:
         rewriter.form = forms.get(rewrite.name, RULE)
         if rewrite.rewrite(rewriter):
@@ -131,11 +142,12 @@ def improve(
             notes += [Note(rewrite.name, what) for what in rewriter.notes]
             # scopes and blocks are those of before the rewrite, and the next pass looks at them
             rewriter.read()
+    refusals = {loop.name: reason for loop, reason in rewriter.refusals.items()}
     if not is_changed:
-        return original
+        return original._replace(refusals=refusals)
     # the rules would only look for faults of passes, for which the tests look
     validated = ValidatedNetwork(rewriter.scopes, rewriter.block)
-    return Improved(rewriter.network, rewriter.network.types, validated, notes)
+    return Improved(rewriter.network, rewriter.network.types, validated, notes, refusals, rewriter.rooms)
 
 
 def sections() -> str:

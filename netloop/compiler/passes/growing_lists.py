@@ -1,7 +1,6 @@
-"""Stack what a loop appends to a list in each iteration."""
+"""Stack the tensors that a loop appends to a list."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -9,10 +8,10 @@ from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.graph import ITensor, layer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
-from netloop.model.layers.rearrange import IConcatenationLayer
+from netloop.model.layers.pointwise import IElementWiseLayer
 from netloop.model.layers.sequence import HostOperation, ISequenceInsertLayer, ISequenceLayer
 from netloop.model.nest import LoopStep
-from netloop.values.enums import LayerType, LoopOutput, TripLimit
+from netloop.values.enums import ElementWiseOperation, LayerType, LoopOutput, TripLimit
 from netloop.values.types import UNKNOWN, Array, SequenceType, Tensors, TensorType
 
 LEAST_ROWS = 8
@@ -41,105 +40,155 @@ class BufferRowsLayer(HostOperation):
         return np.array(max(int(least), 1 << max(0, int(count.reshape(())) - 1).bit_length()), least.dtype)
 
 
-@layer(LayerType.INTERNAL, "List Of Rows")
-class RowListLayer(HostOperation):
-    """The first rows of a buffer (input 0) as a sequence, as many as a number (input 1) says."""
+@layer(LayerType.INTERNAL, "Filled Part")
+class FilledPartLayer(HostOperation):
+    """The first elements of a buffer (input 0) after a number of iterations (input 1): slope * number + start.
 
-    REQUIRED_INPUTS = MAX_INPUTS = 2
-
-    def infer(self, rows: TensorType, number: TensorType) -> SequenceType:
-        return SequenceType(rows.dtype, element=rows.shape[1:])
-
-    def evaluate(self, rows: Array, number: Array) -> Tensors:
-        return Tensors(rows[: max(0, int(number.reshape(())))])
-
-
-@layer(LayerType.INTERNAL, "Concatenated Rows")
-class RowConcatenationLayer(HostOperation):
-    """A tensor (input 0) followed by the first rows of a buffer (input 1), as many as a number (input 2) says.
+    On the host, which cuts by a view: a program would be compiled for each length.
 
     Attributes:
-        axis: the axis of the tensor, and of each row, along which they are concatenated.
+        axis: the axis of the elements.
+        slope: the number of elements of an iteration.
+        start: the number of elements before the first iteration.
     """
 
-    REQUIRED_INPUTS = MAX_INPUTS = 3
+    MAX_INPUTS = 2
 
-    axis: int = 0
+    axis: int
+    slope: int
+    start: int
 
-    def infer(self, first: TensorType, rows: TensorType, number: TensorType) -> TensorType:
-        shape = list(first.shape)
-        shape[self.axis] = UNKNOWN
-        return first.with_shape(tuple(shape))
+    def infer(self, buffer: TensorType, number: TensorType | None = None) -> TensorType:
+        return buffer.with_shape(UNKNOWN if axis == self.axis else n for axis, n in enumerate(buffer.shape))
 
-    def evaluate(self, first: Array, rows: Array, number: Array) -> Array:
-        return np.concatenate([first, *rows[: max(0, int(number.reshape(())))]], self.axis)
+    def type_inputs(self) -> Sequence[ITensor | None]:
+        # the number decides the shape, but no program is to be compiled for each number
+        return self.inputs[:1]
+
+    def evaluate(self, buffer: Array, number: Array) -> Array:
+        length = self.slope * max(0, int(number.reshape(()))) + self.start
+        result: Array = buffer[(slice(None),) * self.axis + (slice(length),)]
+        return result
+
+
+@layer(LayerType.INTERNAL, "List Of Rows")
+class RowListLayer(HostOperation):
+    """The first rows of a tensor (input 0) as a sequence, as many as a number (input 1) says; all without a number."""
+
+    MAX_INPUTS = 2
+
+    def infer(self, rows: TensorType, number: TensorType | None = None) -> SequenceType:
+        return SequenceType(rows.dtype, element=rows.shape[1:])
+
+    def evaluate(self, rows: Array, number: Array | None = None) -> Tensors:
+        return Tensors(rows if number is None else rows[: max(0, int(number.reshape(())))])
 
 
 class GrowingLists(Pass):
-    """Stack the tensors that iterations append to a sequence, or concatenate to a tensor that grows.
+    """Stack the tensors that iterations append to a sequence.
 
-    A state that grows has no fixed shape, so that its loop runs on the host, iteration by iteration. The stacked output
+    A sequence has no fixed shape, so that its loop runs on the host, iteration by iteration. The stacked output
     has one, and the loop is compiled.
     """
 
     name = "growing_lists"
     level = 1
-    # counters that are equal, and states that never change, are gone
-    after = ("redundant_carries",)
+    # counters that are equal, and states that never change, are gone; a buffer may be part of one program
+    after = ("redundant_carries", "growing_states")
     on_host = True
     rule = (
         "In loops with a COUNT: a sequence that is empty at first, to which each iteration appends a tensor of one "
-        "shape, or a tensor to which each iteration concatenates one, becomes a stacked output if it is read only "
-        f"after the loop. With a WHILE too, if the COUNT is a compile-time constant of at most {MOST_ROWS:,}."
+        "shape, becomes a stacked output if it is read only after the loop. With a WHILE too, if the COUNT is a "
+        f"compile-time constant of at most {MOST_ROWS:,}. Stacked outputs as long as the trip count of another loop "
+        "are cut from a buffer."
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        flags = [_stack(rewriter, step, state) for step in list(rewriter.loops()) for state in step.recurrences]
+        steps = list(rewriter.loops())
+        flags = [_stack(rewriter, step, state) for step in steps for state in step.recurrences]
+        flags += [_round_up(rewriter, step, output) for step in steps for output in step.stacked]
         return any(flags)
+
+
+def _round_up(rewriter: Rewriter, step: LoopStep, output: ILoopOutputLayer) -> bool:
+    """Stack as many rows as another loop has made iterations in a buffer, of which these are cut."""
+    count, length, rows = step.loop.limit(TripLimit.COUNT), output.tensor(1), output.outputs[0]
+    is_number = length.type.ints() is None and _is_trip_count(length)
+    if count is None or count.tensor(0) is not length or not is_number or rows.type.is_string:
+        return False
+    output.set_input(1, buffer_rows(rewriter, length))
+    cut = FilledPartLayer(axis=output.axis % rows.type.rank, slope=1, start=0)
+    rewriter.take_over(rows, rewriter.network.add(cut, [rows, length]).outputs[0])
+    rewriter.note(f"the rows {output.name!r} are cut from a buffer")
+    return True
+
+
+def _is_trip_count(number: ITensor) -> bool:
+    """Whether a number is the trip count of a loop: the last value of its counter."""
+    end = number.producer
+    counter = end.tensor(0).producer if isinstance(end, ILoopOutputLayer) and not end.stacks else None
+    if not isinstance(counter, IRecurrenceLayer) or counter.tensor(0).type.ints() != [0]:
+        return False
+    following, now = counter.tensor(1).producer, counter.outputs[0]
+    if not isinstance(following, IElementWiseLayer) or following.op is not ElementWiseOperation.SUM:
+        return False
+    return any(operand(following, at) is now and operand(following, 1 - at).type.ints() == [1] for at in (0, 1))
 
 
 def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     """Stack what a state grows by, if it is nothing but a list that grows."""
     appended, count = _appended(state), step.loop.limit(TripLimit.COUNT)
-    if appended is None or count is None or not _is_only_read_after(rewriter, step, state):
+    if appended is None or not _fits(rewriter, step, state, appended):
         return False
-    kind = appended.type
-    # rows of one shape can be stacked, and a compiled loop has no strings
-    if not (kind.is_fixed and kind.is_tensor) or kind.is_string or not rewriter.scopes.varies_in(appended, step.loop):
+    if count is None or has_open_end(step):
         return False
-    number = _number_of_iterations(rewriter, step, count.tensor(0))
-    if number is None:
-        return False
-    network = rewriter.network
+    network, number = rewriter.network, number_of_iterations(rewriter, step)
     buffer = step.loop.add_loop_output(appended, LoopOutput.CONCATENATE)
-    least = rewriter.make.constant(np.array(LEAST_ROWS, np.int64))
-    buffer.set_input(1, network.add(BufferRowsLayer(), [least, count.tensor(0)]).outputs[0])
+    buffer.set_input(1, buffer_rows(rewriter, count.tensor(0)))
     rows, ends = buffer.outputs[0], [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]
     for end in ends:
-        rewriter.take_over(end.outputs[0], _whole(network, state, rows, number))
+        rewriter.take_over(end.outputs[0], network.add(RowListLayer(), [rows, number]).outputs[0])
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
     return True
 
 
-def _whole(network: Any, state: IRecurrenceLayer, rows: ITensor, number: ITensor) -> ITensor:
-    """The final value of the state, after the loop."""
-    grown = state.tensor(1).producer
-    if isinstance(grown, IConcatenationLayer):
-        axis = grown.axis % state.outputs[0].type.rank
-        return network.add(RowConcatenationLayer(axis=axis), [state.tensor(0), rows, number]).outputs[0]
-    return network.add(RowListLayer(), [rows, number]).outputs[0]
+def grow_tensors(rewriter: Rewriter) -> bool:
+    """Let a tensor grow by a row where a sequence gets a tensor, in loops whose end only a run knows."""
+    flags = [_grow(rewriter, step, state) for step in list(rewriter.loops()) for state in step.recurrences]
+    return any(flags)
+
+
+def _grow(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
+    appended, name = _appended(state), state.outputs[0].name
+    if appended is None or not has_open_end(step) or not _fits(rewriter, step, state, appended):
+        return False
+    make, kind = rewriter.make, appended.type
+    rows = step.loop.add_recurrence(make.constant(np.zeros((0, *kind.shape), kind.dtype)))
+    rows.keeps_shape = False
+    rows.set_input(1, make.concat([rows.outputs[0], make.expand_dims(appended, [0])], 0))
+    whole = make.last(step.loop, rows)
+    for end in [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]:
+        rewriter.take_over(end.outputs[0], rewriter.network.add(RowListLayer(), [whole]).outputs[0])
+    rewriter.note(f"the list {name!r} is a tensor that grows")
+    return True
+
+
+def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: ITensor) -> bool:
+    """Whether what is appended to a state can be stacked, and the state is nothing but a list that grows."""
+    kind = appended.type
+    # rows of one shape can be stacked, and a compiled loop has no strings
+    is_row = kind.is_fixed and kind.is_tensor and not kind.is_string
+    return is_row and rewriter.scopes.varies_in(appended, step.loop) and _is_only_read_after(rewriter, step, state)
 
 
 def _appended(state: IRecurrenceLayer) -> ITensor | None:
     """The tensor that each iteration appends to a state; None if it does something else."""
     first, grown = state.tensor(0).producer, state.tensor(1).producer
-    if isinstance(grown, ISequenceInsertLayer):
-        is_appended = operand(grown, 0) is state.outputs[0] and [*grown.inputs, None][2] is None
-        is_empty = isinstance(first, ISequenceLayer) and not first.inputs
-        return operand(grown, 1) if is_appended and is_empty else None
-    if isinstance(grown, IConcatenationLayer) and len(grown.inputs) == 2 and grown.inputs[0] is state.outputs[0]:
-        return grown.inputs[1] if not state.outputs[0].type.is_fixed else None
-    return None
+    if not isinstance(grown, ISequenceInsertLayer):
+        return None
+    is_appended = operand(grown, 0) is state.outputs[0] and [*grown.inputs, None][2] is None
+    is_empty = isinstance(first, ISequenceLayer) and not first.inputs
+    return operand(grown, 1) if is_appended and is_empty else None
 
 
 def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
@@ -153,15 +202,24 @@ def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLa
     return are_ends and len(now.uses) == len(readers) + 1 and len(grown.uses) == 1 and rewriter.may_replace(grown)
 
 
-def _number_of_iterations(rewriter: Rewriter, step: LoopStep, count: ITensor) -> ITensor | None:
-    """The trip count, or for a loop without a WHILE its COUNT, which may be negative; None if it may be far below."""
-    if step.loop.limit(TripLimit.WHILE) is None:
-        return count
-    trips = count.type.ints()
-    # the buffer has a row for each iteration of the COUNT, however few a WHILE lets be made
-    if trips is None or trips[0] > MOST_ROWS:
-        return None
-    zero, one = (rewriter.make.constant(np.array(number, np.int64)) for number in (0, 1))
-    counter = step.loop.add_recurrence(zero)
-    counter.set_input(1, rewriter.make.add(counter.outputs[0], one))
-    return step.loop.add_loop_output(counter.outputs[0], LoopOutput.LAST_VALUE).outputs[0]
+def has_open_end(step: LoopStep) -> bool:
+    """Whether a loop has no COUNT, or may make far fewer iterations: only a run knows how many."""
+    count = step.loop.limit(TripLimit.COUNT)
+    numbers = None if count is None else count.tensor(0).type.ints()
+    # a buffer has a row for each iteration of the COUNT, however few a WHILE lets be made
+    is_few = numbers is not None and numbers[0] <= MOST_ROWS
+    return count is None or (step.loop.limit(TripLimit.WHILE) is not None and not is_few)
+
+
+def number_of_iterations(rewriter: Rewriter, step: LoopStep) -> ITensor:
+    """The trip count, which without a WHILE is the COUNT, and may then be negative."""
+    count = step.loop.limit(TripLimit.COUNT)
+    if count is not None and step.loop.limit(TripLimit.WHILE) is None:
+        return count.tensor(0)
+    return rewriter.make.last(step.loop, rewriter.make.counter(step.loop))
+
+
+def buffer_rows(rewriter: Rewriter, count: ITensor) -> ITensor:
+    """The number of rows of a buffer for a COUNT that only a run knows; int64, 0-D."""
+    least = rewriter.make.constant(np.array(LEAST_ROWS, np.int64))
+    return rewriter.network.add(BufferRowsLayer(), [least, count]).outputs[0]

@@ -1,17 +1,23 @@
 """The copy of a network that passes edit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, nest, walk, weight_only_tensors
 from netloop.model.network import INetworkDefinition
 from netloop.values.types import TensorType
 
 L = TypeVar("L", bound=ILayer)
+
+
+NO_BOUNDS: Mapping[str, int] = MappingProxyType({})
+"""No loop has a bound."""
 
 
 class Rewriter:
@@ -24,19 +30,30 @@ class Rewriter:
         network: the copy.
         make: the formula builder that adds layers to the copy.
         platform: the JAX platform that the network is compiled for.
+        bounds: the largest numbers of iterations of loops by name, for derivatives in reverse mode.
         form: the form of the pass in progress, one of its ``alternatives``; "rule" for its rule.
         notes: what was done since the copy was last read, a line each.
+        rooms: the numbers of iterations for which the buffers of loops have room; they become larger when full.
+        refusals: the reasons why loops run on the host that a pass would have had compiled.
         scopes: the loops in which each tensor varied when the copy was last read.
         block: the region tree at that time.
         weights: the tensors that depended on constants only at that time.
     """
 
-    def __init__(self, network: INetworkDefinition, types: TypeTable, platform: str = "cpu") -> None:
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        types: TypeTable,
+        platform: str = "cpu",
+        bounds: Mapping[str, int] = NO_BOUNDS,
+    ) -> None:
         # the arrays of weights are shared, as a second copy would only take memory
         self.network = network.copy(shares_weights=True, types=types)
         self.make = FormulaBuilder(self.network)
-        self.platform = platform
+        self.platform, self.bounds = platform, bounds
         self.form = "rule"
+        self.rooms: dict[ILoop, ITensor] = {}
+        self.refusals: dict[ILoop, str] = {}
         self.read()
 
     def read(self) -> None:

@@ -365,6 +365,13 @@ TEXTS = {
         Wrong: ``sys.exit()`` in the ``enqueue`` of a plugin
         Right: ``raise RuntimeError("the table is missing")`` there, which is the failure of one call
         """,
+    "NL666": """
+        states that grow are kept in buffers, and the largest buffer has room for a million iterations.
+
+        Wrong: a loop that concatenates a number to a tensor, until a condition ends it after two million iterations
+        Right: a tensor of a fixed length into which the loop writes; or
+        ``netloop.compile(network, passes=set(netloop.PASSES) - {"growing_states"})``, which is slow
+        """,
     "NL670": """
         an endpoint answers requests of the V2 protocol (Open Inference Protocol): JSON, or JSON and then raw bytes.
 

@@ -11,10 +11,10 @@ from tests.support.pass_checks import LOWEST
 def rewritten_networks_are_checked(monkeypatch):
     """What passes made is checked as what users make, which costs too much in each compilation."""
 
-    def improved(network, types, validated, notes):
+    def improved(network, types, validated, notes, *refusals):
         if notes:
             require_valid(network)
-        return Improved(network, types, validated, notes)
+        return Improved(network, types, validated, notes, *refusals)
 
     Improved = passes.Improved
     monkeypatch.setattr(passes, "Improved", improved)

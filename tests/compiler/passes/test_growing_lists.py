@@ -53,7 +53,7 @@ def tensors(network, axis=0, rows=1):
 
 
 def notes(engine):
-    return [note for note in engine.notes if note.by == "growing_lists"]
+    return [note for note in engine.notes if note.by in ("growing_lists", "growing_states")]
 
 
 def same_as_the_reference(network, inputs, is_stacked=True):
@@ -197,12 +197,18 @@ def ended_long_before_its_count(network):
 @pytest.mark.parametrize(
     "make",
     [
-        read_in_the_loop, inserted_at_the_front, begun_with_a_tensor, concatenated_to_the_front, ended_by_a_while_alone,
-        ended_long_before_its_count,
+        read_in_the_loop, inserted_at_the_front, begun_with_a_tensor,
     ],
 )  # fmt: skip
 def test_other_lists_stay_as_they_are(network, make):
     same_as_the_reference(make(network), {"x": X}, is_stacked=False)
+
+
+@pytest.mark.parametrize("make", [concatenated_to_the_front, ended_by_a_while_alone, ended_long_before_its_count])
+def test_list_that_is_not_stacked_is_a_buffer(network, make):
+    engine = same_as_the_reference(make(network), {"x": X})
+
+    assert {note.by for note in engine.notes} == {"growing_states"}
 
 
 def test_pass_can_be_left_out(network):

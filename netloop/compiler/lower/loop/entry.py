@@ -18,8 +18,9 @@ from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind, cho
 from netloop.compiler.lower.loop.while_loop import WhileLoop
 from netloop.compiler.lower.lowering import Lowering
 from netloop.compiler.passes.forms import LoweringForm
+from netloop.compiler.passes.growing_layers import BufferWriteLayer
 from netloop.model.layers.loop import ILoopOutputLayer
-from netloop.model.nest import LoopStep
+from netloop.model.nest import LayerStep, LoopStep
 from netloop.values.enums import TripLimit
 
 
@@ -28,7 +29,7 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     state = enter(lowering, step, frame)
     if state is None:
         return
-    strategy = choose_strategy(step.loop, lowering.facts, lowering.scopes.depth(step.loop))
+    strategy = _strategy(lowering, step)
     stages = _stages(state, strategy)
     if stages is not None:
         strategy = LoopStrategy(
@@ -50,6 +51,15 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     else:
         carry = WhileLoop(state).run()
         leave(state, guarded(carry, step.loop) if lowering.is_pure else carry)
+
+
+def _strategy(lowering: Lowering, step: LoopStep) -> LoopStrategy:
+    """The strategy of a loop, with a reason that mentions its buffers."""
+    strategy = choose_strategy(step.loop, lowering.facts, lowering.scopes.depth(step.loop))
+    layers = (inner.layer for inner in step.body.steps if isinstance(inner, LayerStep))
+    if any(isinstance(layer, BufferWriteLayer) for layer in layers):
+        return replace(strategy, why=f"{strategy.why}; its states grow in buffers")
+    return strategy
 
 
 def _in_kernel(state: LoopState, strategy: LoopStrategy) -> tuple[Carry | None, LoopStrategy]:
