@@ -62,7 +62,8 @@ class TypeTable:
 
     def __init__(self, inputs: Mapping[ITensor, TensorType] | None = None) -> None:
         self.is_of_call = inputs is not None
-        self._known: dict[ITensor, Known] = dict(inputs or {})
+        self._inputs = inputs or {}
+        self._known: dict[ITensor, Known] = dict(self._inputs)
         self._widened: dict[ITensor, TensorType] = {}
         self._unchecked: list[ILayer] = []
         self.owner = Owner()
@@ -113,7 +114,8 @@ class TypeTable:
         forgotten: list[ITensor] = []
         while stack:
             tensor = stack.pop()
-            if self._known.pop(tensor, None) is not None:
+            # those of a call may lie behind a recurrence, whose length is widened, and do not follow from it
+            if tensor not in self._inputs and self._known.pop(tensor, None) is not None:
                 forgotten.append(tensor)
                 stack.extend(other for layer, _ in tensor.uses for other in layer.dependent_tensors())
         return forgotten

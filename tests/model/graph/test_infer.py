@@ -296,6 +296,19 @@ def test_given_type_stands_in_place_of_the_declared_one(network, x):
     assert y.shape == (2, 3)
 
 
+def test_given_type_behind_a_recurrence_that_grows_is_kept(network, x):
+    loop = network.add_loop()
+    state = loop.add_recurrence(x)
+    state.keeps_shape = False
+    state.set_input(1, network.add_concatenation([state.get_output(0), x]).get_output(0))
+    after = loop.add_loop_output(state.get_output(0), LoopOutput.LAST_VALUE).get_output(0)
+    y = relu(network, after, "a").get_output(0)
+    table = TypeTable({x: x.type, after: TensorType(np.dtype(np.float32), (8, 3))})
+
+    assert table[state.get_output(0)].shape == (-1, 3)
+    assert table[y].shape == (8, 3)
+
+
 def test_value_follows_from_known_values(network):
     n = network.add_input("n", DataType.INT32, ())
     double = network.add_elementwise(n, n, ElementWiseOperation.SUM).get_output(0)
