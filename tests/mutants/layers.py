@@ -48,7 +48,7 @@ FAULTS = [
            "return self.value is not None and not self.is_float", "tests/compiler/execution/test_element_types.py"),
 
     # ------------------------------------------------------------------ indices and positions
-    Mutant("coordinates of ND indices are read from the last one on", INDEX,
+    Mutant("coordinates of ND indices are read from the last one on", "netloop/model/layers/gather_forms.py",
            "for axis in range(positions.shape[-1]))", "for axis in reversed(range(positions.shape[-1])))",
            "tests/model/layers/test_gather.py::test_layer_obeys_the_laws "
            "tests/model/layers/test_gather.py::test_scatter_combines_all_updates_of_a_place"),
@@ -61,8 +61,8 @@ FAULTS = [
            "tests/model/layers/test_gather.py::test_layer_obeys_the_laws "
            "tests/model/layers/test_gather.py::test_scatter_combines_all_updates_of_a_place"),
     Mutant("a batched gather counts a negative axis without the batch", INDEX,
-           "_lower_in_batch(data, indices, self.axis % data.ndim - 1)",
-           "_lower_in_batch(data, indices, self.axis - 1)",
+           "gather_forms.lower_in_batch(data, indices, self.axis % data.ndim - 1)",
+           "gather_forms.lower_in_batch(data, indices, self.axis - 1)",
            "tests/model/layers/test_gather.py::test_layer_obeys_the_laws "
            "tests/model/layers/test_gather.py::test_scatter_combines_all_updates_of_a_place"),
     Mutant("a gather reads element 0 for a negative index", INDEX,

@@ -60,6 +60,7 @@ SUBJECTS = {
     "open_lengths": "layers for lengths that only a run knows, exported",
     "operators": "the commands that print the pages of operators",
     "other_platforms": "programs for devices that are not here",
+    "padded_layers": "each kind of layer on padded axes",
     "passes": "the command that prints the passes",
     "peers": "other runtimes",
     "pipeline": "the order of the passes, and all of them together",

@@ -18,7 +18,7 @@ from netloop.compiler.execution.weight_loading import DeviceWeights, HostWeights
 from netloop.compiler.host import HostProgram, Listener, is_long
 from netloop.compiler.layer_times import layer_times
 from netloop.compiler.lower import constants_of, has_program
-from netloop.compiler.passes import Improved
+from netloop.compiler.passes import Improved, LoweringForm
 from netloop.compiler.phases import Phase, PhaseTimer
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
@@ -293,7 +293,10 @@ class Executable(Unpicklable, Tunable):
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
             own, recipe = (self.network, validated, types, self.recipe.max_trips, self.interruptible), self.recipe
-            return HostProgram(*own, watched, precision=recipe.precision, platform=recipe.target)
+            is_bucketed = LoweringForm.BUCKETING in recipe.passes
+            return HostProgram(
+                *own, watched, precision=recipe.precision, platform=recipe.target, is_bucketed=is_bucketed
+            )
 
         programs = ProgramCache(self.network, make, self.recipe.placement)
         self._watching = watched, programs
@@ -335,6 +338,7 @@ class Executable(Unpicklable, Tunable):
             *own, recipe.max_trips, self.interruptible, without=load.steps, phase=timer.phase,
             precision=recipe.precision, platform=recipe.target, refusals=source.refusals,
             rooms=source.rooms,
+            is_bucketed=LoweringForm.BUCKETING in recipe.passes,
         )  # fmt: skip
 
         with timer.phase("load"):

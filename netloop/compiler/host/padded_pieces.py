@@ -1,24 +1,24 @@
 """Pieces that are compiled once for all lengths up to a bound; see ``padding.py``."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from netloop.compiler.host.compiled_pieces import Pieces
 from netloop.compiler.host.frame import HostFrame
-from netloop.compiler.host.padding import Padding, is_known
+from netloop.compiler.host.padding import PaddedFacts, Padding
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.program import Program
 from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.device_errors import completed
-from netloop.model.graph import Axes, ILayer, ITensor, TypeTable
+from netloop.model.graph import NO_AXES, ILayer, ITensor, Operation, TypeTable
+from netloop.model.graph.padded_axes import filled
 from netloop.model.nest import Scopes, Step
 from netloop.values.types import Array, Shape, TensorType
 
@@ -42,8 +42,9 @@ class PaddedPieces:
         before: the types of all tensors as far as they are known before the network runs.
     """
 
-    def __init__(self, pieces: Pieces, scopes: Scopes, before: TypeTable) -> None:
+    def __init__(self, pieces: Pieces, scopes: Scopes, before: TypeTable, max_trips: int | None = None) -> None:
         self._pieces = pieces
+        self._max_trips = max_trips
         self._scopes = scopes
         self._before = before
         self._first: dict[Step, Hashable] = {}
@@ -58,50 +59,42 @@ class PaddedPieces:
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Run | None:
         """Some first steps as a padded piece; None if they are to have a piece for their exact lengths."""
         reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
-        # inside of a loop the numbers of the iterations would be arguments too, and a sequence has no axes
-        if frame.trips or not all(isinstance(frame.values[tensor], jax.Array | np.ndarray) for tensor in reads):
+        # a sequence has no axes
+        if not all(isinstance(frame.values[tensor], jax.Array | np.ndarray | np.generic) for tensor in reads):
             return None
-        padding = Padding(types, self._before)
-        for tensor in reads:
-            padding.reads(tensor)
+        padding = Padding(reads, types, self._before, self._max_trips)
         here = list(takewhile(padding.takes, steps))
-        # other layers compile quickly, or numpy computes them (docs/decisions/0036)
-        if not any(layer.HAS_PRODUCTS for layer in padding.masks):
+        if not any(padding.axes(tensor) for step in here for tensor in (*step.reads, *step.writes)):
             return None
         key = steps[0], *map(frame.key_of, reads)
         if self._first.setdefault(steps[0], key) == key:
             return None
         if key not in self._calls:
             _make_room(self._calls)
-            self._calls[key] = PaddedCall(self._program(here, frame, types, padding), types)
+            self._calls[key] = PaddedCall(self._program(here, frame, padding), types, self._pieces)
         call = self._calls[key]
         return Run(len(here), call, call.is_better) if call.is_better() else None
 
-    def _program(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable, padding: Padding) -> "PaddedProgram":
-        tensor_types = {
-            tensor: self._type(tensor, types, padding) for tensor in reads_of(steps) if tensor in frame.values
-        }
-        # equal types may have other values, which decide shapes here
-        values = tuple(
-            None if tensor_type.value is None else tensor_type.value.tobytes() for tensor_type in tensor_types.values()
-        )
-        key = tuple(steps), tuple(tensor_types.values()), values
+    def _program(self, steps: Sequence[Step], frame: HostFrame, padding: Padding) -> "PaddedProgram":
+        reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
+        key = tuple(steps), *(_key(padding.types[tensor]) for tensor in reads)
         if key not in self._compiled:
             _make_room(self._compiled)
             outputs, phase = self._pieces.needed_later(steps), self._pieces.phase
-            program = PaddedProgram(steps, outputs, tensor_types, self._scopes, padding.masks, phase)
+            program = PaddedProgram(steps, reads, outputs, padding, self._scopes, phase)
             program.precision, program.platform = self._pieces.precision, self._pieces.platform
             self._compiled[key] = program
         return self._compiled[key]
 
-    def _type(self, tensor: ITensor, types: TypeTable, padding: Padding) -> TensorType:
-        value = types[tensor].value if is_known(self._before, tensor) else None
-        return TensorType(types[tensor].dtype, padding.shapes[tensor], value)
+
+def _key(type_: TensorType) -> Hashable:
+    """A key of a padded type: equal types may have other values, which decide shapes."""
+    return type_.dtype, type_.shape, None if type_.value is None else type_.value.tobytes()
 
 
 @dataclass
 class PaddedFrame(Frame):
-    """The state of tracing steps for padded tensors; ``lengths`` are those without padding."""
+    """The state of tracing steps for padded tensors; ``lengths`` are those of their axes without padding."""
 
     lengths: Mapping[tuple[ITensor, int], Any] = field(default_factory=dict[tuple[ITensor, int], Any])
 
@@ -110,53 +103,70 @@ class PaddedProgram(Program):
     """Steps lowered for padded tensors.
 
     Args:
-        types: the types of what the steps read, with padding.
-        masks: the axes of the first operand of each layer along which garbage has to be zero.
+        padding: the padded types, and the numbers that padding has to be.
         phase: the context of each phase of its compilation.
 
     Attributes:
-        reads: what the steps read.
+        reads: what the steps read, with the padded shape of each.
         lengths: the tensors and axes whose lengths without padding are arguments.
     """
 
     def __init__(
         self,
         steps: Sequence[Step],
+        reads: Sequence[ITensor],
         outputs: Sequence[ITensor],
-        types: Mapping[ITensor, TensorType],
+        padding: Padding,
         scopes: Scopes,
-        masks: Mapping[ILayer, Axes],
         phase: Phase,
     ) -> None:
-        super().__init__(steps, outputs, TypeTable(types), scopes)
-        self.reads = types
-        self._masks = masks
-        masked = ((layer.inputs[0], axis) for layer, axes in masks.items() for axis in sorted(axes))
-        self.lengths = list(dict.fromkeys((tensor, axis) for tensor, axis in masked if tensor is not None))
+        super().__init__(steps, outputs, padding.types, scopes)
+        self.facts = PaddedFacts(padding.types, self.constants, None)
+        self.reads = {tensor: padding.types[tensor].shape for tensor in reads}
+        self._padding = padding
+        wanted = (pair for layer in padding.neutrals for pair in self._lengths_of(layer))
+        self.lengths = list(dict.fromkeys(wanted))
         self.compiled = XlaFunction(self._trace, self, phase)
+
+    def _lengths_of(self, layer: ILayer) -> Iterator[tuple[ITensor, int]]:
+        """The tensors and axes whose lengths the lowering of a layer asks for."""
+        neutrals = self._padding.neutrals[layer]
+        for position, tensor in enumerate(layer.inputs):
+            if tensor is not None:
+                axes = neutrals[position].axes if position in neutrals else NO_AXES
+                is_asked = isinstance(layer, Operation) and layer.TAKES_LENGTHS
+                yield from ((tensor, axis) for axis in sorted(self._padding.axes(tensor) if is_asked else axes))
 
     def _trace(self, arrays: Sequence[Any], lengths: Any) -> list[Any]:
         values = dict(zip(self.reads, arrays, strict=True))
-        return self.run_in(PaddedFrame(values, lengths=dict(zip(self.lengths, lengths, strict=True)))).values
+        numbers = {pair: lengths[index] for index, pair in enumerate(self.lengths)}
+        return self.run_in(PaddedFrame(values, lengths=numbers)).values
 
     def _operand(self, layer: ILayer, position: int, frame: Frame) -> Any:
-        result, tensor = super()._operand(layer, position, frame), layer.inputs[position]
+        result, neutral = super()._operand(layer, position, frame), self._padding.neutrals.get(layer, {}).get(position)
+        return result if neutral is None else filled(result, neutral, self._lengths(layer, position, frame))
+
+    def _named(self, layer: Operation, frame: Frame) -> dict[str, Any]:
+        named = super()._named(layer, frame)
+        if layer.TAKES_LENGTHS and layer in self._padding.neutrals:
+            named["lengths"] = [self._lengths(layer, position, frame) for position in range(len(layer.inputs))]
+        return named
+
+    def _lengths(self, layer: ILayer, position: int, frame: Frame) -> dict[int, Any]:
+        """The lengths without padding of the axes of an operand, as far as they are arguments."""
         assert isinstance(frame, PaddedFrame)
-        for axis in sorted(self._masks.get(layer, ())) if position == 0 else ():
-            assert tensor is not None
-            # the length is an argument, so that all lengths of a bucket share the program
-            within = jnp.arange(result.shape[axis]) < frame.lengths[tensor, axis]
-            result = jnp.where(within.reshape([-1 if index == axis else 1 for index in range(result.ndim)]), result, 0)
-        return result
+        tensor = layer.inputs[position]
+        return {axis: length for (other, axis), length in frame.lengths.items() if other is tensor}
 
 
 class PaddedCall:
     """The calls of a padded program for exact lengths, which are those of ``types``."""
 
-    def __init__(self, program: PaddedProgram, types: TypeTable) -> None:
+    def __init__(self, program: PaddedProgram, types: TypeTable, pieces: Pieces) -> None:
         self._program = program
+        self._pieces = pieces
         self._shapes = [types[tensor].shape for tensor in program.outputs]
-        self._lengths = [np.int32(types[tensor].shape[axis]) for tensor, axis in program.lengths]
+        self._lengths = np.array([types[tensor].shape[axis] for tensor, axis in program.lengths], np.int32)
         self._calls = 0
 
     def is_better(self) -> bool:
@@ -166,8 +176,10 @@ class PaddedCall:
     def __call__(self, frame: HostFrame) -> None:
         self._calls += 1
         program = self._program
-        arrays = [_longer(frame.values[key], of.shape) for key, of in program.reads.items()]
+        arrays = [_longer(frame.values[tensor], shape) for tensor, shape in program.reads.items()]
         result = completed(program.compiled(arrays, self._lengths))
+        # the first call has traced the program, which knows them since
+        self._pieces.loop_strategies.update(program.loop_strategies)
         for tensor, value, shape in zip(program.outputs, result, self._shapes, strict=True):
             # numpy cuts by a view; JAX would compile a slice for each length
             frame.values[tensor] = value if value.shape == shape else np.asarray(value)[tuple(map(slice, shape))]

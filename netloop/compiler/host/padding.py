@@ -1,16 +1,20 @@
 """Bucketing: steps that can run with an axis padded, so that one program serves all lengths up to a bound.
 
-The first elements of a padded axis are those of the tensor, and what follows them is garbage. A layer may run on padded
-tensors if the first elements of its outputs then follow from the first elements of its inputs alone. Windows also read
-past the end, where zeros are meant, so that garbage is set to zero before them.
+The first elements of a padded axis are those of the tensor, and what follows them is garbage. A step may run on padded
+tensors if the first elements of its outputs then follow from the first elements of its inputs alone; for a layer that
+is known by its class, ``Operation.neutrals``. A loop may run if its steps can, and if it cannot fail for the lengths
+without padding: a padded program has no error flags, and its count of iterations is that of the call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
+from netloop.compiler.lower.loop.facts import LoopFacts, known_count
 from netloop.model.graph import NO_AXES, Axes, ILayer, ITensor, Operation, TypeTable
-from netloop.model.nest import LayerStep, Step
-from netloop.values.diagnostics import LayerError
-from netloop.values.types import UNKNOWN, Shape, TensorType
+from netloop.model.graph.padded_axes import Neutrals
+from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
+from netloop.model.layers.sources import IShapeLayer
+from netloop.model.nest import Step
+from netloop.values.types import UNKNOWN, TensorType
 
 
 def bucket(length: int) -> int:
@@ -31,78 +35,135 @@ def is_known(types: TypeTable, tensor: ITensor) -> bool:
 
 
 class Padding:
-    """The padded shapes of the tensors of some steps.
+    """The padded types of the tensors of some steps, and what their operands need instead of garbage.
 
     Which axes count as padded depends on the steps alone: those whose lengths only a run knows.
 
     Args:
+        reads: the tensors that the steps read from outside.
         types: the types of all tensors in a run, without padding.
         before: the types of all tensors as far as they are known before the network runs.
+        max_trips: the largest number of iterations of a loop; None for any number.
 
     Attributes:
-        masks: the layers with padded operands, and the axes of the first operand along which garbage has to be zero.
-        shapes: the padded shapes.
+        types: the padded types.
+        neutrals: the layers with padded operands, and the numbers that their padding has to be.
     """
 
-    def __init__(self, types: TypeTable, before: TypeTable) -> None:
-        self.shapes: dict[ITensor, Shape] = {}
-        self.masks: dict[ILayer, Axes] = {}
-        self._types = types
+    def __init__(
+        self, reads: Iterable[ITensor], types: TypeTable, before: TypeTable, max_trips: int | None = None
+    ) -> None:
+        self._exact = types
         self._before = before
+        self._facts = RunFacts(types, before, max_trips)
+        self.types = TypeTable({tensor: self._padded(tensor) for tensor in reads})
+        self.neutrals: dict[ILayer, Neutrals] = {}
 
-    def reads(self, tensor: ITensor) -> None:
-        """Add a tensor that the steps read from outside."""
-        exact, axes = self._types[tensor].shape, self.axes(tensor)
-        self.shapes[tensor] = tuple(bucket(n) if axis in axes else n for axis, n in enumerate(exact))
+    def _padded(self, tensor: ITensor) -> TensorType:
+        """The type of a tensor with all of its padded axes as long as their buckets."""
+        exact, axes = self._exact[tensor], self.axes(tensor)
+        shape = tuple(bucket(length) if axis in axes else length for axis, length in enumerate(exact.shape))
+        # a value that is not known before is another one in another run
+        before = self._before.of(tensor)
+        return TensorType(exact.dtype, shape, before.value if isinstance(before, TensorType) else None)
 
     def takes(self, step: Step) -> bool:
-        """Whether a step can run with the padding so far; the shapes of its outputs are added then."""
-        layer = step.layer if isinstance(step, LayerStep) else None
+        """Whether a step can run with the padding so far; it is part of the padding then."""
+        return not self._facts.can_fail([step]) and self._takes(step)
+
+    def _takes(self, step: Step) -> bool:
+        # from the inside, as the outputs of a loop have the shapes of what is in it
+        is_inside = all(self._takes(inner) for block in step.blocks for inner in block.steps)
+        return is_inside and all(map(self._takes_layer, step.layers))
+
+    def _takes_layer(self, layer: ILayer) -> bool:
+        if isinstance(layer, Operation) and not self._takes_operation(layer):
+            return False
+        if isinstance(layer, IShapeLayer):
+            self._give_shape(layer)
+        if isinstance(layer, ILoopOutputLayer) and layer.stacks and not is_known(self._before, layer.tensor(1)):
+            # the length of the axis is that of the run, and not one that follows from padded shapes
+            self.types.give(layer.outputs[0], self._padded(layer.outputs[0]))
+        if isinstance(layer, IRecurrenceLayer) and not self._keeps_shape(layer):
+            return False
+        return all(map(self._is_long_enough, layer.outputs))
+
+    def _give_shape(self, layer: IShapeLayer) -> None:
+        """Have the lengths of padded axes computed in each call, as they are no constants of the program."""
+        (output,) = layer.outputs
+        exact, before = self._exact[output].without_value(), self._before.of(output)
+        self.types.give(output, before if isinstance(before, TensorType) and before.shape == exact.shape else exact)
+
+    def _takes_operation(self, layer: Operation) -> bool:
         # random numbers are drawn for a shape
-        if not isinstance(layer, Operation) or layer.draws or not self._sizes_are_known(layer):
+        if layer.draws or not self._sizes_are_known(layer):
             return False
-        types = [None if tensor is None else self._types[tensor] for tensor in layer.inputs]
+        types = [None if tensor is None else self._exact[tensor] for tensor in layer.inputs]
         axes = [NO_AXES if tensor is None else self.axes(tensor) for tensor in layer.inputs]
-        masked = layer.masked_axes(types, axes) if any(axes) else NO_AXES
-        if masked is None or not self._infer(layer, types):
-            return False
-        if any(axes):
-            self.masks[layer] = masked
-        return True
+        if not any(axes):
+            return True
+        neutrals = layer.neutrals(types, axes)
+        if neutrals is not None:
+            self.neutrals[layer] = neutrals
+        return neutrals is not None
 
     def _sizes_are_known(self, layer: Operation) -> bool:
         """Whether what decides the shape of a layer is the same in all runs."""
         sizes = (tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS)
         return all(size is None or is_known(self._before, size) for size in sizes)
 
+    def _keeps_shape(self, layer: IRecurrenceLayer) -> bool:
+        """Whether the state of a loop is padded in the same way before and after an iteration."""
+        first, after = self.types.of(layer.tensor(0)), self.types.of(layer.tensor(1))
+        return isinstance(first, TensorType) and isinstance(after, TensorType) and first.shape == after.shape
+
     def axes(self, tensor: ITensor) -> Axes:
         """The axes of a tensor that count as padded."""
-        before, exact = self._before.of(tensor), self._types[tensor].shape
+        before, exact = self._before.of(tensor), self._exact[tensor].shape
         # of a rank that only a run knows, any axis may change
         if not isinstance(before, TensorType) or before.rank != len(exact):
             return frozenset(range(len(exact)))
         return frozenset(axis for axis, length in enumerate(before.shape) if length == UNKNOWN)
 
-    def _infer(self, layer: Operation, types: Sequence[TensorType | None]) -> bool:
-        """Add the padded shapes of the outputs of a layer; False if there are none."""
-        padded = (None if tensor is None else self.shapes.get(tensor) for tensor in layer.inputs)
-        pairs = zip(types, padded, strict=True)
-        tensor_types = [of if of is None or shape in (None, of.shape) else of.with_shape(shape) for of, shape in pairs]
-        try:
-            result = layer.infer(*tensor_types)
+    def _is_long_enough(self, tensor: ITensor) -> bool:
+        """Whether the padded shape of a tensor, if it has one, is longer than the exact one along padded axes only."""
+        exact, padded, axes = self._exact[tensor].shape, self.types.of(tensor), self.axes(tensor)
         # padded lengths may disagree where the exact ones do not
-        except LayerError:
+        if not isinstance(padded, TensorType) or len(padded.shape) != len(exact):
             return False
-        for tensor, type in zip(layer.outputs, result if isinstance(result, tuple) else (result,), strict=True):
-            exact, axes = self._types[tensor].shape, self.axes(tensor)
-            if any(
-                not _is_longer(at in axes, *lengths) for at, lengths in enumerate(zip(exact, type.shape, strict=True))
-            ):
-                return False
-            self.shapes[tensor] = type.shape
-        return True
+        lengths = zip(exact, padded.shape, strict=True)
+        return all(_is_longer(axis in axes, *pair) for axis, pair in enumerate(lengths))
 
 
 def _is_longer(is_padded: bool, length: int, longer: int) -> bool:
     """Whether an axis of some length may have the longer one; a length of 1 stays, as it may be broadcast."""
     return length == longer or (is_padded and length != 1 and length < longer)
+
+
+class RunFacts(LoopFacts):
+    """Facts about the loops of a run, by its types and those before it."""
+
+    def __init__(self, types: TypeTable, before: TypeTable, max_trips: int | None) -> None:
+        super().__init__(types, (), max_trips)
+        self._before = before
+
+    def count(self, loop: ILoop) -> int | None:
+        # the types of a run have no values that decide no shape
+        count = known_count(loop, self._types)
+        return known_count(loop, self._before) if count is None else count
+
+
+class PaddedFacts(LoopFacts):
+    """Facts about the loops of a padded program, of which ``Padding.takes`` is sure for each call."""
+
+    def may_exceed_max_trips(self, loop: ILoop) -> bool:
+        return False
+
+    def stays_inside(self, iterator: IIteratorLayer) -> bool:
+        return True
+
+    def length(self, output: ILoopOutputLayer) -> int:
+        return self._types[output.outputs[0]].shape[output.axis]
+
+    def has_room(self, output: ILoopOutputLayer) -> bool:
+        return True

@@ -49,7 +49,8 @@ class HostProgram:
     run: their results are given. ``phase`` returns the context of each phase in which a piece of it is compiled,
     ``precision`` is that of its float32 products, and ``platform`` the JAX platform of its pieces. ``refusals`` are the
     reasons of passes why they left loops as they are, by the names of the loops, and ``rooms`` the numbers of
-    iterations for which buffers of loops have room, which become larger when they are full.
+    iterations for which buffers of loops have room, which become larger when they are full. New lengths
+    share pieces if it ``is_bucketed``.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.
@@ -70,12 +71,14 @@ class HostProgram:
         platform: str = "cpu",
         refusals: Mapping[str, str] = NO_REFUSALS,
         rooms: Mapping[ILoop, ITensor] = NO_ROOMS,
+        is_bucketed: bool = True,
     ) -> None:
         self._refusals = refusals
         self._network = network
         self._validated = validated
         self._max_trips = max_trips
         self._interruptible = interruptible
+        self._is_bucketed = is_bucketed
         self._observed = frozenset(observed)
         steps = [step for step in validated.block.steps if step not in without]
         # observed tensors are reported in the order of the network
@@ -90,7 +93,7 @@ class HostProgram:
         self._growing = {
             step: GrowingLoop(step, rooms[step.loop], validated.block, self._pieces, self._run) for step in loops
         }
-        self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types)
+        self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types, max_trips)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers
 
@@ -152,7 +155,7 @@ class HostProgram:
         types, steps = frame.type_table(), route.steps[position:]
         length = self._pieces.length(steps, frame, types)
         if length:
-            padded = self._padded_pieces.find(steps[:length], frame, types)
+            padded = self._padded_pieces.find(steps[:length], frame, types) if self._is_bucketed else None
             run = padded or Run(length, self._pieces.find(steps[:length], frame, types))
         else:
             run = Run(1, lambda now: self._run_step(steps[0], now))

@@ -8,8 +8,8 @@ needs the poisoned value. A value that cannot fail has no flag.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import jax.numpy as jnp
 
@@ -69,11 +69,11 @@ class Frame:
     ended: set[ILoop] = field(default_factory=set[ILoop])
     is_iteration: bool = True
 
-    def inside(self) -> Frame:
+    def inside(self) -> Self:
         """A frame for a branch or loop body: it sees all of this one and changes none of it."""
         # tracers of a branch or body must not leak into the frame around it
-        own = dict(self.values), dict(self.error_flags), dict(self.trips)
-        return Frame(*own, self.status, set(self.ended), self.is_iteration)
+        values, flags, trips = dict(self.values), dict(self.error_flags), dict(self.trips)
+        return replace(self, values=values, error_flags=flags, trips=trips, ended=set(self.ended))
 
     def error_flag(self, tensors: Iterable[ITensor | None]) -> Any:
         """The first error among some tensors; None if none of them can be poisoned."""

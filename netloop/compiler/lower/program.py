@@ -200,13 +200,9 @@ class Program(Lowering):
     def _compute(self, layer: ILayer, frame: Frame) -> None:
         assert isinstance(layer, Operation)
         arrays = [self._operand(layer, position, frame) for position in range(len(layer.inputs))]
-        named: dict[str, Any] = {}
-        if layer.draws:
-            # drawn for the layer and its iterations, random numbers are those of the reference
-            named["trips"] = tuple(frame.trips[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
         try:
             with jax.named_scope(scope_name(layer)), without_algorithm(_multiplies_wide(layer, arrays)):
-                result = layer.lower(*arrays, **named)
+                result = layer.lower(*arrays, **self._named(layer, frame))
         except LayerError as error:
             raise NetworkError(layer.finding_of(error)) from error.__cause__
         except Exception as error:
@@ -216,6 +212,14 @@ class Program(Lowering):
         outputs = result if isinstance(result, tuple) else (result,)
         frame.values.update(zip(layer.outputs, outputs, strict=True))
         frame.poison(layer.outputs, frame.error_flag(layer.inputs))
+
+    def _named(self, layer: Operation, frame: Frame) -> dict[str, Any]:
+        """The arguments of a lowering besides the operands."""
+        named: dict[str, Any] = {}
+        if layer.draws:
+            # drawn for the layer and its iterations, random numbers are those of the reference
+            named["trips"] = tuple(frame.trips[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
+        return named
 
     def _operand(self, layer: ILayer, position: int, frame: Frame) -> Any:
         tensor = layer.inputs[position]

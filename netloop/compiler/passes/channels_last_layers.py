@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Axes, Operation, layer
+from netloop.model.graph.layer import Operation, layer
+from netloop.model.graph.padded_axes import Axes, Neutrals, neutral
 from netloop.model.layers import matrix
 from netloop.model.layers.pooling import POOLINGS, IPoolingLayer
 from netloop.model.layers.reduce import lowest
@@ -74,8 +75,8 @@ class ChannelsLastWindow(Operation):
     def infer(self, x: TensorType, kernel: TensorType, bias: TensorType | None = None) -> TensorType:
         return x.with_shape((x.shape[0], *self.lengths(x.shape, kernel.shape), self.maps(kernel.shape)))
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        return padded[0] - {0} if types[0].rank - 1 not in padded[0] and not any(padded[1:]) else None
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return None if types[0].rank - 1 in padded[0] or any(padded[1:]) else neutral(0, padded[0] - {0})
 
     def evaluate(self, x: Array, kernel: Array, bias: Array | None = None) -> Array:
         # the reference does not round where the lowering does

@@ -17,6 +17,7 @@ class LoweringForm(StrEnum):
     IF_CONVERSION = "if_conversion"
     LOOP_UNROLLING = "loop_unrolling"
     LOOP_GRAPHS = "loop_graphs"
+    BUCKETING = "bucketing"
 
 
 class LoweringPass(Pass):
@@ -143,3 +144,18 @@ class LoopGraphs(LoweringPass):
         "condition, and the host waits once."
     )
     alternatives = (OFF,)
+
+
+class Bucketing(LoweringPass):
+    """Programs that lengths which only a run knows share."""
+
+    name = LoweringForm.BUCKETING.value
+    level = 1
+    on_host = True
+    rule = (
+        "Of a network that runs on the host: steps after lengths that only a run knows are compiled for the lengths "
+        "that they meet first. Other lengths are padded to multiples of 8, from 64 on of a quarter of the power of 2 "
+        "below them, and share a program, to which they are numbers. Applies to layers of which the padding reaches no "
+        "result, if it is 0 or another neutral number, and to loops and conditionals of such layers that cannot fail. "
+        "A length that is met 100 times gets a program of its own."
+    )

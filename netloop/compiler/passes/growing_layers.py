@@ -208,11 +208,24 @@ def _other(buffers: Buffers, reader: ILayer) -> list[Edit]:
     if isinstance(reader, IFillLayer):
         return []
     kinds = [None if tensor is None else buffers.growth.types(tensor)[-1] for tensor in reader.inputs]
-    masked = reader.masked_axes(kinds, [buffers.axes(tensor) for tensor in reader.inputs])
-    if masked is None:
+    axes = [buffers.axes(tensor) for tensor in reader.inputs]
+    neutrals = reader.neutrals(kinds, axes)
+    if neutrals is None or (reader.TAKES_LENGTHS and _asks_for_lengths(reader, kinds, axes)):
         raise _whole(reader)
     _check(buffers, reader)
-    return [buffers.mask(reader, 0, masked, 0)] if masked else []
+    return [buffers.mask(reader, operand, own.axes, own.value) for operand, own in neutrals.items()]
+
+
+def _asks_for_lengths(reader: Operation, kinds: Sequence[Any], axes: Sequence[Axes]) -> bool:
+    """Whether the result depends on the lengths of what grows, and not only on what is behind its end."""
+    if isinstance(reader, IReduceLayer):
+        return bool(reader.neutrals(kinds, axes))
+    if isinstance(reader, IGatherLayer):
+        is_plain = reader.mode is GatherMode.DEFAULT and not reader.num_elementwise_dims
+        return not is_plain or reader.axis % kinds[0].rank in axes[0]
+    if isinstance(reader, IConcatenationLayer):
+        return any(reader.axis % kinds[0].rank in own for own in axes)
+    return True
 
 
 def _whole(reader: ILayer) -> Unbuffered:

@@ -62,7 +62,7 @@ class TypeTable:
 
     def __init__(self, inputs: Mapping[ITensor, TensorType] | None = None) -> None:
         self.is_of_call = inputs is not None
-        self._inputs = inputs or {}
+        self._inputs = dict(inputs or {})
         self._known: dict[ITensor, Known] = dict(self._inputs)
         self._widened: dict[ITensor, TensorType] = {}
         self._unchecked: list[ILayer] = []
@@ -80,6 +80,10 @@ class TypeTable:
             self._walk(tensor)
             self._widen()
         return self._known[tensor]
+
+    def give(self, tensor: ITensor, type_: TensorType) -> None:
+        """Take a type that does not follow from those of the inputs as that of a tensor that nothing has read yet."""
+        self._known[tensor] = self._inputs[tensor] = type_
 
     def learn(self, other: TypeTable, pairs: Iterable[tuple[ITensor, ITensor]], *, with_values: bool) -> None:
         """Take over what another table knows: the type of the first tensor of each pair is that of the second too.

@@ -19,6 +19,7 @@ from netloop.model.graph.call_site import call_site
 from netloop.model.graph.infer import Known, TypeTable
 from netloop.model.graph.layer_compat import LayerCompatibility
 from netloop.model.graph.layer_text import layer_text, value_text
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Neutrals
 from netloop.model.graph.partial_values import elementwise, moved
 from netloop.model.graph.python_operators import PythonOperators
 from netloop.model.graph.tensor import ITensor
@@ -319,8 +320,6 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
         return layer_text(self)
 
 
-Axes = frozenset[int]
-NO_AXES: Axes = frozenset()
 ALL_INPUTS = sys.maxsize
 """``Operation.MOVED_INPUTS`` of a layer that moves elements of all inputs."""
 
@@ -341,6 +340,8 @@ class Operation(ILayer):
     """The number of first inputs whose elements are those of the output, in places that the other inputs say."""
     NUMPY_IS_FAST: ClassVar[bool] = False
     """Whether ``host_value`` takes a few microseconds for small arrays; it gives what a program gives, or raises."""
+    TAKES_LENGTHS: ClassVar[bool] = False
+    """Whether ``lower`` takes the ``lengths`` of its inputs without padding if axes of them are padded."""
 
     @abstractmethod
     def evaluate(self, *inputs: Any, **named: Any) -> Arrays:
@@ -366,19 +367,20 @@ class Operation(ILayer):
         """The advice for a layer that TensorRT refuses: the layers of TensorRT that compute the same; "" for none."""
         return ""
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        """The axes of the first input whose padding has to be 0 if axes of the inputs are padded at their ends.
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        """The numbers that padding has to be, if axes of the inputs are padded at their ends.
 
-        The elements before the padding of the outputs must follow from those of the inputs alone.
+        The elements before the padding of the outputs must then follow from those of the inputs alone; behind them, and
+        in padding without a neutral number, is garbage.
 
         Args:
             types: the types of the inputs, without padding.
             padded: the padded axes of each input.
 
         Returns:
-            The axes; None if the layer cannot run with such padding.
+            The neutral numbers; None if the layer cannot run with such padding.
         """
-        return NO_AXES if self.IS_ELEMENTWISE else None
+        return NO_NEUTRALS if self.IS_ELEMENTWISE else None
 
     def partial(self, *inputs: MaskedArray | None) -> MaskedArray | None:
         """Return the output for inputs of which some elements are unknown; None if nothing is known of it.
@@ -416,9 +418,9 @@ class Elementary(Operation):
         result = np.asarray(self.formula(np, *wide))
         return result.astype(half) if half is not None and result.dtype == np.float32 else result
 
-    def lower(self, *inputs: Any) -> Any:
+    def lower(self, *inputs: Any, **named: Any) -> Any:
         """Compute the formula in JAX."""
-        return self.formula(jnp, *inputs)
+        return self.formula(jnp, *inputs, **named)
 
 
 # ---------------------------------------------------------------------------- checks and declaration

@@ -7,11 +7,13 @@ inference, reference and lowering need no special case.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from netloop.model.graph import ITensor, NetworkBase, Operation, check_instance, check_tensor, layer
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Lengths, Neutrals, length_along, neutral
 from netloop.model.layers.attention_formula import PACKED, PADDED, QUANTIZED, Attending, Extras
 from netloop.model.layers.cache import IKVCacheUpdateLayer
 from netloop.model.layers.collective import axis_of_ranks, require_one_rank
@@ -55,6 +57,9 @@ class IAttentionInputLayer(IAttentionBoundaryLayer):
 
     def infer(self, query: TensorType, key: TensorType, value: TensorType) -> tuple[TensorType, ...]:
         return query.without_value(), key.without_value(), value.without_value()
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return NO_NEUTRALS
 
     def evaluate(self, query: Array, key: Array, value: Array) -> tuple[Array, ...]:
         return query, key, value
@@ -107,6 +112,7 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
     HAS_PRODUCTS = True
     REQUIRED_INPUTS = 3
     MAX_INPUTS = 7
+    TAKES_LENGTHS = True
 
     norm_op: AttentionNormalizationOp
     causal_kind: CausalMaskKind = CausalMaskKind.NONE
@@ -250,12 +256,21 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         require_one_rank(self)
         return self._attending.evaluate(query, key, value, Extras(*extras))
 
-    def lower(self, query: Any, key: Any, value: Any, *extras: Any) -> Any:
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        are_padded = self.query_form is self.key_value_form is PADDED and self.num_ranks == 1
+        # heads of the query share those of the key by their numbers, and an element of a head is a term of each score
+        if not are_padded or any(1 in axes or 3 in axes for axes in padded[:3]) or any(padded[6:]):
+            return None
+        # a weight of 0 times garbage may be NaN
+        return neutral(2, padded[2] & {2})
+
+    def lower(self, query: Any, key: Any, value: Any, *extras: Any, lengths: Lengths = ()) -> Any:
         key, value = jnp.asarray(key), jnp.asarray(value)
         if self.num_ranks > 1:
             axis = axis_of_ranks(self)
             key, value = (all_gather(other, axis, 2, tiled=True) for other in (key, value))
-        return self._attending.lower(jnp.asarray(query), key, value, Extras(*extras))
+        sizes = tuple(length_along(x, 2, own) for x, own in zip((query, key), lengths, strict=False))
+        return self._attending.lower(jnp.asarray(query), key, value, Extras(*extras), sizes)
 
 
 def _check_form(name: str, x: TensorType, form: AttentionIOForm) -> None:

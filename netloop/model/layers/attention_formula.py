@@ -109,11 +109,12 @@ class Attending:
 
     # ------------------------------------------------------------------ the lowering
 
-    def lower(self, query: Any, key: Any, value: Any, extras: Extras) -> Any:
-        """The output as a JAX array."""
+    def lower(self, query: Any, key: Any, value: Any, extras: Extras, sizes: tuple[Any, ...] = ()) -> Any:
+        """The output as a JAX array; ``sizes`` are the numbers of queries and keys without padding, if there is any."""
         scale = None if extras.quantize_scale is None else jnp.asarray(extras.quantize_scale)
         if self.query_form is PADDED and self.key_value_form is PADDED:
-            allowed, added = self._lower_masks(query.shape, key.shape, extras.mask, extras.key_value_lengths)
+            sizes = sizes or (query.shape[2], key.shape[2])
+            allowed, added = self._lower_masks(query.shape, key.shape, sizes, extras.mask, extras.key_value_lengths)
             return self._attend((query, key, value), allowed, added, scale)
         queries = _tokens(query, self.query_form, extras.query_lengths)
         keys = _tokens(key, self.key_value_form, extras.key_value_lengths)
@@ -123,13 +124,16 @@ class Attending:
             return result[0].swapaxes(0, 1)
         return result.reshape(query.shape[1], query.shape[0], *query.shape[2:]).swapaxes(0, 1)
 
-    def _lower_masks(self, query: Shape, key: Shape, mask: Any, lengths: Any) -> tuple[Any, Any]:
+    def _lower_masks(
+        self, query: Shape, key: Shape, sizes: tuple[Any, ...], mask: Any, lengths: Any
+    ) -> tuple[Any, Any]:
         """The mask of allowed pairs, and the numbers added to the scores, as [B, Hkv, Hq / Hkv, Sq, Skv]."""
         i, j = jnp.arange(query[2])[:, None], jnp.arange(key[2])
-        count = key[2] if lengths is None else jnp.asarray(lengths)[:, None, None, None, None]
+        queries, keys = sizes
+        count = keys if lengths is None else jnp.asarray(lengths)[:, None, None, None, None]
         allowed = j < count
         if self.causal_kind is not CausalMaskKind.NONE:
-            allowed &= j <= i + (count - query[2] if self.causal_kind is CausalMaskKind.LOWER_RIGHT else 0)
+            allowed &= j <= i + (count - queries if self.causal_kind is CausalMaskKind.LOWER_RIGHT else 0)
         if mask is None:
             return allowed, None
         mask = jnp.asarray(mask)

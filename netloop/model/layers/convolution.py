@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import Axes, layer
+from netloop.model.graph.layer import layer
 from netloop.model.graph.network_base import NetworkBase
+from netloop.model.graph.padded_axes import Axes, Neutrals, neutral
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers import matrix
 from netloop.model.layers.windows import SlidingWindow, Window, WindowPositions, places_written
@@ -86,10 +87,13 @@ class WeightedWindow(SlidingWindow):
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         """``lower`` for an input with one batch axis."""
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
         # the other modes divide the padding between both ends by the length
         is_explicit = self.padding_mode is PaddingMode.EXPLICIT_ROUND_DOWN
-        return padded[0] - {0} if is_explicit and 1 not in padded[0] and not any(padded[1:]) else None
+        if not is_explicit or 1 in padded[0] or any(padded[1:]):
+            return None
+        # windows read past the end, where zeros are meant
+        return neutral(0, padded[0] - {0})
 
     def beyond_tensorrt(self, x: TensorType, *weights: TensorType | None) -> str:
         return matrix.multiplied_beyond(x)

@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.model.graph.layer import NO_AXES, Axes, Operation, layer
+from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Lengths, Neutrals, lengths_of, neutral
 from netloop.model.graph.tensor import ITensor
+from netloop.model.layers import gather_forms
 from netloop.model.layers.numpy_forms import take, take_positions
 from netloop.values.diagnostics import require
 from netloop.values.enums import GatherMode, LayerType, ReduceOperation, ScatterMode
@@ -43,6 +45,7 @@ class IGatherLayer(Operation):
     MOVED_INPUTS = 1
     TAKES_STRINGS = True
     NUMPY_IS_FAST = True
+    TAKES_LENGTHS = True
 
     mode: GatherMode = GatherMode.DEFAULT
     axis: int = 0
@@ -109,10 +112,9 @@ class IGatherLayer(Operation):
         together = merge(data.shape[:batch], indices.shape[:batch])
         return together + indices.shape[batch:-1] + data.shape[batch + depth :]
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
         # garbage among the indices reads any elements, or zeros
-        is_plain = self.mode is GatherMode.DEFAULT and not self.num_elementwise_dims
-        return NO_AXES if is_plain and self.axis % types[0].rank not in padded[0] else None
+        return NO_NEUTRALS
 
     def evaluate(self, data: Array, indices: Array) -> Array:
         match self.mode:
@@ -148,26 +150,31 @@ class IGatherLayer(Operation):
         wrong = (indices < -data.shape[axis]) | (indices >= data.shape[axis])
         safe = np.where(wrong, 0, indices)
         if self.mode is GatherMode.ELEMENT:
-            result, lost = np.take_along_axis(_reached(data, indices, axis), safe, axis), wrong
+            result, lost = np.take_along_axis(gather_forms.reached(data, indices, axis), safe, axis), wrong
         else:
             # numpy takes a single element as a number, which cannot be written to
             result, lost = np.asarray(np.take(data, safe, axis)), (*(slice(None),) * axis, wrong)
         result[lost] = 0
         return result
 
-    def lower(self, data: Any, indices: Any) -> Any:
+    def lower(self, data: Any, indices: Any, lengths: Lengths = ()) -> Any:
         if 0 in data.shape:
             return jnp.zeros(self._shape_of(data, indices), data.dtype)
         data, indices = jnp.asarray(data), jnp.asarray(indices)
+        own = lengths_of(0, lengths)
+        if self.mode is GatherMode.ND:
+            indices = gather_forms.unpadded_positions(indices, data.shape, self.num_elementwise_dims, own)
+        else:
+            indices = gather_forms.unpadded(indices, data.shape, self.axis % data.ndim, own)
         match self.mode:
             case GatherMode.DEFAULT if self.num_elementwise_dims:
-                return _lower_in_batch(data, indices, self.axis % data.ndim - 1)
+                return gather_forms.lower_in_batch(data, indices, self.axis % data.ndim - 1)
             case GatherMode.DEFAULT:
                 return jnp.take(data, indices, self.axis, mode="fill", fill_value=0)
             case GatherMode.ELEMENT:
-                return _lower_elements(data, indices, self.axis % data.ndim)
+                return gather_forms.lower_elements(data, indices, self.axis % data.ndim)
             case GatherMode.ND:
-                return _lower_positions(data, indices, self.num_elementwise_dims)
+                return gather_forms.lower_positions(data, indices, self.num_elementwise_dims)
 
 
 def _require_index_type(indices: TensorType) -> None:
@@ -272,37 +279,6 @@ def _take_positions(data: Array, indices: Array, batch: int) -> Array:
     return result
 
 
-def _lower_in_batch(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array:
-    def take(member: jax.Array, own: jax.Array) -> jax.Array:
-        return jnp.take(member, own, axis, mode="fill", fill_value=0)
-
-    if data.shape[0] == 1:
-        return jax.vmap(take, (None, 0))(data[0], indices)
-    return jax.vmap(take)(data, jnp.broadcast_to(indices, (data.shape[0], *indices.shape[1:])))
-
-
-def _lower_elements(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array:
-    return jnp.take_along_axis(_reached(data, indices, axis), indices, axis, mode="fill", fill_value=0)
-
-
-def _reached(data: Any, indices: Any, axis: int) -> Any:
-    """The data cut to the positions that an index can have, on all axes but the indexed one."""
-    return data[tuple(slice(None if other == axis else reach) for other, reach in enumerate(indices.shape))]
-
-
-def _lower_positions(data: jax.Array, indices: jax.Array, batch: int) -> jax.Array:
-    def read(member: jax.Array, own: jax.Array) -> jax.Array:
-        return member.at[_coordinates(own)].get(mode="fill", fill_value=0)
-
-    for _ in range(batch):
-        read = jax.vmap(read)
-    return read(data, indices)
-
-
-def _coordinates(positions: jax.Array) -> tuple[jax.Array, ...]:
-    return tuple(positions[..., axis] for axis in range(positions.shape[-1]))
-
-
 @layer(LayerType.SCATTER, "Scatter")
 class IScatterLayer(Operation):
     """Write updates into the data by index, or combine them with its elements.
@@ -328,6 +304,8 @@ class IScatterLayer(Operation):
 
     REQUIRED_INPUTS = 3
     TAKES_STRINGS = True
+    NUMPY_IS_FAST = True
+    TAKES_LENGTHS = True
 
     mode: ScatterMode
     axis: int = 0
@@ -370,6 +348,10 @@ class IScatterLayer(Operation):
     def beyond_tensorrt(self, data: TensorType, indices: TensorType, updates: TensorType) -> str:
         return "" if self.reduction is ReduceOperation.NONE else f"combines updates by {self.reduction.name}"
 
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        # an index out of range drops its update
+        return neutral(1, padded[1], np.iinfo(types[1].dtype).max)
+
     def evaluate(self, data: Array, indices: Array, updates: Array) -> Array:
         result, news = self._wide(data).copy(), self._wide(updates)
         combine, _ = COMBINED[self.reduction]
@@ -379,27 +361,53 @@ class IScatterLayer(Operation):
 
     def _writes(self, data: Array, indices: Array, updates: Array) -> Iterator[tuple[Any, Any]]:
         """The positions in the data, each with its update."""
+        self._require_inside(data, indices)
         if self.mode is ScatterMode.ELEMENT:
             axis = self.axis % data.ndim
-            _require_in_range(indices, axis, data.shape[axis])
             for position in np.ndindex(indices.shape):
                 yield (*position[:axis], indices[position], *position[axis + 1 :]), updates[position]
             return
-        for axis in range(indices.shape[-1]):
-            _require_in_range(indices[..., axis], axis, data.shape[axis])
         for position in np.ndindex(indices.shape[:-1]):
             yield tuple(indices[position]), updates[position]
 
-    def lower(self, data: Any, indices: Any, updates: Any) -> Any:
-        into, indices = jnp.asarray(self._wide(data)), jnp.asarray(indices)
-        if self.mode is ScatterMode.ND:
-            coordinates = _coordinates(indices)
+    def _require_inside(self, data: Array, indices: Array) -> None:
+        if self.mode is ScatterMode.ELEMENT:
+            axis = self.axis % data.ndim
+            _require_in_range(indices, axis, data.shape[axis])
+            return
+        for axis in range(indices.shape[-1]):
+            _require_in_range(indices[..., axis], axis, data.shape[axis])
+
+    def host_value(self, data: Array, indices: Array, updates: Array) -> Array:
+        result, news = self._wide(data).copy(), self._wide(updates)
+        # numpy cannot combine elements of types that are not its own at indices
+        if result.dtype.isbuiltin != 1:
+            return self.evaluate(data, indices, updates)
+        self._require_inside(data, indices)
+        places, (combine, _) = self._places(indices), COMBINED[self.reduction]
+        if isinstance(combine, np.ufunc):
+            combine.at(result, places, news)
         else:
-            places: list[Any] = list(np.indices(indices.shape, sparse=True))
-            places[self.axis] = indices
-            coordinates = tuple(places)
+            result[places] = news
+        return result.astype(data.dtype)
+
+    def lower(self, data: Any, indices: Any, updates: Any, lengths: Lengths = ()) -> Any:
+        into, indices = jnp.asarray(self._wide(data)), jnp.asarray(indices)
+        own = lengths_of(0, lengths)
+        if self.mode is ScatterMode.ND:
+            indices = gather_forms.unpadded_positions(indices, data.shape, 0, own)
+        else:
+            indices = gather_forms.unpadded(indices, data.shape, self.axis % data.ndim, own)
         _, write = COMBINED[self.reduction]
-        return write(into.at[coordinates], self._wide(updates)).astype(data.dtype)
+        return write(into.at[self._places(indices)], self._wide(updates)).astype(data.dtype)
+
+    def _places(self, indices: Any) -> tuple[Any, ...]:
+        """The positions in the data, as an index of an array."""
+        if self.mode is ScatterMode.ND:
+            return gather_forms.coordinates(indices)
+        places: list[Any] = list(np.indices(indices.shape, sparse=True))
+        places[self.axis] = indices
+        return tuple(places)
 
     def _wide(self, x: Any) -> Any:
         """``x``, with half types in float32 for a reduction."""
@@ -435,6 +443,7 @@ class IOneHotLayer(Operation):
     REQUIRED_INPUTS = 3
     SHAPE_INPUTS = frozenset({2})
     TAKES_STRINGS = True
+    NUMPY_IS_FAST = True
 
     axis: int
 
@@ -461,6 +470,9 @@ class IOneHotLayer(Operation):
         require(length > 0, f"the depth is {length}, but must be positive", why="it is the length of the new axis")
         return length
 
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return None if any(padded[1:]) else NO_NEUTRALS
+
     def evaluate(self, indices: Array, values: Array, depth: Array) -> Array:
         axis = self.axis % (indices.ndim + 1)
         result = np.full((*indices.shape[:axis], int(depth), *indices.shape[axis:]), values[0], values.dtype)
@@ -469,12 +481,19 @@ class IOneHotLayer(Operation):
                 result[(*position[:axis], indices[position], *position[axis:])] = values[1]
         return result
 
+    def host_value(self, indices: Array, values: Array, depth: Array) -> Array:
+        return np.where(self._is_on(np, indices, depth), values[1], values[0])
+
     def lower(self, indices: Any, values: Any, depth: Array) -> Any:
-        indices, values = jnp.expand_dims(indices, self.axis), jnp.asarray(values)
+        values = jnp.asarray(values)
+        return jnp.where(self._is_on(jnp, indices, depth), values[1], values[0])
+
+    def _is_on(self, xp: Any, indices: Any, depth: Array) -> Any:
+        """Whether the place of an element along the new axis is its index."""
+        indices = xp.expand_dims(indices, self.axis)
         shape = [1] * indices.ndim
         shape[self.axis] = int(depth)
-        places = jnp.arange(int(depth), dtype=indices.dtype).reshape(shape)
-        return jnp.where(indices == places, values[1], values[0])
+        return indices == xp.arange(int(depth), dtype=indices.dtype).reshape(shape)
 
 
 class IndexMethods(NetworkBase):

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.model.graph import NO_AXES, Axes, ITensor, NetworkBase, Operation, check_tensors, layer
+from netloop.model.graph import ITensor, NetworkBase, Operation, check_tensors, layer
+from netloop.model.graph.padded_axes import Axes, Neutral, Neutrals
 from netloop.values.diagnostics import require
 from netloop.values.enums import LayerType, MatrixOperation
 from netloop.values.types import HALVES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, broadcast, wide
@@ -104,12 +105,13 @@ class IMatrixMultiplyLayer(Operation):
             return ""
         return f"set op1 to MatrixOperation.{turned.name}"
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        for operand, (type, operation) in enumerate(zip(types, (self.op0, self.op1), strict=True)):
-            summed = type.rank - 1 if (operation is MatrixOperation.NONE) == (operand == 0) else type.rank - 2
-            if operation is MatrixOperation.VECTOR or summed in padded[operand]:
-                return None
-        return NO_AXES
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        # both are filled, as 0 times garbage may be NaN
+        summed = [
+            frozenset({type.rank - _own_axes(operation) + _summed_axis(operation, plain)}) & axes
+            for type, operation, plain, axes in zip(types, (self.op0, self.op1), (1, 0), padded, strict=True)
+        ]
+        return {operand: Neutral(axes, 0) for operand, axes in enumerate(summed) if axes}
 
     def beyond_tensorrt(self, a: TensorType, b: TensorType) -> str:
         return multiplied_beyond(a)
@@ -335,6 +337,14 @@ class IEinsumLayer(Operation):
 
     def beyond_tensorrt(self, *operands: TensorType) -> str:
         return multiplied_beyond(operands[0])
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        subscripts = Subscripts.of(self.equation, [type.rank for type in types])
+        summed = [
+            frozenset(axis for axis in axes if own[axis] not in subscripts.result)
+            for own, axes in zip(subscripts.operands, padded, strict=True)
+        ]
+        return {operand: Neutral(axes, 0) for operand, axes in enumerate(summed) if axes}
 
     def evaluate(self, *operands: Array) -> Array:
         subscripts = Subscripts.of(self.equation, [x.ndim for x in operands])

@@ -1,6 +1,7 @@
 """Normalization and ragged softmax."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,6 +10,17 @@ import numpy as np
 from netloop.model.graph import Elementary, ITensor, NetworkBase, Operation, check_tensor, layer
 from netloop.model.graph.attributes import check_int
 from netloop.model.graph.layer_compat import recorded_type
+from netloop.model.graph.padded_axes import (
+    NO_NEUTRALS,
+    Axes,
+    Lengths,
+    Neutral,
+    Neutrals,
+    filled,
+    length_along,
+    lengths_of,
+    neutral,
+)
 from netloop.model.layers.extreme_forms import highest_along
 from netloop.values.diagnostics import require
 from netloop.values.enums import LayerType
@@ -46,6 +58,7 @@ class INormalizationLayer(Elementary):
 
     REQUIRED_INPUTS = 3
     READ_ONLY = frozenset({"is_v2"})
+    TAKES_LENGTHS = True
 
     axes: int
     epsilon: float = 1e-5
@@ -111,15 +124,23 @@ class INormalizationLayer(Elementary):
             fix="reshape it with add_shuffle",
         )
 
-    def formula(self, xp: Any, x: Any, scale: Any, bias: Any) -> Any:
-        axes = axes_of(self.axes, x.ndim)
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        axes = axes_of(self.axes, types[0].rank)
+        # the channels of a group are those of all of them
+        is_split = self.num_groups > 1 and any(1 in own for own in padded)
+        return None if is_split else neutral(0, padded[0].intersection(axes))
+
+    def formula(self, xp: Any, x: Any, scale: Any, bias: Any, lengths: Lengths = ()) -> Any:
+        axes, own = axes_of(self.axes, x.ndim), lengths_of(0, lengths)
         factors = [self._for_channels(xp, wide(value), x.shape) for value in (scale, bias)]
         split = wide(x)
         if self.num_groups > 1:
             split = split.reshape(x.shape[0], self.num_groups, x.shape[1] // self.num_groups, *x.shape[2:])
-            axes = tuple(range(2, split.ndim))
-        centred = split - _mean(xp, split, axes)
-        normal = centred / xp.sqrt(_mean(xp, centred * centred, axes) + self.epsilon)
+            axes, own = tuple(range(2, split.ndim)), {axis + 1: length for axis, length in own.items() if axis > 1}
+        centred = split - _mean(xp, split, axes, own)
+        # padding is 0 in the input, and minus the mean here
+        centred = filled(centred, Neutral(frozenset(axes) & own.keys(), 0), own)
+        normal = centred / xp.sqrt(_mean(xp, centred * centred, axes, own) + self.epsilon)
         return (normal.reshape(x.shape) * factors[0] + factors[1]).astype(x.dtype)
 
     def _for_channels(self, xp: Any, factor: Any, shape: tuple[int, ...]) -> Any:
@@ -133,9 +154,10 @@ def _fits(own: int, wanted: int) -> bool:
     return own in (1, UNKNOWN, wanted) or wanted == UNKNOWN
 
 
-def _mean(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    count = math.prod(x.shape[axis] for axis in axes)
-    return xp.sum(x, axes, keepdims=True) / max(count, 1)
+def _mean(xp: Any, x: Any, axes: tuple[int, ...], lengths: Mapping[int, Any]) -> Any:
+    count = math.prod(length_along(x, axis, lengths) for axis in axes)
+    least: Any = max(count, 1) if isinstance(count, int) else jnp.maximum(count, 1).astype(x.dtype)
+    return xp.sum(x, axes, keepdims=True) / least
 
 
 @layer(LayerType.RAGGED_SOFTMAX, "Ragged SoftMax")
@@ -167,6 +189,10 @@ class IRaggedSoftMaxLayer(Operation):
             why="each row of the input has one bound",
         )
         return x.without_value()
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        # the bounds are before the padding
+        return NO_NEUTRALS
 
     def evaluate(self, x: Array, bounds: Array) -> Array:
         array = np.zeros(x.shape, wide(x).dtype)

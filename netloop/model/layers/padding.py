@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 
 from netloop.model.graph import ITensor, NetworkBase, Operation, layer
+from netloop.model.graph.padded_axes import Axes, Neutrals, neutral
 from netloop.model.layers.index_types import narrow_indices
 from netloop.model.layers.rearrange import unfolded
 from netloop.values.diagnostics import require
@@ -58,6 +59,9 @@ class IPaddingLayer(Operation):
     def _along(self, rank: int) -> list[tuple[int, int, int]]:
         """The padded axes, each with the padding before and after."""
         return list(zip((rank - 2, rank - 1), self.pre_padding_nd, self.post_padding_nd, strict=True))
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return neutral(0, padded[0].intersection((types[0].rank - 2, types[0].rank - 1)))
 
     def evaluate(self, x: Array) -> Array:
         result = np.zeros(self.infer(TensorType(x.dtype, x.shape)).shape, x.dtype)

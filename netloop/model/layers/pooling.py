@@ -12,6 +12,7 @@ from jax import lax
 
 from netloop.model.graph import ITensor, NetworkBase, Operation, check_tensor, layer
 from netloop.model.graph.attributes import check_int
+from netloop.model.graph.padded_axes import Axes, Neutrals, neutral
 from netloop.model.layers.extreme_forms import extremes_of_blocks
 from netloop.model.layers.lax_forms import on_cpus
 from netloop.model.layers.matrix import reference_type
@@ -19,7 +20,7 @@ from netloop.model.layers.reduce import lowest
 from netloop.model.layers.windows import SlidingWindow, WindowPositions
 from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike, check_dims
-from netloop.values.enums import DataType, LayerType, PoolingType
+from netloop.values.enums import DataType, LayerType, PaddingMode, PoolingType
 from netloop.values.types import HALVES, OWN, Array, Shape, TensorType, constant_module, numpy_type
 
 # fmt: off
@@ -93,6 +94,16 @@ class IPoolingLayer(SlidingWindow):
         if max(self.dilation_nd) > 1:
             return "has a dilated window"
         return "" if x.is_float or x.dtype in OWN | {np.dtype(np.int8)} else f"pools {x.dtype}"
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        windows = padded[0] - {0, 1}
+        if self.padding_mode is not PaddingMode.EXPLICIT_ROUND_DOWN or self.type is PoolingType.MAX_AVERAGE_BLEND:
+            return None
+        if self.type is PoolingType.MAX:
+            return neutral(0, windows, lowest(types[0].dtype))
+        # an average that excludes padding divides by fewer elements where a window reads past the end
+        is_exact = not self.average_count_excludes_padding or not any(self.post_padding[axis - 2] for axis in windows)
+        return neutral(0, windows) if is_exact else None
 
     def evaluate(self, x: Array) -> Array:
         places, wide = self.places(x.shape[2:]), x.astype(reference_type(x.dtype))

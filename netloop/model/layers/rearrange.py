@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import ALL_INPUTS, NO_AXES, Axes, Operation, check_tensor, layer
+from netloop.model.graph.layer import ALL_INPUTS, Operation, check_tensor, layer
 from netloop.model.graph.network_base import NetworkBase, check_tensors, third_from_end
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Lengths, Neutrals, length_along
 from netloop.model.graph.tensor import ITensor
 from netloop.values.diagnostics import require
 from netloop.values.dims import Dims, DimsLike, PermutationLike
@@ -52,9 +53,20 @@ class IShuffleLayer(Operation):
             shape = self._reshaped(shape, self.reshape_dims)
         return x.with_shape(self._transposed(shape, "second_transpose"))
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        is_reshape = self.reshape_dims is not None or len(types) > 1
-        return None if is_reshape or any(padded[1:]) else NO_AXES
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        dims = types[1].ints() if len(types) > 1 else self.reshape_dims
+        if any(padded[1:]) or (len(types) > 1 and dims is None):
+            return None
+        return NO_NEUTRALS if dims is None or self._keeps_end(types[0], padded[0], dims) else None
+
+    def _keeps_end(self, x: TensorType, padded: Axes, dims: Sequence[int]) -> bool:
+        """Whether padding is behind all elements before and after a reshape."""
+        before = [(x.shape[axis], axis in padded) for axis in self.first_transpose or range(x.rank)]
+        copied = [axis for axis, length in enumerate(dims) if length == 0 and self.zero_is_placeholder]
+        # of a copy of the padded axis the rest does not change
+        is_copied = any(before[axis][1] for axis in copied)
+        after = [before[a] if a in copied else (n, n == UNKNOWN and not is_copied) for a, n in enumerate(dims)]
+        return _is_first(before) and _is_first(after)
 
     def _transposed(self, shape: Shape, name: str) -> Shape:
         order = getattr(self, name)
@@ -137,6 +149,12 @@ class IShuffleLayer(Operation):
         return self._moved(jnp.asarray(x), reshape)
 
 
+def _is_first(axes: Sequence[tuple[int, bool]]) -> bool:
+    """Whether one of some axes is open, and those before it have length 1."""
+    open_axes = [axis for axis, (_, is_open) in enumerate(axes) if is_open]
+    return len(open_axes) == 1 and all(length == 1 for length, _ in axes[: open_axes[0]])
+
+
 def _known_volume(lengths: Sequence[int]) -> int:
     return math.prod(length for length in lengths if length != UNKNOWN)
 
@@ -211,8 +229,8 @@ class ISqueezeLayer(Operation):
             )
         return dropped
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        return None if any(padded[1:]) else NO_AXES
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return None if any(padded[1:]) else NO_NEUTRALS
 
     def evaluate(self, x: Array, axes: Array | None = None) -> Array:
         return np.squeeze(x, self._dropped(TensorType.of(x), None if axes is None else TensorType.of(axes)))
@@ -252,8 +270,8 @@ class IUnsqueezeLayer(Operation):
         )
         return None if axes.value is None else distinct_axes(axes, total)
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        return None if any(padded[1:]) else NO_AXES
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return None if any(padded[1:]) else NO_NEUTRALS
 
     def evaluate(self, x: Array, axes: Array) -> Array:
         added = self._added(x.ndim, TensorType.of(axes))
@@ -319,6 +337,7 @@ class IConcatenationLayer(Operation):
     """
 
     NUMPY_IS_FAST = True
+    TAKES_LENGTHS = True
     MOVED_INPUTS = ALL_INPUTS
     TAKES_STRINGS = True
 
@@ -362,9 +381,8 @@ class IConcatenationLayer(Operation):
         result = merge(before, others)
         return (*result[:axis], length, *result[axis + 1 :])
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        axis = self.axis % types[0].rank
-        return None if any(axis in axes for axes in padded) else NO_AXES
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return NO_NEUTRALS
 
     def evaluate(self, *inputs: Array) -> Array:
         self.infer(*map(TensorType.of, inputs))
@@ -373,18 +391,32 @@ class IConcatenationLayer(Operation):
     def host_value(self, *inputs: Array) -> Array:
         return np.concatenate(inputs, self.axis)
 
-    def lower(self, *inputs: Any) -> Any:
-        return lower_joined(inputs, self.axis)
+    def lower(self, *inputs: Any, lengths: Lengths = ()) -> Any:
+        axis = self.axis % inputs[0].ndim
+        if not any(axis in own for own in lengths):
+            return lower_joined(inputs, axis)
+        return lower_joined(inputs, axis, [length_along(x, axis, own) for x, own in zip(inputs, lengths, strict=True)])
 
 
-def lower_joined(parts: Sequence[Any], axis: int) -> Any:
+def lower_joined(parts: Sequence[Any], axis: int, lengths: Sequence[Any] = ()) -> Any:
     """Concatenate arrays of one type; those of 2 bits as bytes, because XLA aborts the process when it concatenates
     them.
+
+    Args:
+        parts: the arrays.
+        axis: the axis along which they are joined.
+        lengths: the lengths of their axes without padding, if one is padded.
     """
     dtype = parts[0].dtype
-    if dtype not in TINY:
-        return jnp.concatenate(parts, axis)
-    return jnp.concatenate([jnp.asarray(part).astype(np.int8) for part in parts], axis).astype(dtype)
+    if dtype in TINY:
+        parts = [jnp.asarray(part).astype(np.int8) for part in parts]
+    joined = jnp.concatenate(parts, axis)
+    position: Any = 0
+    # each part overwrites the padding of the one before it
+    for part, length in zip(parts if lengths else (), lengths, strict=True):
+        joined = lax.dynamic_update_slice_in_dim(joined, jnp.asarray(part), position, axis)
+        position = position + length
+    return joined.astype(dtype)
 
 
 def unfolded(x: Any, elements: int) -> Any:

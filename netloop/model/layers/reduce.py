@@ -1,6 +1,7 @@
 """Layers that compute along axes: reduce, cumulative, softmax."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.model.graph.layer import NO_AXES, Axes, Elementary, Operation, layer
+from netloop.model.graph.layer import Elementary, Operation, layer
 from netloop.model.graph.network_base import NetworkBase, third_from_end
+from netloop.model.graph.padded_axes import NO_AXES, Axes, Lengths, Neutrals, length_along, lengths_of, neutral
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.extreme_forms import extremes, highest_along
 from netloop.model.layers.rearrange import axis_count, distinct_axes
@@ -50,15 +52,17 @@ def _sum(xp: Any, x: Any, over: dict[str, Any]) -> Any:
     return xp.sum(_wide(x), dtype=_wide(x).dtype, **over)
 
 
-def _mean(xp: Any, x: Any, over: dict[str, Any]) -> Any:
+def _mean(xp: Any, x: Any, over: dict[str, Any], lengths: Mapping[int, Any]) -> Any:
     total = _sum(xp, x, over)
-    count = int(np.prod([x.shape[axis] for axis in over["axis"]]))
+    count = math.prod(length_along(x, axis, lengths) for axis in over["axis"])
     if x.dtype in FLOATS:
-        return total / np.asarray(count, total.dtype)
-    return (total - xp.fmod(total, count)) // count if count else total
+        return total / (jnp if lengths else np).asarray(count, total.dtype)
+    # the sum of no integers is 0
+    least: Any = max(count, 1) if isinstance(count, int) else jnp.maximum(count, 1).astype(total.dtype)
+    return (total - xp.fmod(total, least)) // least
 
 
-def _extreme(xp: Any, x: Any, over: dict[str, Any], is_max: bool) -> Any:
+def _extreme(xp: Any, x: Any, over: dict[str, Any], lengths: Mapping[int, Any], is_max: bool) -> Any:
     if xp is jnp and x.size:
         return extremes(x, over["axis"], is_max, over["keepdims"])
     return xp.max(x, initial=lowest(x.dtype), **over) if is_max else xp.min(x, initial=highest(x.dtype), **over)
@@ -66,13 +70,20 @@ def _extreme(xp: Any, x: Any, over: dict[str, Any], is_max: bool) -> Any:
 
 # fmt: off
 REDUCTIONS: dict[ReduceOperation, Any] = {
-    ReduceOperation.SUM:  _sum,
-    ReduceOperation.PROD: lambda xp, x, over: xp.prod(_wide(x), dtype=_wide(x).dtype, **over),
+    ReduceOperation.SUM:  lambda xp, x, over, _: _sum(xp, x, over),
+    ReduceOperation.PROD: lambda xp, x, over, _: xp.prod(_wide(x), dtype=_wide(x).dtype, **over),
     ReduceOperation.MAX:  partial(_extreme, is_max=True),
     ReduceOperation.MIN:  partial(_extreme, is_max=False),
     ReduceOperation.AVG:  _mean,
 }
 # fmt: on
+
+NOTHING: dict[ReduceOperation, Any] = {
+    ReduceOperation.PROD: lambda dtype: np.ones((), dtype),
+    ReduceOperation.MAX: lowest,
+    ReduceOperation.MIN: highest,
+}
+"""The results over an empty axis, which are no zeros."""
 
 
 @layer(LayerType.REDUCE, "Reduce")
@@ -102,6 +113,7 @@ class IReduceLayer(Elementary):
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
     INPUT_OF = {"axes": 1}
+    TAKES_LENGTHS = True
 
     op: ReduceOperation
     axes: int
@@ -148,24 +160,21 @@ class IReduceLayer(Elementary):
         )
         return numbers
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        axes = types[1].value if len(types) > 1 else axes_of(self.axes, types[0].rank)
-        return None if axes is None else _unless_along(np.reshape(axes, -1).tolist(), types[0].rank, padded[0])
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        x, *others = types
+        axes = self._axes(x, others[0] if others else None)
+        nothing = NOTHING.get(self.op, lambda _: 0)(x.dtype)
+        return None if axes is None else neutral(0, padded[0].intersection(axes), nothing)
 
     def beyond_tensorrt(self, x: TensorType, axes: TensorType | None = None) -> str:
         if axes is not None:
             return "takes its axes from a tensor"
         return "reduces bool" if x.is_bool else ""
 
-    def formula(self, xp: Any, x: Any, axes: Array | None = None) -> Any:
+    def formula(self, xp: Any, x: Any, axes: Array | None = None, lengths: Lengths = ()) -> Any:
         chosen = axes_of(self.axes, x.ndim) if axes is None else tuple(axes.reshape(-1).tolist())
         over = {"axis": tuple(axis % x.ndim for axis in chosen), "keepdims": self.keep_dims}
-        return REDUCTIONS[self.op](xp, x, over).astype(x.dtype)
-
-
-def _unless_along(axes: Iterable[int], rank: int, padded: Axes) -> Axes | None:
-    """No axes to mask; None if one of ``axes``, which the layer reads whole, is padded."""
-    return None if padded.intersection(axis % rank for axis in axes) else NO_AXES
+        return REDUCTIONS[self.op](xp, x, over, lengths_of(0, lengths)).astype(x.dtype)
 
 
 @layer(LayerType.CUMULATIVE, "Cumulative")
@@ -213,6 +222,11 @@ class ICumulativeLayer(Operation):
     def _nothing(self) -> int:
         """The empty sum or product."""
         return 1 if self.op is CumulativeOperation.PROD else 0
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        x, axis = types
+        # without ``reverse`` nothing follows from what is behind the end
+        return neutral(0, padded[0] & {int(axis.value) % x.rank} if self.reverse else NO_AXES, self._nothing)
 
     def evaluate(self, x: Array, axis: Array) -> Array:
         along = np.moveaxis(_wide(x), int(axis), 0)
@@ -280,6 +294,8 @@ class ISoftMaxLayer(Operation):
         axes: the axis, as a bitmask with one bit.
     """
 
+    NUMPY_IS_FAST = True
+
     axes: int
 
     def infer(self, x: TensorType) -> TensorType:
@@ -287,8 +303,8 @@ class ISoftMaxLayer(Operation):
         only_axis(self.axes, x.rank)
         return x.without_value()
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        return _unless_along(axes_of(self.axes, types[0].rank), types[0].rank, padded[0])
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return neutral(0, padded[0].intersection(axes_of(self.axes, types[0].rank)), -np.inf)
 
     def evaluate(self, x: Array) -> Array:
         axis = only_axis(self.axes, x.ndim)

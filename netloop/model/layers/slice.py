@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.model.graph.layer import NO_AXES, Axes, Operation, layer
+from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Neutrals, neutral
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.index_types import narrow_indices
 from netloop.model.layers.numpy_forms import read_slice
@@ -150,11 +151,16 @@ class ISliceLayer(Operation):
         elif self.mode is not SampleMode.FILL:
             require(length != 0, f"axis {axis} has 0 elements", why=f"{self.mode.name} has no element to read instead")
 
-    def masked_axes(self, types: Sequence[Any], padded: Sequence[Axes]) -> Axes | None:
-        # positions past the end of a padded axis would mean other elements
-        if self.axes is None or len(types) > self.INPUT_OF["axes"] or any(padded[1:]):
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        along, _ = self._axes_of(types[0], types[5] if len(types) > self.INPUT_OF["axes"] else None)
+        if along is None or any(padded[1:]):
             return None
-        return None if padded[0].intersection(axis % types[0].rank for axis in self.axes) else NO_AXES
+        sliced = padded[0].intersection(along)
+        if not sliced or self.mode is SampleMode.STRICT_BOUNDS:
+            return NO_NEUTRALS
+        # other positions past the end mean elements before it, or a number that is an input
+        has_zeros = self.mode is SampleMode.FILL and (len(types) <= 4 or types[4] is None)
+        return neutral(0, sliced) if has_zeros else None
 
     def evaluate(
         self,

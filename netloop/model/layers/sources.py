@@ -13,6 +13,7 @@ from jax.extend.random import threefry_prng_impl
 from netloop.model.graph.attributes import check_member
 from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Lengths, Neutrals, length_along
 from netloop.model.graph.tensor import ITensor
 from netloop.model.weights import WeightsLike, weights_array
 from netloop.process.forked import require_jax
@@ -307,6 +308,7 @@ class IShapeLayer(Operation):
 
     NUMPY_IS_FAST = True
     TAKES_STRINGS = True
+    TAKES_LENGTHS = True
 
     def infer(self, x: TensorType) -> TensorType:
         lengths = np.array(x.shape, np.int64)
@@ -317,8 +319,13 @@ class IShapeLayer(Operation):
     def evaluate(self, x: Array) -> Array:
         return np.array(x.shape, np.int64)
 
-    def lower(self, x: Any) -> Any:
-        return np.array(x.shape, np.int64)
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return NO_NEUTRALS
+
+    def lower(self, x: Any, lengths: Lengths = ()) -> Any:
+        if not lengths:
+            return np.array(x.shape, np.int64)
+        return jnp.array([length_along(x, axis, lengths[0]) for axis in range(x.ndim)], np.int64)
 
 
 class SourceMethods(NetworkBase):

@@ -1,5 +1,6 @@
 """Top-k: the largest or smallest elements along an axis."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 
 from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
+from netloop.model.graph.padded_axes import Axes, Neutrals, neutral
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.extreme_forms import extremes
 from netloop.model.layers.lax_forms import on_platforms
@@ -75,6 +77,12 @@ class ITopKLayer(Operation):
         require_indexable(x, axis)
         tensor_type = x.with_shape((*x.shape[:axis], count, *x.shape[axis + 1 :]))
         return tensor_type, tensor_type.with_dtype(numpy_type(self.indices_type))
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        x, axis = types[0], only_axis(self.axes, types[0].rank)
+        # padding comes behind equal elements, but not behind a NaN that is the last one in the total order
+        last = (lowest if self.op is TopKOperation.MAX else highest)(x.dtype)
+        return None if self.total_order and axis in padded[0] else neutral(0, padded[0] & {axis}, last)
 
     def beyond_tensorrt(self, x: TensorType, k: TensorType | None = None) -> str:
         count, axis = self._count(k), only_axis(self.axes, x.rank)

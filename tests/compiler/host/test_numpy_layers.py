@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.compiler.host.frame import HostFrame
-from netloop.model.layers.gather import IGatherLayer
+from netloop.model.layers.gather import COMBINED, IGatherLayer, IOneHotLayer, IScatterLayer
 from netloop.model.layers.numpy_forms import take, take_positions
 from netloop.model.layers.reduce import ICumulativeLayer
 from netloop.model.layers.slice import ISliceLayer
@@ -170,6 +170,56 @@ def test_running_sum_by_numpy_is_that_of_the_reference(op, axis, exclusive, reve
     made, wanted = layer.host_value(x, np.int64(axis)), layer.evaluate(x, np.int64(axis))
     np.testing.assert_array_equal(made, wanted)
     assert made.dtype == wanted.dtype
+
+
+@given(
+    seed=st.integers(0, 1 << 20),
+    mode=st.sampled_from([*trt.ScatterMode]),
+    reduction=st.sampled_from([*COMBINED]),
+    axis=st.integers(-2, 1),
+    dtype=st.sampled_from(["float32", "float16", "int64", "uint8"]),
+)
+@examples(60)
+def test_scatter_by_numpy_is_that_of_the_reference(seed, mode, reduction, axis, dtype):
+    """Indices count from either end, and several updates go to one position."""
+    draw = np.random.default_rng(seed)
+    data = draw.integers(0, 9, (3, 4)).astype(dtype)
+    layer = IScatterLayer(mode=mode, axis=axis, reduction=reduction)
+    if mode is trt.ScatterMode.ELEMENT:
+        indices = draw.integers(-3, 3, (3, 2))
+        updates = draw.integers(0, 9, (3, 2)).astype(dtype)
+    else:
+        depth = draw.integers(1, 3)
+        indices = draw.integers(-3, 3, (5, depth))
+        updates = draw.integers(0, 9, (5, 4)[: 3 - depth]).astype(dtype)
+
+    got, meant = layer.host_value(data, indices, updates), layer.evaluate(data, indices, updates)
+    np.testing.assert_array_equal(got, meant, strict=True)
+
+
+@given(st.integers(0, 1 << 20), st.integers(-3, 2), st.sampled_from([(), (4,), (2, 3)]))
+@examples(30)
+def test_one_hot_by_numpy_is_that_of_the_reference(seed, axis, shape):
+    axis = axis % (len(shape) + 1)
+    layer, indices = IOneHotLayer(axis=axis), np.random.default_rng(seed).integers(-2, 6, shape)
+    values, depth = np.float32([2, 5]), np.int64(4)
+
+    np.testing.assert_array_equal(
+        layer.host_value(indices, values, depth), layer.evaluate(indices, values, depth), strict=True
+    )
+
+
+def test_scatter_out_of_range_is_left_to_a_program(network):
+    """Its update is dropped there, and an error in the reference."""
+    x = network.add_input("x", trt.float32, (8,))
+    updates = chosen(network, x)
+    places = network.add_cast(combine(network, updates, 4.0, Op.PROD), trt.int32).get_output(0)
+    into = network.add_scatter(x, places, updates, trt.ScatterMode.ELEMENT)
+    mark(network, y=into.get_output(0))
+
+    assert trt.compile(network)({"x": np.float32([1, 0, 0, 0, 0, 0, 0, 0])})["y"].tolist() == [1, *[0] * 7]
+    with pytest.raises(trt.ExecutionError, match="index 8 is out of range"):
+        trt.evaluate(network, {"x": np.float32([1, 0, 0, 0, 0, 0, 0, 0])})
 
 
 def test_layer_of_which_numpy_finds_a_failure_is_an_error_of_the_run(network):

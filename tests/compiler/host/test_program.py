@@ -171,7 +171,8 @@ def test_inner_loop_of_fixed_shapes_is_compiled(network):
 
     meant, loop_strategies = agree(network, lengths=np.array([3, 5], np.int32))
     assert meant["y"].tolist() == [7, 31]
-    assert loop_strategies == {"outer": "host", "inner": "scan"}
+    # the second length shares its program with others, and is a number of the call
+    assert loop_strategies == {"outer": "host", "inner": "while"}
 
 
 def test_assertion_is_checked_on_the_host(network):

@@ -7,6 +7,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler import xla_compilation
+from netloop.compiler.host import padded_pieces
 from netloop.compiler.lower import weight_folding
 from netloop.compiler.lower.loop import fission, prefix_scan, unroll_heuristic
 from netloop.compiler.lower.loop.kernel import conversion, interpreter
@@ -40,6 +41,7 @@ RULES = {
         f"{interpreter.MOST_BYTES >> 10} KiB",
         f"{conversion.MOST_NUMBERS:,} numbers",
     ],
+    LoweringForm.BUCKETING: [f"met {padded_pieces.FEW} times"],
     LoweringForm.PREFIX_SCAN: [f"{prefix_scan.FEWEST_TRIPS} iterations", f"{prefix_scan.MOST_BYTES >> 30} GiB"],
 }
 """The thresholds of lowering, as rules say them."""
