@@ -28,9 +28,9 @@ class PhaseTimer:
         self._watch = watch
 
     @contextmanager
-    def phase(self, name: str) -> Generator[None]:
-        """One phase."""
+    def phase(self, name: str, continues: bool = False) -> Generator[None]:
+        """One phase, or the rest of one, which is not watched again."""
         began = time.perf_counter()
-        with self._watch(name):
+        with nullcontext() if continues else self._watch(name):
             yield
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began

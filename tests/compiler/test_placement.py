@@ -16,7 +16,6 @@ from netloop.compiler.placement import Placement
 from netloop.compiler.tuning import TimedPair, this_machine
 from netloop.serve import Sequences, Server
 from netloop.tools.cli import main
-from netloop.tools.serve.hosting import Hosting
 from netloop.tools.serve.triton import OPTIONS
 from netloop.tools.serve.triton_model import TritonModel
 from tests.support.log import Log
@@ -283,21 +282,11 @@ def test_services_compute_on_the_device_of_their_engine(here):
         assert program.compiled.runtime_executable().local_devices() == [here]
 
 
-def test_models_of_a_server_are_on_the_device_of_their_options(here, tmp_path):
-    trt.compile(affine(-1)).save(tmp_path / "model.plan")
-    service = Hosting().take("model", str(tmp_path / "model.plan"), {"sizes": [1], "device": f"cpu:{HERE}"})
-
-    assert service._batches.engine.device == here
-    service.close()
-
-
 def test_written_models_are_served_on_the_device(here, tmp_path):
     plan, name = tmp_path / "model.plan", f"cpu:{HERE}"
     trt.compile(affine(-1)).save(plan)
-    words = ["--device", name, "--sizes", "1", "--write", str(tmp_path / "ml"), "--triton", str(tmp_path / "triton")]
+    words = ["--device", name, "--sizes", "1", "--triton", str(tmp_path / "triton")]
     assert main(["serve", str(plan), *words]) == 0
-    settings = json.loads((tmp_path / "ml" / "model-settings.json").read_text(encoding="utf-8"))
-    assert settings["parameters"]["extra"]["device"] == name
 
     options = {"states": {}, "shapes": {}, "sizes": [1], "device": name}
     assert f'\\"device\\": \\"{name}\\"' in (tmp_path / "triton" / "model" / "config.pbtxt").read_text(encoding="utf-8")

@@ -70,7 +70,7 @@ class Lowered:
         Raises:
             NetworkError: a shape is data-dependent, or a layer computes on the host.
         """
-        with timer.phase("passes"), collection_paused:
+        with timer.phase("passes", continues=True), collection_paused:
             require_program(source.network, source.types)
             return Lowered(recipe.improved(source), recipe, timer)
 

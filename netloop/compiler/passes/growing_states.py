@@ -75,8 +75,9 @@ class GrowingStates(Pass):
         if is_changed:
             rewriter.read()
         # the inner ones first, as a state of an outer one may get its shape from them
-        for loop in [step.loop for step in rewriter.loops()][::-1]:
-            step = next(step for step in rewriter.loops() if step.loop is loop)
+        steps = {step.loop: step for step in rewriter.loops()}
+        for loop in [*steps][::-1]:
+            step = steps[loop]
             states = [state for state in step.recurrences if not _is_fixed(state)]
             if not states:
                 continue
@@ -89,6 +90,7 @@ class GrowingStates(Pass):
             is_changed = True
             notes += [f"{state.outputs[0].name!r} is kept in a buffer" for state in states]
             rewriter.read()
+            steps = {step.loop: step for step in rewriter.loops()}
         rewriter.notes = notes
         return is_changed
 

@@ -482,7 +482,8 @@ class IOneHotLayer(Operation):
         return result
 
     def host_value(self, indices: Array, values: Array, depth: Array) -> Array:
-        return np.where(self._is_on(np, indices, depth), values[1], values[0])
+        # parts of one element, as numpy makes texts of another type of single ones
+        return np.where(self._is_on(np, indices, depth), values[1:], values[:1])
 
     def lower(self, indices: Any, values: Any, depth: Array) -> Any:
         values = jnp.asarray(values)

@@ -11,7 +11,7 @@ from netloop.compiler.passes.gate_fusion import APART
 from netloop.compiler.passes.rewriter import Rewriter
 from netloop.compiler.tuning import this_machine
 from netloop.serve import Sequences
-from netloop.tools.serve.hosting import made_service
+from netloop.tools.serve.hosting import service_of
 from tests.support.generators import generator
 from tests.support.networks import combine, constant, count_is_an_input, counted, counter, mark, stacked
 
@@ -66,7 +66,7 @@ def test_lowering_of_steps_has_the_forms_of_their_engine(network):
     assert [note for note in notes if "2 iterations of " in note]
 
 
-@pytest.mark.parametrize("make", [trt.SlotEngine, lambda engine: made_service(engine, {"stream": True})])
+@pytest.mark.parametrize("make", [trt.SlotEngine, lambda engine: service_of(engine, stream=True)])
 def test_slots_have_the_forms_of_their_engine(forms, make):
     engine = tuned(generator())
     forms.clear()

@@ -2,17 +2,19 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from tests.support.served import ROOT, free_ports
+from tests.project.pages import ROOT
 
 SECONDS = 60
 PROCESS = """
 import os
 import signal
+import socket
 import sys
 
 import jax
@@ -42,7 +44,9 @@ while True:
 @pytest.mark.skipif(os.name != "posix", reason="a process kills itself with a signal of POSIX")
 @pytest.mark.parametrize("dying", [0, 1], ids=["the one that coordinates", "the other"])
 def test_the_end_of_a_process_ends_the_other_with_a_message(dying):
-    (port,) = free_ports(1)
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
     settings = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=1"}
     processes = [
         subprocess.Popen(

@@ -34,10 +34,14 @@ OF_A_DOMAIN = "netloop.formats.onnx.importer.operators.ml"
 """The operators of ai.onnx.ml, whose files are named after models."""
 
 
+OF_TWO_FILES = {"topk": "reduce"}
+"""Files of layers whose operators are a few lines in the file of a family."""
+
+
 def family(function):
     """The file of a function, or the folder of that file if the family has one."""
     _, folder, file = function.__module__.rsplit(".", 2)
-    return folder if folder in FAMILIES else file
+    return folder if folder in FAMILIES else OF_TWO_FILES.get(file, file)
 
 
 def families(table, key):
