@@ -73,18 +73,26 @@ def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
     The file is written next to ``path`` and then renamed, so that there is never half a file.
 
     Raises:
+        ValueError: the format lacks an element type.
         OSError: the file cannot be written; the old one is unchanged.
     """
-    arrays = {name: np.ascontiguousarray(array) for name, array in weights.items()}
-    # a view of an axis of length 0 or of a scalar loses its shape otherwise
-    arrays = {name: array.reshape(np.shape(weights[name])) for name, array in arrays.items()}
+    arrays = {name: np.asarray(array, order="C") for name, array in weights.items()}
+    lacking = [f"{quoted(name)} is {type_name(array.dtype)}" for name, array in arrays.items() if not _has(array.dtype)]
+    if lacking:
+        raise ValueError(f"{'; '.join(lacking)}: netloop reads {', '.join(TYPES)} from files of safetensors")
     write_whole(Path(path), [written(arrays)])
 
 
+def _has(dtype: np.dtype[Any]) -> bool:
+    return any(dtype == numpy_type(kind) for kind in TYPES.values())
+
+
 def weights_of(network: INetworkDefinition) -> dict[str, Array]:
-    """The arrays of the constants of a network that have names, by name."""
-    check_instance("network", network, INetworkDefinition)
-    return {name: layer.evaluate() for name, layer in _named(network).items() if not layer.outputs[0].type.is_string}
+    """The arrays of the constants of a network that have names, by name, of the element types that files can have."""
+    arrays = {
+        name: layer.evaluate() for name, layer in _named(check_instance("network", network, INetworkDefinition)).items()
+    }
+    return {name: array for name, array in arrays.items() if _has(array.dtype)}
 
 
 def set_weights(network: INetworkDefinition, path: str | os.PathLike[str]) -> list[str]:

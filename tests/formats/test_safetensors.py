@@ -92,3 +92,20 @@ def test_commands_read_and_write_weights(product, tmp_path, capsys):
     capsys.readouterr()
     assert main(["run", str(tmp_path / "m.plan"), "--weights", weights, "--inputs", "x=[[1,1]]"]) == 0
     assert "= 28.0, 52.0" in capsys.readouterr().out
+
+
+def test_peers_run_the_weights_of_the_file(product, tmp_path, capsys):
+    trt.onnx.save(product, tmp_path / "m.onnx")
+    model, weights = str(tmp_path / "m.onnx"), str(tmp_path / "w.safetensors")
+    names = trt.safetensors.weights_of(trt.onnx.load(model))
+    save_file({name: 2 * array for name, array in names.items()}, weights)
+
+    assert main(["run", model, "--weights", weights, "--inputs", "x=[[1,1]]", "--compare", "onnxruntime"]) == 0
+    assert "agrees" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("array", [np.array(["a"]), np.ones(2, ml_dtypes.int4), np.ones(2, np.complex64)])
+def test_element_type_that_files_lack_is_refused(array, tmp_path):
+    with pytest.raises(ValueError, match="'a' is "):
+        trt.safetensors.save(tmp_path / "a.safetensors", {"b": W, "a": array})
+    assert not (tmp_path / "a.safetensors").exists()

@@ -118,3 +118,27 @@ def test_misfits_are_reported():
         engine()(GIVEN | {"rate": np.float64(2)})
     with pytest.raises(InputError, match="'shift' is a constant of the network"):
         netloop.SlotEngine(network(), slots=2).submit(GIVEN | SHIFT)
+
+
+FOLDED = """
+    g (float[4] x, int64[1] n) => (float[1] y, int64[1] z) <int64[1] n = {3}> { y = Gather (x, n)  z = Neg (n) }
+"""
+"""A default that one layer reads in each run, and from which another one became a constant."""
+
+
+def test_default_that_is_part_of_another_constant_stays_a_constant():
+    loaded = netloop.onnx.load(model(FOLDED))
+    given = {"x": np.float32([5, 6, 7, 8]), "n": np.array([1])}
+
+    assert not input_defaults(loaded)
+    with pytest.raises(InputError, match="'n' is a constant of the network"):
+        netloop.evaluate(loaded, given)
+    chosen = netloop.onnx.load(model(FOLDED), as_inputs=["n"])
+    assert_close(netloop.evaluate(chosen, given), session_gives(model(FOLDED), given))
+
+
+def test_default_that_decides_a_shape_of_the_network_stays_a_constant():
+    text = "g (float[4] x, int64[1] n) => (float[A] y, float[B] z) <int64[1] n = {3}> "
+    text += "{ y = ConstantOfShape (n)  z = Gather (x, n) }"
+
+    assert not input_defaults(netloop.onnx.load(model(text)))

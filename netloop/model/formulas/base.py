@@ -102,7 +102,10 @@ class FormulaBase:
     def output(self, layer: ILayer) -> ITensor:
         """The first output of a layer; a constant instead if its value is known and not floating-point."""
         output = layer.outputs[0]
-        return self.constant(output.type.value) if output.type.is_known_integer else output
+        if not output.type.is_known_integer:
+            return output
+        self.read.add(output)
+        return self.constant(output.type.value)
 
     def cast(self, x: Operand, dtype: Any) -> ITensor:
         """Elements converted to another type; a tensor that has the type is returned as it is."""

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"timed {trial}")
     calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}
     for name in args.against:
-        call = _call(name, args.model, network, arrays)
+        call = _call(name, args, network, arrays)
         calls |= {} if call is None else {name: call}
     timing = on_demand.timing
     with status(f"measuring {', '.join(calls)}"):
@@ -110,11 +110,11 @@ def run(args: argparse.Namespace) -> int:
     return 0 if len(calls) == 1 + len(set(args.against)) else 1
 
 
-def _call(name: str, model: Path, network: trt.INetworkDefinition, arrays: Any) -> Any:
+def _call(name: str, args: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any) -> Any:
     """A call of another runtime; None, with the reason on stderr, if it cannot run the model."""
     try:
-        with status(f"loading {model} in {name}"):
-            peer = trt.peers.peer(name, network, model)
+        with status(f"loading {args.model} in {name}"):
+            peer = trt.peers.peer(name, network, models.file_of_peers(args))
             peer(arrays)
     except (trt.ExecutionError, trt.NetworkError) as error:
         print(error, file=sys.stderr)

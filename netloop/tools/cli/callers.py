@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Barrier, Thread
 from typing import Any
 
 import numpy as np
@@ -25,25 +25,22 @@ def throughput(engine: trt.ICudaEngine, arrays: Mapping[str, Any], callers: int,
         arrays: the inputs of each call.
         callers: the number of callers, each a thread.
         duration: the seconds that they call.
-    """
-    calls: list[list[CallTime]] = [[] for _ in range(callers)]
-    barrier = Barrier(callers)
-    with _service(engine, arrays) as call:
 
-        def work(own: list[CallTime]) -> None:
-            call()  # the first may compile
-            barrier.wait()
-            start = time.perf_counter()
+    Raises:
+        NetloopError: a call failed, or too many requests wait.
+    """
+    with _service(engine, arrays) as call, ThreadPoolExecutor(callers) as threads:
+        call()  # the first may compile
+        start = time.perf_counter()
+
+        def work(_: int) -> list[CallTime]:
+            own: list[CallTime] = []
             while (began := time.perf_counter() - start) < duration or not own:
                 call()
                 own.append(CallTime(began, time.perf_counter() - start - began))
+            return own
 
-        threads = [Thread(target=work, args=(own,)) for own in calls]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    return [call for own in calls for call in own]
+        return [timed for own in threads.map(work, range(callers)) for timed in own]
 
 
 @contextmanager

@@ -47,18 +47,18 @@ def _arguments(file: Path, function: Callable[..., Any], examples: Any, shapes: 
     unknown = [shape for shape in shapes if shape not in parameters]
     if unknown:
         raise Misuse(f"{function.__name__}() of {file} has no parameter {', '.join(unknown)}")
-    given = _symbolic(shapes)
+    symbolic = _symbolic(shapes)
     results = list(examples) if isinstance(examples, tuple | list) else [examples]
     if examples is None or (len(results) != len(parameters) and shapes.keys() >= {*parameters}):
         missing = [parameter for parameter in parameters if parameter not in shapes]
         if missing:
             advice = f"write {EXAMPLES} = (...) in the file, or give --shapes {missing[0]}:2x3"
             raise Misuse(f"{file} has no example of {', '.join(missing)}; {advice}")
-        return [jax.ShapeDtypeStruct(given[parameter], np.float32) for parameter in parameters]
+        return [jax.ShapeDtypeStruct(symbolic[parameter], np.float32) for parameter in parameters]
     _require_fitting(file, function, results)
     for number, (parameter, example) in enumerate(zip(parameters, results, strict=False)):
-        if parameter in given:
-            results[number] = jax.ShapeDtypeStruct(given[parameter], getattr(example, "dtype", np.float32))
+        if parameter in symbolic:
+            results[number] = jax.ShapeDtypeStruct(symbolic[parameter], getattr(example, "dtype", np.float32))
     return results
 
 

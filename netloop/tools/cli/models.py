@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,11 @@ def set_weights(network: trt.INetworkDefinition, weights: Path | None) -> None:
         unknown = trt.safetensors.set_weights(network, weights)
         if unknown:
             note(f"the model lacks {len(unknown)} of the names in {weights}, such as {unknown[0]!r}")
+
+
+def file_of_peers(args: argparse.Namespace) -> Path | None:
+    """The file that other runtimes read; None if its weights are replaced, so that they run what netloop exports."""
+    return args.model if args.weights is None else None
 
 
 def engine(

@@ -69,7 +69,7 @@ def _compared(name: str, args: argparse.Namespace, engine: trt.ICudaEngine, arra
     """How well each output agrees with another runtime's; None, with the reason on stderr, if that fails."""
     try:
         with status(f"running {args.model} in {name}"):
-            expected = trt.peers.peer(name, engine.network, args.model)(arrays)
+            expected = trt.peers.peer(name, engine.network, models.file_of_peers(args))(arrays)
     except (trt.ExecutionError, trt.NetworkError) as error:
         print(error, file=sys.stderr)
         return None

@@ -21,7 +21,7 @@ TABLE = np.random.default_rng(5).standard_normal((3, 3)).astype(F)
 
 @pytest.fixture(autouse=True)
 def poisoned_buffers(monkeypatch):
-    """What is not written yet shows in a result that depends on it."""
+    """Poison in buffers: a result that depends on an element before it is written is NaN or far off."""
     monkeypatch.setattr(
         growing_states,
         "garbage",
