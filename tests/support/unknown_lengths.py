@@ -60,6 +60,11 @@ def network_of_unknown_lengths(number: int) -> Saved:
     return UnknownLengths(Random(number)).grow(number)
 
 
+def network_of_input_lengths(number: int) -> Saved:
+    """The random network of a number whose open lengths are those of its inputs, with the inputs of some calls."""
+    return InputLengths(Random(number)).grow(number)
+
+
 class UnknownLengths(SavedGrower):
     """Grows a network of lengths that only a run knows.
 
@@ -255,3 +260,9 @@ class UnknownLengths(SavedGrower):
         if not self.dims[tensor]:
             return None
         return self.summed(self.of(("?",), self.reshape(tensor, -1)), (0,))
+
+
+class InputLengths(UnknownLengths):
+    """Grows a network whose open lengths are those of its inputs."""
+
+    input, call = SavedGrower.input, SavedGrower.call

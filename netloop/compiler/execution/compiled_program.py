@@ -53,6 +53,7 @@ class CompiledProgram:
         seconds: the duration of each phase of the compilation.
         network: the network after the passes; None if the program runs on the host.
         function: the function of which ``compiled`` is the program; None if the program runs on the host.
+        lasts: whether its inputs are still to have this program.
     """
 
     bind: Bind
@@ -63,6 +64,7 @@ class CompiledProgram:
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     network: INetworkDefinition | None = None
     function: XlaFunction | None = None
+    lasts: Callable[[], bool] = lambda: True
 
     @property
     def scratch_size(self) -> int:

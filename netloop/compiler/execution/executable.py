@@ -12,7 +12,8 @@ import numpy as np
 
 from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.execution.compiled_program import CompiledProgram, compile_program
-from netloop.compiler.execution.program_cache import Given, ProgramCache
+from netloop.compiler.execution.input_lengths import InputBucketing
+from netloop.compiler.execution.program_cache import Given, ProgramCache, inputs_with_sizes
 from netloop.compiler.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
 from netloop.compiler.execution.weight_loading import DeviceWeights, HostWeights, own_copy
 from netloop.compiler.host import HostProgram, Listener, is_long
@@ -83,7 +84,8 @@ class Executable(Unpicklable, Tunable):
         self._names = [tensor.name for tensor in network.outputs]
         self._defaults = frozenset(input_defaults(self.network))
         self._variants: dict[frozenset[str], Executable] = {}
-        self._programs = ProgramCache(self.network, self._compile, recipe.placement)
+        self._bucketing = self._bucketing_of_inputs()
+        self._programs = ProgramCache(self.network, self._compile, recipe.placement, self._bucketing)
         self._ready: ReadyCall | None = None
         self._watch: Phase | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
@@ -100,6 +102,15 @@ class Executable(Unpicklable, Tunable):
             }
             self._programs.find(types, is_checked=True)
             self._watch = None
+
+    def _bucketing_of_inputs(self) -> InputBucketing | None:
+        """The sharing of programs between lengths of inputs; None if each set of shapes is to have its own."""
+        types = [tensor.type for tensor in self.network.inputs]
+        is_open = not all(type_.is_fixed for type_ in types) and all(type_.is_tensor for type_ in types)
+        # a long loop may be interrupted between pieces of its own
+        is_for_all = is_open and not self.interruptible and not inputs_with_sizes(self.network)
+        is_chosen = LoweringForm.BUCKETING in self.recipe.passes
+        return InputBucketing(self, self._shared_on_host) if is_for_all and is_chosen else None
 
     def watch_phase(self, name: str) -> AbstractContextManager[None]:
         """The context of a phase of a compilation: what was given for those made while the object is made."""
@@ -146,6 +157,8 @@ class Executable(Unpicklable, Tunable):
             variant.prepare(inputs)
             return
         arrays = self._checked(inputs)
+        if self._bucketing:
+            self._bucketing.want(arrays)
         with self.settings():
             self.find(arrays)
 
@@ -187,7 +200,8 @@ class Executable(Unpicklable, Tunable):
 
     def forget_programs(self) -> None:
         """Compile again in the next call, because weights that are part of the programs have changed."""
-        self._programs = ProgramCache(self.network, self._compile, self.recipe.placement)
+        self._bucketing = self._bucketing_of_inputs()
+        self._programs = ProgramCache(self.network, self._compile, self.recipe.placement, self._bucketing)
         self._watching = self._ready = None
         self._variants = {}
 
@@ -321,6 +335,9 @@ class Executable(Unpicklable, Tunable):
                 arrays.update((key, place.copied(arrays[key])) for key in kept)
         return place.moved(arrays)
 
+    def _shared_on_host(self, source: Improved, known: TypeTable) -> CompiledProgram:
+        return self._on_host(source, known, PhaseTimer(self.watch_phase))
+
     def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
         timer = PhaseTimer(self.watch_phase)
         with timer.phase("passes"):
@@ -328,16 +345,16 @@ class Executable(Unpicklable, Tunable):
         is_interruptible = self.interruptible and is_long(source.validated.block.steps, source.types)
         if has_program(source.network, source.types) and not is_interruptible:
             return compile_program(self, source, timer, given)
-        return self._on_host(source, timer)
+        return self._on_host(source, source.types, timer)
 
-    def _on_host(self, source: Improved, timer: PhaseTimer) -> CompiledProgram:
+    def _on_host(self, source: Improved, known: TypeTable, timer: PhaseTimer) -> CompiledProgram:
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         own = source.network, source.validated, source.types
         recipe, placement = self.recipe, self.recipe.placement
         program = HostProgram(
             *own, recipe.max_trips, self.interruptible, without=load.steps, phase=timer.phase,
             precision=recipe.precision, platform=recipe.target, refusals=source.refusals,
-            rooms=source.rooms,
+            rooms=source.rooms, known=known,
             is_bucketed=LoweringForm.BUCKETING in recipe.passes,
         )  # fmt: skip
 
@@ -360,8 +377,8 @@ class Executable(Unpicklable, Tunable):
 
     @property
     def program_count(self) -> int:
-        """The number of cached programs."""
-        return len(self._programs)
+        """The number of cached programs; inputs of several lengths may share one."""
+        return len({id(program.function or program) for program in self._programs})
 
 
 def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset[str]:

@@ -2,8 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, Protocol, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -50,16 +50,42 @@ class LatestUsed(Generic[K, P]):
         """The value of a key, which is made if there is none."""
         value = self.get(key)
         if value is None:
-            value = self._kept[key] = make()
-            if len(self._kept) > MOST_PROGRAMS:
-                self._kept.popitem(last=False)
+            value = make()
+            self.keep(key, value)
         return value
+
+    def keep(self, key: K, value: P) -> None:
+        """Have a key have a value, which is then the latest."""
+        self._kept[key] = value
+        self._kept.move_to_end(key)
+        if len(self._kept) > MOST_PROGRAMS:
+            self._kept.popitem(last=False)
+
+    def __iter__(self) -> Iterator[P]:
+        return iter([*self._kept.values()])
+
+
+class Sharing(Protocol[P]):
+    """Programs that several combinations of input shapes share."""
+
+    def find(self, given: Given) -> P | None:
+        """A shared program for some inputs; None if they are to have their own, or are invalid."""
+        ...
+
+    def learn(self, given: Given, program: P) -> None:
+        """Take note of a program that is for the shapes of some inputs only."""
+        ...
+
+    def lasts(self, program: P) -> bool:
+        """Whether the inputs of a program are still to have it."""
+        ...
 
 
 class ProgramCache(Generic[P]):
     """The programs that ``make`` returns for a network.
 
-    With a ``placement``, arrays that are there have the program of those that JAX may move there.
+    With a ``placement``, arrays that are there have the program of those that JAX may move there. With a ``sharing``,
+    several combinations may have one program.
 
     Attributes:
         network: the network, which is no longer edited.
@@ -72,10 +98,10 @@ class ProgramCache(Generic[P]):
         network: INetworkDefinition,
         make: Callable[[TypeTable, ValidatedNetwork, Given], P],
         placement: Placement | None = None,
+        sharing: Sharing[P] | None = None,
     ) -> None:
-        self.network, self._placement = network, placement
-        needed = valued_before_run(network)
-        self.shape_inputs = [tensor for tensor in network.inputs if tensor in needed and tensor.type.is_tensor]
+        self.network, self._placement, self._sharing = network, placement, sharing
+        self.shape_inputs = inputs_with_sizes(network)
         self._latest: tuple[Any, P | None] = None, None
         require_jax()
         self._names = [tensor.name for tensor in network.inputs]
@@ -88,6 +114,9 @@ class ProgramCache(Generic[P]):
 
     def __len__(self) -> int:
         return len(self._programs)
+
+    def __iter__(self) -> Iterator[P]:
+        return iter(self._programs)
 
     @property
     def latest(self) -> P | None:
@@ -109,9 +138,24 @@ class ProgramCache(Generic[P]):
         key = self._key(arrays)
         with self._lock:
             # under the lock, so that two threads do not compile the same program
-            program = self._programs.find(key, lambda: self._make(*self._specialise(given, is_checked), given))
+            program = self._programs.get(key)
+            if program is None or not self._lasts(program):
+                program = self._new(given, is_checked)
+                self._programs.keep(key, program)
             self._latest = key, program
             return program
+
+    def _new(self, given: Given, is_checked: bool) -> P:
+        shared = self._sharing.find(given) if self._sharing else None
+        if shared is not None:
+            return shared
+        program = self._make(*self._specialise(given, is_checked), given)
+        if self._sharing:
+            self._sharing.learn(given, program)
+        return program
+
+    def _lasts(self, program: P) -> bool:
+        return self._sharing is None or self._sharing.lasts(program)
 
     def recall(self, inputs: Mapping[str, Any]) -> tuple[P, list[Any]] | None:
         """Return the cached program for inputs of these types, which need no check again, and the inputs in order.
@@ -132,7 +176,7 @@ class ProgramCache(Generic[P]):
                 program = self._programs.get(key)
                 if program is not None:
                     self._latest = key, program
-        return None if program is None else (program, arrays)
+        return None if program is None or not self._lasts(program) else (program, arrays)
 
     def _key(self, arrays: list[Any]) -> Any:
         """The properties of some inputs that a program is compiled for."""
@@ -170,6 +214,12 @@ class ProgramCache(Generic[P]):
         own = (tensor for layer in self.network.layers for tensor in layer.outputs)
         table.learn(self.network.types, ((tensor, tensor) for tensor in own), with_values=True)
         return table, known_valid(self.network)
+
+
+def inputs_with_sizes(network: INetworkDefinition) -> list[ITensor]:
+    """The inputs whose values decide the shape of some tensor."""
+    needed = valued_before_run(network)
+    return [tensor for tensor in network.inputs if tensor in needed and tensor.type.is_tensor]
 
 
 def _value(tensor: ITensor, array: Any) -> Array | None:

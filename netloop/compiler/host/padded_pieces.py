@@ -1,6 +1,6 @@
 """Pieces that are compiled once for all lengths up to a bound; see ``padding.py``."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -128,6 +128,24 @@ class PaddedProgram(Program):
         self.lengths = list(dict.fromkeys(wanted))
         self.compiled = XlaFunction(self._trace, self, phase)
 
+    def exact_lengths(self, types: TypeTable) -> Array:
+        """The numbers that a call takes for its lengths, of the exact types."""
+        return np.array([types[tensor].shape[axis] for tensor, axis in self.lengths], np.int32)
+
+    def call(self, values: Mapping[ITensor, Any], lengths: Array, shapes: Sequence[Shape]) -> list[Any]:
+        """The outputs, cut to some shapes, for exact values of what the steps read."""
+        # to take a cache to the host and back takes longer than to compile its padding, if the device has a memory
+        stays = self.platform != "cpu"
+
+        def resized(value: Any, shape: Shape, on_host: Callable[[Any, Shape], Any]) -> Any:
+            if value.shape == shape:
+                return value
+            return _resized(value, shape) if stays and isinstance(value, jax.Array) else on_host(value, shape)
+
+        arrays = [resized(values[tensor], shape, _longer) for tensor, shape in self.reads.items()]
+        results = completed(self.compiled(arrays, lengths))
+        return [resized(value, shape, _shorter) for value, shape in zip(results, shapes, strict=True)]
+
     def _lengths_of(self, layer: ILayer) -> Iterator[tuple[ITensor, int]]:
         """The tensors and axes whose lengths the lowering of a layer asks for."""
         neutrals = self._padding.neutrals[layer]
@@ -166,7 +184,7 @@ class PaddedCall:
         self._program = program
         self._pieces = pieces
         self._shapes = [types[tensor].shape for tensor in program.outputs]
-        self._lengths = np.array([types[tensor].shape[axis] for tensor, axis in program.lengths], np.int32)
+        self._lengths = program.exact_lengths(types)
         self._calls = 0
 
     def is_better(self) -> bool:
@@ -176,23 +194,30 @@ class PaddedCall:
     def __call__(self, frame: HostFrame) -> None:
         self._calls += 1
         program = self._program
-        arrays = [_longer(frame.values[tensor], shape) for tensor, shape in program.reads.items()]
-        result = completed(program.compiled(arrays, self._lengths))
+        results = program.call(frame.values, self._lengths, self._shapes)
         # the first call has traced the program, which knows them since
         self._pieces.loop_strategies.update(program.loop_strategies)
-        for tensor, value, shape in zip(program.outputs, result, self._shapes, strict=True):
-            # numpy cuts by a view; JAX would compile a slice for each length
-            frame.values[tensor] = value if value.shape == shape else np.asarray(value)[tuple(map(slice, shape))]
+        frame.values.update(zip(program.outputs, results, strict=True))
 
 
-def _longer(value: Any, shape: Shape) -> Any:
+def _longer(value: Any, shape: Shape) -> Array:
     """An array with zeros up to a shape."""
-    if value.shape == shape:
-        return value
     # in numpy, as JAX would compile a padding for each length
     result: Array = np.zeros(shape, value.dtype)
     result[tuple(map(slice, value.shape))] = value
     return result
+
+
+def _shorter(value: Any, shape: Shape) -> Array:
+    """An array that is cut to a shape."""
+    # numpy cuts by a view; JAX would compile a slice for each length
+    return np.asarray(value)[tuple(map(slice, shape))]
+
+
+def _resized(value: jax.Array, shape: Shape) -> jax.Array:
+    """An array with zeros up to a shape, or cut to it, on its device."""
+    widths = [(0, more - length, 0) for length, more in zip(value.shape, shape, strict=True)]
+    return jax.lax.pad(value, np.zeros((), value.dtype), widths)
 
 
 def _make_room(kept: dict[Hashable, Any]) -> None:

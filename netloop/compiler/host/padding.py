@@ -6,7 +6,7 @@ is known by its class, ``Operation.neutrals``. A loop may run if its steps can, 
 without padding: a padded program has no error flags, and its count of iterations is that of the call.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from netloop.compiler.lower.loop.facts import LoopFacts, known_count
 from netloop.model.graph import NO_AXES, Axes, ILayer, ITensor, Operation, TypeTable
@@ -14,7 +14,10 @@ from netloop.model.graph.padded_axes import Neutrals
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sources import IShapeLayer
 from netloop.model.nest import Step
-from netloop.values.types import UNKNOWN, TensorType
+from netloop.values.types import UNKNOWN, Shape, TensorType
+
+Rounding = Callable[[ITensor, Shape, Axes], Shape]
+"""Returns the padded shape of a tensor, of its exact shape and the axes that count as padded."""
 
 
 def bucket(length: int) -> int:
@@ -26,6 +29,11 @@ def bucket(length: int) -> int:
         return length
     step = max(8, 1 << max(0, length.bit_length() - 3))
     return -(-length // step) * step
+
+
+def bucketed(tensor: ITensor, shape: Shape, axes: Axes) -> Shape:
+    """A shape with all of its padded axes as long as their buckets."""
+    return tuple(bucket(length) if axis in axes else length for axis, length in enumerate(shape))
 
 
 def is_known(types: TypeTable, tensor: ITensor) -> bool:
@@ -44,6 +52,7 @@ class Padding:
         types: the types of all tensors in a run, without padding.
         before: the types of all tensors as far as they are known before the network runs.
         max_trips: the largest number of iterations of a loop; None for any number.
+        rounding: the padded shapes of what the steps read, and of stacked outputs.
 
     Attributes:
         types: the padded types.
@@ -51,18 +60,24 @@ class Padding:
     """
 
     def __init__(
-        self, reads: Iterable[ITensor], types: TypeTable, before: TypeTable, max_trips: int | None = None
+        self,
+        reads: Iterable[ITensor],
+        types: TypeTable,
+        before: TypeTable,
+        max_trips: int | None = None,
+        rounding: Rounding = bucketed,
     ) -> None:
         self._exact = types
         self._before = before
+        self._rounding = rounding
         self._facts = RunFacts(types, before, max_trips)
         self.types = TypeTable({tensor: self._padded(tensor) for tensor in reads})
         self.neutrals: dict[ILayer, Neutrals] = {}
 
     def _padded(self, tensor: ITensor) -> TensorType:
         """The type of a tensor with all of its padded axes as long as their buckets."""
-        exact, axes = self._exact[tensor], self.axes(tensor)
-        shape = tuple(bucket(length) if axis in axes else length for axis, length in enumerate(exact.shape))
+        exact = self._exact[tensor]
+        shape = self._rounding(tensor, exact.shape, self.axes(tensor))
         # a value that is not known before is another one in another run
         before = self._before.of(tensor)
         return TensorType(exact.dtype, shape, before.value if isinstance(before, TensorType) else None)

@@ -50,7 +50,8 @@ class HostProgram:
     ``precision`` is that of its float32 products, and ``platform`` the JAX platform of its pieces. ``refusals`` are the
     reasons of passes why they left loops as they are, by the names of the loops, and ``rooms`` the numbers of
     iterations for which buffers of loops have room, which become larger when they are full. New lengths
-    share pieces if it ``is_bucketed``.
+    share pieces if it ``is_bucketed``. Calls may differ in lengths of inputs that the ``types`` leave open, and the
+    ``known`` types are those of one of them.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.
@@ -72,6 +73,7 @@ class HostProgram:
         refusals: Mapping[str, str] = NO_REFUSALS,
         rooms: Mapping[ILoop, ITensor] = NO_ROOMS,
         is_bucketed: bool = True,
+        known: TypeTable | None = None,
     ) -> None:
         self._refusals = refusals
         self._network = network
@@ -86,7 +88,7 @@ class HostProgram:
         self._steps = [*closed, *others]
         self._valued = valued_in_run(network)
         self._routes: dict[tuple[Step, ...], Route] = {}
-        self._numpy_layers = NumpyLayers(all_blocks(others), types)
+        self._numpy_layers = NumpyLayers(all_blocks(others), known or types)
         own = validated.scopes, max_trips, interruptible, self._observed
         self._pieces = Pieces(*own, phase, precision, platform, rooms)
         loops = (step for step in walk(validated.block) if isinstance(step, LoopStep) and step.loop in rooms)

@@ -1,0 +1,249 @@
+"""Calls whose inputs differ in lengths share programs."""
+
+import jax
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.compiler.execution import input_lengths
+from netloop.compiler.execution.input_lengths import ShapeFamily
+from netloop.compiler.host import padded_pieces
+from netloop.compiler.xla_compilation import XlaFunction
+from tests.support.networks import mark
+from tests.support.unknown_lengths import network_of_input_lengths, poisoned
+
+WIDTH = 4
+WITHOUT = trt.PASSES.keys() - {"bucketing"}
+
+
+def step_of_a_decoder(network):
+    """Attention of a row to a cache of rows and to itself; the cache with the row is an output."""
+    x, cache = network.add_input("x", trt.float32, (1, WIDTH)), network.add_input("cache", trt.float32, (-1, WIDTH))
+    mask = network.add_input("mask", trt.float32, (1, -1))
+    grown = network.add_concatenation([cache, x])
+    grown.axis = 0
+    rows, transpose = grown.get_output(0), trt.MatrixOperation.TRANSPOSE
+    scores = network.add_matrix_multiply(x, trt.MatrixOperation.NONE, rows, transpose).get_output(0)
+    masked = network.add_elementwise(scores, mask, trt.ElementWiseOperation.SUM).get_output(0)
+    weights = network.add_softmax(masked)
+    weights.axes = 2
+    none = trt.MatrixOperation.NONE
+    y = network.add_matrix_multiply(weights.get_output(0), none, rows, none).get_output(0)
+    return mark(network, y=y, grown=rows)
+
+
+def step_inputs(length, seed=0):
+    draw = np.random.default_rng(seed + length).standard_normal
+    arrays = {"x": (1, WIDTH), "cache": (length, WIDTH), "mask": (1, length + 1)}
+    return {name: draw(shape).astype(np.float32) for name, shape in arrays.items()}
+
+
+def agree(engine, network, inputs):
+    result = engine(inputs)
+    for name, value in trt.evaluate(network, inputs).items():
+        np.testing.assert_allclose(np.asarray(result[name]), value, rtol=2e-6, atol=1e-6, strict=True)
+        assert isinstance(result[name], jax.Array)
+
+
+@pytest.fixture
+def poison(monkeypatch):
+    monkeypatch.setattr(padded_pieces, "_longer", poisoned)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The functions that XLA compiled."""
+    functions, original = [], XlaFunction.compile
+
+    def compile(self, *arguments):
+        functions.append(self)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(XlaFunction, "compile", compile)
+    return functions
+
+
+# ------------------------------------------------------------------ families of shapes
+
+
+def test_lengths_that_grow_together_keep_their_distance():
+    family = ShapeFamily.of([((1, 5), (6,), (3,)), ((1, 7), (8,), (3,))])
+    assert family.shapes == ((1, -1), (-1,), (3,))
+    assert family.groups == ((((0, 1), 0), ((1, 0), 1)),)
+    assert family.has(((1, 20), (21,), (3,)))
+    assert not family.has(((1, 20), (20,), (3,)))
+    assert not family.has(((2, 20), (21,), (3,)))
+    assert family.padded(((1, 20), (21,), (3,))) == ((1, 32), (33,), (3,))
+
+
+def test_lengths_that_grow_alone_are_padded_alone():
+    family = ShapeFamily.of([((4, 5),), ((9, 5),), ((9, 6),)])
+    assert len(family.groups) == family.open_count == 2
+    assert family.padded(((9, 5),)) == ((16, 8),)
+
+
+def test_inputs_become_at_most_twice_as_large_unless_they_are_short():
+    family = ShapeFamily.of([((64, 64),), ((65, 66),)])
+    assert family.padded(((65, 127),)) == ((128, 128),)
+    assert family.padded(((65, 66),)) == ((80, 80),)
+
+
+@pytest.mark.parametrize(("length", "is_shared"), [(0, False), (1, False), (2, True)])
+def test_lengths_without_padding_are_not_shared(length, is_shared):
+    assert ShapeFamily.of([((3,),), ((4,),)]).is_shared(((length,),)) is is_shared
+
+
+# ------------------------------------------------------------------ engines
+
+
+def test_steps_with_a_growing_cache_share_programs(network, poison, compiled):
+    engine = trt.compile(step_of_a_decoder(network))
+    for length in range(40):
+        agree(engine, network, step_inputs(length))
+    # of 0 and 1 rows, of up to 8, 16, 32 and 64
+    assert engine.program_count == len(compiled) == 6
+    assert str(engine.notes[-1]) == "bucketing: the program is for inputs up to cache [64, 4], mask [1, 65]"
+
+
+def test_shapes_that_are_known_compile_nothing(network, compiled):
+    engine = trt.compile(step_of_a_decoder(network))
+    for length in (3, 4, 5, 6):
+        engine(step_inputs(length))
+    del compiled[:]
+    for length in (5, 7, 3, 8):
+        agree(engine, network, step_inputs(length, seed=1))
+    assert not compiled
+
+
+def test_two_sets_of_shapes_have_programs_of_their_own(network):
+    engine = trt.compile(step_of_a_decoder(network))
+    for length in (3, 4, 3, 4):
+        engine(step_inputs(length))
+        assert not any(note.by == "bucketing" for note in engine.notes)
+    assert engine.program_count == 2
+
+
+def test_without_the_pass_each_length_has_a_program(network):
+    engine = trt.compile(step_of_a_decoder(network), passes=WITHOUT)
+    for length in range(3, 8):
+        agree(engine, network, step_inputs(length))
+    assert engine.program_count == 5
+
+
+def test_prepared_shapes_have_a_program_of_their_own(network):
+    engine = trt.compile(step_of_a_decoder(network))
+    for length in (3, 4, 5, 6):
+        engine(step_inputs(length))
+    engine.executable.prepare(step_inputs(6))
+    assert engine.program_count == 4
+    agree(engine, network, step_inputs(6))
+    assert not any(note.by == "bucketing" for note in engine.notes)
+
+
+def test_lengths_that_lose_enough_time_get_a_program_of_their_own(network, monkeypatch):
+    monkeypatch.setattr(input_lengths, "LOSS", 1e9)
+    engine = trt.compile(step_of_a_decoder(network))
+    for length in (3, 4, 5, 5):
+        engine(step_inputs(length))
+    assert engine.notes[-1].by == "bucketing"  # the first call, which may compile, does not count
+    agree(engine, network, step_inputs(5))
+    assert not any(note.by == "bucketing" for note in engine.notes)
+
+
+def test_axes_that_vary_one_by_one(network, poison):
+    x = network.add_input("x", trt.float32, (-1, -1))
+    y = network.add_reduce(x, trt.ReduceOperation.SUM, 2, False).get_output(0)
+    engine = trt.compile(mark(network, y=y))
+    draw = np.random.default_rng(0)
+    for shape in [(2, 3), (2, 4), (2, 5), (3, 5), (4, 6), (5, 7), (6, 3), (2, 6), (9, 20), (0, 5), (5, 0), (1, 1)]:
+        agree(engine, network, {"x": draw.integers(-9, 9, shape).astype(np.float32)})
+
+
+def test_new_weights_reach_shared_programs(network):
+    x = network.add_input("x", trt.float32, (-1, 2))
+    weights = network.add_constant((2, 2), np.eye(2, dtype=np.float32))
+    none = trt.MatrixOperation.NONE
+    y = network.add_matrix_multiply(x, none, weights.get_output(0), none).get_output(0)
+    weights.name = "w"
+    engine = trt.compile(mark(network, y=y))
+    for rows in (2, 3, 4):
+        engine({"x": np.ones((rows, 2), np.float32)})
+    refitter = trt.Refitter(engine, trt.Logger())
+    refitter.set_named_weights("w", np.full((2, 2), 3, np.float32))
+    assert refitter.refit_cuda_engine()
+    assert np.asarray(engine({"x": np.ones((4, 2), np.float32)})["y"]).tolist() == [[6, 6]] * 4
+    assert engine.program_count == 3
+
+
+def test_layer_that_needs_its_length_keeps_programs_of_its_own(network):
+    x = network.add_input("x", trt.float32, (-1,))
+    y = network.add_fill((-1,), trt.FillOperation.RANDOM_UNIFORM)
+    y.set_input(0, network.add_shape(x).get_output(0))
+    engine = trt.compile(mark(network, y=y.get_output(0)))
+    for length in (2, 3, 4, 5):
+        assert engine({"x": np.ones(length, np.float32)})["y"].shape == (length,)
+    assert engine.program_count == 4
+
+
+def test_length_that_fits_no_table_when_padded(network):
+    """A table of 12 positions has no 16."""
+    x = network.add_input("x", trt.float32, (-1, 2))
+    table = network.add_constant((12, 2), np.arange(24, dtype=np.float32)).get_output(0)
+    positions = network.add_slice(table, (0, 0), (1, 2), (1, 1))
+    positions.set_input(2, network.add_shape(x).get_output(0))
+    y = network.add_elementwise(x, positions.get_output(0), trt.ElementWiseOperation.SUM).get_output(0)
+    engine = trt.compile(mark(network, y=y))
+    for length in (2, 3, 4, 9, 11):
+        agree(engine, network, {"x": np.ones((length, 2), np.float32)})
+    with pytest.raises(trt.NetworkError, match="NL401"):
+        engine({"x": np.ones((13, 2), np.float32)})
+
+
+def test_network_on_the_host_shares_its_pieces(network, poison, compiled):
+    """The branches have caches of different lengths, which only the run knows."""
+    decides = network.add_input("decides", trt.bool, ())
+    x, cache = network.add_input("x", trt.float32, (1, WIDTH)), network.add_input("cache", trt.float32, (-1, WIDTH))
+    conditional = network.add_if_conditional()
+    conditional.set_condition(decides)
+    grown = network.add_concatenation([cache, x])
+    grown.axis = 0
+    state = conditional.add_output(grown.get_output(0), x).get_output(0)
+    weights = network.add_softmax(state)
+    weights.axes = 1
+    engine = trt.compile(mark(network, y=weights.get_output(0), state=state))
+    for length in (0, 1, 2, 3, 4, 5, 6, 7, 8):
+        cache = np.random.default_rng(length).standard_normal((length, WIDTH)).astype(np.float32)
+        agree(engine, network, {"decides": np.bool_(length), "x": np.ones((1, WIDTH), np.float32), "cache": cache})
+    assert len(compiled) < 9
+
+
+def test_arrays_of_a_device_with_memory_of_its_own_stay_there():
+    array = jax.numpy.arange(6.0).reshape(2, 3)
+    longer = padded_pieces._resized(array, (2, 5))
+    assert longer.tolist() == [[0, 1, 2, 0, 0], [3, 4, 5, 0, 0]]
+    assert padded_pieces._resized(longer, (1, 2)).tolist() == [[0, 1]]
+
+
+# ------------------------------------------------------------------ random networks
+
+FEW, MANY = 4, 300
+
+
+def random_network_agrees(number):
+    saved = network_of_input_lengths(number)
+    engine = trt.compile(saved.network)
+    for inputs in saved.calls:
+        result = engine(inputs)
+        for name, value in trt.evaluate(saved.network, inputs).items():
+            np.testing.assert_array_equal(np.asarray(result[name]), value, f"{name} of {saved}", strict=True)
+
+
+@pytest.mark.parametrize("number", range(FEW))
+def test_random_lengths_of_inputs_agree_with_the_reference(number, poison):
+    random_network_agrees(number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(FEW, MANY))
+def test_many_random_lengths_of_inputs_agree_with_the_reference(number, poison):
+    random_network_agrees(number)
