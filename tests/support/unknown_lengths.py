@@ -262,7 +262,75 @@ class UnknownLengths(SavedGrower):
         return self.summed(self.of(("?",), self.reshape(tensor, -1)), (0,))
 
 
+SizeRecipe = Callable[["InputLengths", ITensor, list[ITensor]], ITensor | None]
+OF_SIZES: list[SizeRecipe] = []
+
+
+def sizes(recipe: SizeRecipe) -> SizeRecipe:
+    OF_SIZES.append(recipe)
+    return recipe
+
+
 class InputLengths(UnknownLengths):
-    """Grows a network whose open lengths are those of its inputs."""
+    """Grows a network whose open lengths are those of its inputs, and which computes sizes of them."""
 
     input, call = SavedGrower.input, SavedGrower.call
+
+    def layer(self, pool: list[ITensor]) -> ITensor:
+        result = self.choose(*OF_SIZES)(self, self.any(pool), pool) if self.choose(True, False, False) else None
+        return super().layer(pool) if result is None else result
+
+    def length_of(self, tensor: ITensor, axis: int) -> ITensor:
+        """The length of an axis, as a list of one number."""
+        numbers = self.network.add_shape(tensor).get_output(0)
+        return self.network.add_gather(numbers, self.fixed(np.int32([axis])), 0).get_output(0)
+
+    @sizes
+    def positions(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
+        """The numbers of the elements of an axis, or from its length on."""
+        axis = self.any_axis(tensor)
+        if axis is None:
+            return None
+        layer = self.network.add_fill((-1,), trt.FillOperation.LINSPACE, trt.int64)
+        length = self.length_of(tensor, axis)
+        layer.set_input(0, length)
+        alpha = self.reshape(length) if self.coin() else self.fixed(np.int64(0))
+        layer.set_input(1, alpha)
+        layer.set_input(2, self.fixed(np.int64([1])))
+        result = self.converted(self.of((self.dims[tensor][axis],), layer.get_output(0)), trt.float32)
+        return self.bounded(result)
+
+    @sizes
+    def rows_of_a_table(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
+        """As many numbers of a table as an axis has elements, from the first one on or from its length on."""
+        axis = self.any_axis(tensor)
+        if axis is None:
+            return None
+        table = self.fixed(np.float32(np.arange(24) % 5 - 2))
+        layer = self.network.add_slice(table, (0,), (1,), (1,))
+        length = self.length_of(tensor, axis)
+        layer.set_input(2, length)
+        if self.coin():
+            layer.set_input(1, length)
+        return self.of((self.dims[tensor][axis],), layer.get_output(0))
+
+    @sizes
+    def repeated(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
+        """A number repeated along an axis."""
+        axis = self.any_axis(tensor)
+        if axis is None:
+            return None
+        layer = self.network.add_slice(self.fixed(np.float32([2])), (0,), (1,), (0,))
+        layer.set_input(2, self.length_of(tensor, axis))
+        return self.of((self.dims[tensor][axis],), layer.get_output(0))
+
+    @sizes
+    def alike_in_shape(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
+        """A reshape to the computed shape that the tensor has."""
+        if not self.dims[tensor]:
+            return None
+        layer = self.network.add_shuffle(tensor)
+        layer.zero_is_placeholder = False
+        lengths = [self.length_of(tensor, axis) for axis in range(len(self.dims[tensor]))]
+        layer.set_input(1, self.network.add_concatenation(lengths).get_output(0))
+        return self.of(self.dims[tensor], layer.get_output(0))

@@ -1,4 +1,4 @@
-"""A network that is compiled once for each set of input shapes and called with a dict of arrays."""
+"""A network that is compiled for sets of input shapes and called with a dict of arrays."""
 
 from __future__ import annotations
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from netloop.compiler.execution.compiled_program import CompiledProgram, ProgramSource
 from netloop.compiler.execution.program_cache import Given
@@ -30,10 +32,10 @@ from netloop.compiler.passes import Improved, LoweringForm, Note
 from netloop.compiler.phases import PhaseTimer
 from netloop.model.check import require_valid
 from netloop.model.graph import Axes, ITensor, TypeTable
-from netloop.model.nest import layers_of
+from netloop.model.graph.infer import Known
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import NetworkError
-from netloop.values.types import UNKNOWN, Shape, TensorType
+from netloop.values.types import UNKNOWN, Shape, TensorType, join
 
 FEWEST = 2
 """The number of sets of shapes with programs of their own that differ along the same axes before others are padded."""
@@ -144,31 +146,46 @@ class SharedPrograms:
         on_host: makes the program of a network that runs on the host.
     """
 
-    def __init__(self, family: ShapeFamily, origin: ProgramSource, on_host: OnHost) -> None:
+    def __init__(self, family: ShapeFamily, members: Sequence[Shapes], origin: ProgramSource, on_host: OnHost) -> None:
         self.family = family
         self._origin, self._on_host = origin, on_host
         self._host: CompiledProgram | None = None
-        recipe, network = origin.recipe, origin.network
-        types = _table(network, family.shapes)
+        network, types = origin.network, _table(origin.network, family.shapes)
         source = Improved(network, types, require_valid(network, types), [])
-        self._source = recipe.improved(source, on_host=True)
+        self._source = origin.recipe.improved(source, on_host=True)
+        network, types = self._source.network, self._source.types
         self._load = HostWeights(self._source, origin.constants)
         self._steps = [step for step in self._source.validated.block.steps if step not in self._load.steps]
         # other constants are small, and part of the program
-        given = {*self._source.network.inputs, *self._load(origin.weights)}
+        given = {*network.inputs, *self._load(origin.weights)}
         self._reads = [tensor for tensor in reads_of(self._steps) if tensor in given]
         self._programs: dict[Shapes, PaddedProgram] = {}
-        valued = self._source.network.shape_tensors(lambda tensor: True)
-        outputs = (tensor for layer in self._source.network.layers for tensor in layer.outputs)
-        self._settled = [(tensor, tensor) for tensor in outputs if tensor not in valued and self._is_fixed(tensor)]
+        valued = network.shape_tensors()
+        tensors = (tensor for layer in network.layers for tensor in layer.outputs)
+        # their types are the same in all calls, and so most layers need no inference
+        self._settled = {tensor: tensor for tensor in tensors if tensor not in valued and _is_fixed(types, tensor)}
+        self._before = self._types(family.shapes)
+        self._assumed: dict[ITensor, TensorType] = {}
+        self._give_common([self._types(shapes) for shapes in members])
 
-    def _is_fixed(self, tensor: ITensor) -> bool:
-        type_ = self._source.types.of(tensor)
-        return isinstance(type_, TensorType) and type_.is_fixed
+    def _give_common(self, tables: Sequence[TypeTable]) -> None:
+        """Have the types in which those of some calls agree be those before a call.
 
-    def _learn(self, types: TypeTable) -> TypeTable:
-        """Types of a call, with those that are equal in all calls: of most tensors, which need no inference then."""
-        types.learn(self._source.types, self._settled, with_values=False)
+        Inference alone does not know that the length of a cache with a row is 1 more than that of the cache, so that
+        their difference is 1 in all calls.
+        """
+        for layer in self._source.network.layers:
+            for tensor in layer.outputs:
+                if tensor not in self._settled:
+                    common = reduce(_common, (table.of(tensor) for table in tables))
+                    if isinstance(common, TensorType):
+                        self._before.give(tensor, common)
+                        self._assumed[tensor] = common
+
+    def _types(self, shapes: Shapes) -> TypeTable:
+        """The types of a call with inputs of some shapes."""
+        types = _table(self._source.network, shapes)
+        types.learn(self._source.types, self._settled.items(), with_values=False)
         return types
 
     def program(self, shapes: Shapes) -> CompiledProgram | None:
@@ -176,35 +193,38 @@ class SharedPrograms:
 
         Where no program holds the network, which runs on the host, all sets share the host's pieces.
         """
-        timer, network, padded = PhaseTimer(), self._source.network, self.family.padded(shapes)
         if not self.family.is_shared(shapes):
             return None
+        timer, padded = PhaseTimer(), self.family.padded(shapes)
         with timer.phase("passes"):
-            types = self._learn(_table(network, shapes))
-            padding = self._padding(types, dict(zip(network.inputs, padded, strict=True)), shapes)
-            if any(types.finding(layer) for step in self._steps for layer in layers_of(step)):
+            types, program = self._types(shapes), self._programs.get(padded)
+            if not all(_is_common(types.of(tensor), common) for tensor, common in self._assumed.items()):
                 return None
-            if not all(fits(step, types) for step in self._steps):
-                self._host = self._host or self._on_host(self._source, types)
-                return self._host
-            if not all(map(padding.takes, self._steps)):
+            if program is None:
+                if not all(fits(step, types) for step in self._steps):
+                    self._host = self._host or self._on_host(self._source, types)
+                    return self._host
+                padding = self._padding(types, padded, shapes)
+                if not all(map(padding.takes, self._steps)):
+                    return None
+                program = self._programs[padded] = self._lowered(padding, timer)
+            elif not program.padding.holds(types, self._steps):
                 return None
-            if padded not in self._programs:
-                self._programs[padded] = self._lowered(padding, timer)
-        return self._call(self._programs[padded], types, padded, timer)
+        return self._call(program, types, padded, timer)
 
-    def _padding(self, types: TypeTable, padded: Mapping[ITensor, Shape], shapes: Shapes) -> Padding:
-        pairs = zip(shapes, padded.values(), strict=True)
+    def _padding(self, types: TypeTable, padded: Shapes, shapes: Shapes) -> Padding:
+        of_inputs = dict(zip(self._source.network.inputs, padded, strict=True))
+        pairs = zip(shapes, padded, strict=True)
         longer = {a: b for exact, long in pairs for a, b in zip(exact, long, strict=True) if a != b}
 
         def rounding(tensor: ITensor, shape: Shape, axes: Axes) -> Shape:
             rounded = (longer.get(length) or bucket(length) for length in shape)
-            return padded.get(tensor) or tuple(
+            return of_inputs.get(tensor) or tuple(
                 more if axis in axes else length for axis, (length, more) in enumerate(zip(shape, rounded, strict=True))
             )
 
-        padding = Padding(self._reads, types, self._source.types, self._origin.recipe.max_trips, rounding)
-        self._learn(padding.types)
+        padding = Padding(self._reads, types, self._before, self._origin.recipe.max_trips, rounding)
+        padding.learn(self._source.types, self._settled)
         return padding
 
     def _lowered(self, padding: Padding, timer: PhaseTimer) -> PaddedProgram:
@@ -236,6 +256,29 @@ class SharedPrograms:
         note = Note(LoweringForm.BUCKETING.value, f"the program is for inputs up to {shown}")
         notes = [*self._source.notes, note]
         return CompiledProgram(bind, program, network.loops, None, notes, timer.seconds, network, program.compiled)
+
+
+def _is_fixed(types: TypeTable, tensor: ITensor) -> bool:
+    type_ = types.of(tensor)
+    return isinstance(type_, TensorType) and type_.is_fixed
+
+
+def _common(a: Known, b: Known) -> Known:
+    """A type with what two types have in common; the first one if one is none."""
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
+        return a if isinstance(b, TensorType) else b
+    result = join(a, b)
+    if result is None or a.shape != b.shape or a.value is None or b.value is None:
+        return result or a
+    differ = a.value != b.value
+    if not differ.any():
+        return a
+    return replace(result, partial=np.ma.MaskedArray(a.value, differ))
+
+
+def _is_common(exact: Known, common: TensorType) -> bool:
+    """Whether a type has what is common to those of other calls."""
+    return isinstance(exact, TensorType) and _common(exact, common) == common
 
 
 def _table(network: INetworkDefinition, shapes: Shapes) -> TypeTable:
@@ -290,31 +333,27 @@ class InputBucketing:
         return shapes not in self._wanted and (not lost or lost < self._cost)
 
     def _shared(self, shapes: Shapes) -> SharedPrograms | None:
-        """The programs of the family of some shapes; None if it has none, or too few sets."""
-        family = self._family(shapes)
-        if family is None:
-            return None
-        if family not in self._families:
+        """The programs of a family of some shapes; None if too few sets are like them."""
+        families = [family for family in self._families if family.has(shapes)]
+        if not families:
+            members = self._members(shapes)
+            if len(members) <= FEWEST:
+                return None
+            families = [ShapeFamily.of(members)]
             _make_room(self._families)
             try:
-                self._families[family] = SharedPrograms(family, self._origin, self._on_host)
+                self._families[families[0]] = SharedPrograms(families[0], members, self._origin, self._on_host)
             except NetworkError:  # it is valid for known lengths only
-                self._families[family] = None
-        return self._families[family]
+                self._families[families[0]] = None
+        return self._families[min(families, key=lambda family: family.open_count)]
 
-    def _family(self, shapes: Shapes) -> ShapeFamily | None:
-        """The family of some shapes in which the fewest lengths differ; a new one if it is in none."""
-        families = [family for family in self._families if family.has(shapes)] or [*self._new_families(shapes)]
-        return min(families, key=lambda family: family.open_count, default=None)
-
-    def _new_families(self, shapes: Shapes) -> Iterator[ShapeFamily]:
-        """The families that some shapes form with the sets most like them, where these are enough."""
+    def _members(self, shapes: Shapes) -> list[Shapes]:
+        """Some shapes, after those with programs of their own that differ from them along the fewest axes."""
         pairs = [ShapeFamily.of([other, shapes]) for other in self._seen]
         fewest = min((pair.open_count for pair in pairs), default=0)
-        for pair in pairs:
-            members = [other for other in self._seen if _agree(pair.shapes, other)]
-            if pair.open_count == fewest and len(members) >= FEWEST:
-                yield ShapeFamily.of([*members, shapes])
+        closest = (pair.shapes for pair in pairs if pair.open_count == fewest)
+        groups = ([other for other in self._seen if _agree(pair, other)] for pair in closest)
+        return [*max(groups, key=len, default=[]), shapes]
 
     def _timed(self, program: CompiledProgram, shapes: Shapes) -> CompiledProgram:
         """A program that adds up the time of its calls, but the first one, which may compile it."""

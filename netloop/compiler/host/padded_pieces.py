@@ -107,6 +107,7 @@ class PaddedProgram(Program):
         phase: the context of each phase of its compilation.
 
     Attributes:
+        padding: the padded types, and the numbers that padding has to be.
         reads: what the steps read, with the padded shape of each.
         lengths: the tensors and axes whose lengths without padding are arguments.
     """
@@ -123,7 +124,7 @@ class PaddedProgram(Program):
         super().__init__(steps, outputs, padding.types, scopes)
         self.facts = PaddedFacts(padding.types, self.constants, None)
         self.reads = {tensor: padding.types[tensor].shape for tensor in reads}
-        self._padding = padding
+        self.padding = padding
         wanted = (pair for layer in padding.neutrals for pair in self._lengths_of(layer))
         self.lengths = list(dict.fromkeys(wanted))
         self.compiled = XlaFunction(self._trace, self, phase)
@@ -148,12 +149,12 @@ class PaddedProgram(Program):
 
     def _lengths_of(self, layer: ILayer) -> Iterator[tuple[ITensor, int]]:
         """The tensors and axes whose lengths the lowering of a layer asks for."""
-        neutrals = self._padding.neutrals[layer]
+        neutrals = self.padding.neutrals[layer]
         for position, tensor in enumerate(layer.inputs):
             if tensor is not None:
                 axes = neutrals[position].axes if position in neutrals else NO_AXES
                 is_asked = isinstance(layer, Operation) and layer.TAKES_LENGTHS
-                yield from ((tensor, axis) for axis in sorted(self._padding.axes(tensor) if is_asked else axes))
+                yield from ((tensor, axis) for axis in sorted(self.padding.axes(tensor) if is_asked else axes))
 
     def _trace(self, arrays: Sequence[Any], lengths: Any) -> list[Any]:
         values = dict(zip(self.reads, arrays, strict=True))
@@ -161,12 +162,14 @@ class PaddedProgram(Program):
         return self.run_in(PaddedFrame(values, lengths=numbers)).values
 
     def _operand(self, layer: ILayer, position: int, frame: Frame) -> Any:
-        result, neutral = super()._operand(layer, position, frame), self._padding.neutrals.get(layer, {}).get(position)
+        if (layer, position) in self.padding.sizes:
+            return self.padding.sizes[layer, position]
+        result, neutral = super()._operand(layer, position, frame), self.padding.neutrals.get(layer, {}).get(position)
         return result if neutral is None else filled(result, neutral, self._lengths(layer, position, frame))
 
     def _named(self, layer: Operation, frame: Frame) -> dict[str, Any]:
         named = super()._named(layer, frame)
-        if layer.TAKES_LENGTHS and layer in self._padding.neutrals:
+        if layer.TAKES_LENGTHS and layer in self.padding.neutrals:
             named["lengths"] = [self._lengths(layer, position, frame) for position in range(len(layer.inputs))]
         return named
 

@@ -6,15 +6,17 @@ is known by its class, ``Operation.neutrals``. A loop may run if its steps can, 
 without padding: a padded program has no error flags, and its count of iterations is that of the call.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
 
 from netloop.compiler.lower.loop.facts import LoopFacts, known_count
 from netloop.model.graph import NO_AXES, Axes, ILayer, ITensor, Operation, TypeTable
 from netloop.model.graph.padded_axes import Neutrals
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sources import IShapeLayer
-from netloop.model.nest import Step
-from netloop.values.types import UNKNOWN, Shape, TensorType
+from netloop.model.nest import Step, layers_of
+from netloop.values.types import UNKNOWN, Array, Shape, TensorType
 
 Rounding = Callable[[ITensor, Shape, Axes], Shape]
 """Returns the padded shape of a tensor, of its exact shape and the axes that count as padded."""
@@ -36,10 +38,15 @@ def bucketed(tensor: ITensor, shape: Shape, axes: Axes) -> Shape:
     return tuple(bucket(length) if axis in axes else length for axis, length in enumerate(shape))
 
 
+def known_value(types: TypeTable, tensor: ITensor) -> Array | None:
+    """The value of a tensor, if types have it."""
+    type_ = types.of(tensor)
+    return type_.value if isinstance(type_, TensorType) else None
+
+
 def is_known(types: TypeTable, tensor: ITensor) -> bool:
     """Whether types have the value of a tensor."""
-    type_ = types.of(tensor)
-    return isinstance(type_, TensorType) and type_.value is not None
+    return known_value(types, tensor) is not None
 
 
 class Padding:
@@ -56,7 +63,8 @@ class Padding:
 
     Attributes:
         types: the padded types.
-        neutrals: the layers with padded operands, and the numbers that their padding has to be.
+        neutrals: the layers with padded operands or sizes, and the numbers that the padding of operands has to be.
+        sizes: the sizes that layers take instead of exact ones, which only a run knows, by the positions of the inputs.
     """
 
     def __init__(
@@ -69,10 +77,18 @@ class Padding:
     ) -> None:
         self._exact = types
         self._before = before
-        self._rounding = rounding
+        self._rounding, self._max_trips = rounding, max_trips
         self._facts = RunFacts(types, before, max_trips)
-        self.types = TypeTable({tensor: self._padded(tensor) for tensor in reads})
+        padded = {tensor: self._padded(tensor) for tensor in reads}
+        self.types, self._sizes = TypeTable(padded), TypeTable(padded)
         self.neutrals: dict[ILayer, Neutrals] = {}
+        self.sizes: dict[tuple[ILayer, int], Array] = {}
+
+    def learn(self, types: TypeTable, tensors: Iterable[ITensor]) -> None:
+        """Take the types of tensors that are the same with padding."""
+        pairs = [(tensor, tensor) for tensor in tensors]
+        for table in (self.types, self._sizes):
+            table.learn(types, pairs, with_values=False)
 
     def _padded(self, tensor: ITensor) -> TensorType:
         """The type of a tensor with all of its padded axes as long as their buckets."""
@@ -85,6 +101,22 @@ class Padding:
     def takes(self, step: Step) -> bool:
         """Whether a step can run with the padding so far; it is part of the padding then."""
         return not self._facts.can_fail([step]) and self._takes(step)
+
+    def holds(self, types: TypeTable, steps: Sequence[Step]) -> bool:
+        """Whether steps that it takes can run with it for other exact types that have the same padded ones."""
+        facts = RunFacts(types, self._before, self._max_trips)
+        exact = ((known_value(types, tensor), size) for tensor, size in self._read_sizes())
+        if facts.can_fail(steps) or any(value is None or np.any(value > size) for value, size in exact):
+            return False
+        tensors = (tensor for step in steps for layer in layers_of(step) for tensor in layer.outputs)
+        return all(self._is_long_enough(tensor, types) for tensor in tensors)
+
+    def _read_sizes(self) -> Iterator[tuple[ITensor, Array]]:
+        """The tensors that layers have as sizes, and the sizes that they take instead."""
+        for (layer, position), size in self.sizes.items():
+            tensor = layer.inputs[position]
+            assert tensor is not None
+            yield tensor, size
 
     def _takes(self, step: Step) -> bool:
         # from the inside, as the outputs of a loop have the shapes of what is in it
@@ -101,7 +133,7 @@ class Padding:
             self.types.give(layer.outputs[0], self._padded(layer.outputs[0]))
         if isinstance(layer, IRecurrenceLayer) and not self._keeps_shape(layer):
             return False
-        return all(map(self._is_long_enough, layer.outputs))
+        return all(self._is_long_enough(tensor, self._exact) for tensor in layer.outputs)
 
     def _give_shape(self, layer: IShapeLayer) -> None:
         """Have the lengths of padded axes computed in each call, as they are no constants of the program."""
@@ -111,21 +143,49 @@ class Padding:
 
     def _takes_operation(self, layer: Operation) -> bool:
         # random numbers are drawn for a shape
-        if layer.draws or not self._sizes_are_known(layer):
+        if layer.draws:
             return False
         types = [None if tensor is None else self._exact[tensor] for tensor in layer.inputs]
         axes = [NO_AXES if tensor is None else self.axes(tensor) for tensor in layer.inputs]
-        if not any(axes):
+        sizes = self._sizes_of_run(layer)
+        for position, tensor in sizes.items():
+            if not self._takes_size(layer, position, tensor):
+                return False
+            types[position] = self._open_size(tensor)
+        if not any(axes) and not sizes:
             return True
         neutrals = layer.neutrals(types, axes)
         if neutrals is not None:
             self.neutrals[layer] = neutrals
         return neutrals is not None
 
-    def _sizes_are_known(self, layer: Operation) -> bool:
-        """Whether what decides the shape of a layer is the same in all runs."""
-        sizes = (tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS)
-        return all(size is None or is_known(self._before, size) for size in sizes)
+    def _sizes_of_run(self, layer: Operation) -> dict[int, ITensor]:
+        """The inputs that decide the shape of a layer, and have no value that is the same in all runs."""
+        inputs = ((position, layer.inputs[position]) for position in layer.SHAPE_INPUTS if position < len(layer.inputs))
+        known = self._before, self.types
+        return {at: size for at, size in inputs if size and not all(is_known(types, size) for types in known)}
+
+    def _takes_size(self, layer: Operation, position: int, tensor: ITensor) -> bool:
+        """Whether a layer can have the size that follows from padded lengths, and has it then."""
+        exact, padded = known_value(self._exact, tensor), known_value(self._sizes, tensor)
+        if exact is None or padded is None or exact.shape != padded.shape or np.any(padded < exact):
+            return False
+        if position not in layer.PADDED_SIZES and not (is_known(self._before, tensor) and np.all(padded == exact)):
+            return False
+        self.sizes[layer, position] = padded
+        for output in layer.outputs:
+            result = self._sizes.of(output)
+            if not isinstance(result, TensorType):
+                return False
+            self.types.give(output, result.without_value())
+        return True
+
+    def _open_size(self, tensor: ITensor) -> TensorType:
+        """The type of a size of which -1 stands for what only a run knows."""
+        before, exact = self._before.of(tensor), self._exact[tensor]
+        lengths = before.lengths() if isinstance(before, TensorType) and before.shape == exact.shape else None
+        value = np.full(exact.shape, UNKNOWN) if lengths is None else np.reshape(lengths, exact.shape)
+        return TensorType(exact.dtype, exact.shape, value.astype(exact.dtype))
 
     def _keeps_shape(self, layer: IRecurrenceLayer) -> bool:
         """Whether the state of a loop is padded in the same way before and after an iteration."""
@@ -140,9 +200,9 @@ class Padding:
             return frozenset(range(len(exact)))
         return frozenset(axis for axis, length in enumerate(before.shape) if length == UNKNOWN)
 
-    def _is_long_enough(self, tensor: ITensor) -> bool:
+    def _is_long_enough(self, tensor: ITensor, types: TypeTable) -> bool:
         """Whether the padded shape of a tensor, if it has one, is longer than the exact one along padded axes only."""
-        exact, padded, axes = self._exact[tensor].shape, self.types.of(tensor), self.axes(tensor)
+        exact, padded, axes = types[tensor].shape, self.types.of(tensor), self.axes(tensor)
         # padded lengths may disagree where the exact ones do not
         if not isinstance(padded, TensorType) or len(padded.shape) != len(exact):
             return False

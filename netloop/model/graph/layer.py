@@ -91,6 +91,8 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     """Whether inputs may be of strings: the layer moves elements, or tests them for equality."""
     SHAPE_INPUTS: ClassVar[frozenset[int]] = frozenset()
     """The inputs whose values, not only types, decide the types of outputs."""
+    PADDED_SIZES: ClassVar[frozenset[int]] = frozenset()
+    """The ``SHAPE_INPUTS`` of which larger ones only append elements: padded lengths may be among them."""
     HAS_PRODUCTS: ClassVar[bool] = False
     """Whether it multiplies its inputs as matrices or by windows, with XLA's products."""
     INPUT_OF: ClassVar[dict[str, int]] = {}

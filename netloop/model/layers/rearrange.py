@@ -34,7 +34,7 @@ class IShuffleLayer(Operation):
     """
 
     MAX_INPUTS = 2
-    SHAPE_INPUTS = frozenset({1})
+    SHAPE_INPUTS = PADDED_SIZES = frozenset({1})
     INPUT_OF = {"reshape_dims": 1}
     NUMPY_IS_FAST = True
     MOVED_INPUTS = 1

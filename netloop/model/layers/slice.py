@@ -9,7 +9,7 @@ from jax import lax
 
 from netloop.model.graph.layer import Operation, layer
 from netloop.model.graph.network_base import NetworkBase
-from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Neutrals, neutral
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Lengths, Neutrals, neutral
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.index_types import narrow_indices
 from netloop.model.layers.numpy_forms import read_slice
@@ -74,6 +74,8 @@ class ISliceLayer(Operation):
 
     MAX_INPUTS = 6
     SHAPE_INPUTS = frozenset({2, 5})
+    PADDED_SIZES = frozenset({2})
+    TAKES_LENGTHS = True
     INPUT_OF = {"start": 1, "shape": 2, "stride": 3, "axes": 5}
     MOVED_INPUTS = 1
     TAKES_STRINGS = True
@@ -219,6 +221,7 @@ class ISliceLayer(Operation):
         stride: Any = None,
         fill: Any = None,
         axes: Array | None = None,
+        lengths: Lengths = (),
     ) -> Any:
         x = jnp.asarray(x)
         chosen = self.axes if axes is None else axes.tolist()
@@ -230,7 +233,9 @@ class ISliceLayer(Operation):
         starts = _scalars(self.start if start is None else start)
         strides = _scalars(self.stride if stride is None else stride)
         by_one = _all_ints(strides) and set(strides) <= {1}
-        if self.mode is SampleMode.STRICT_BOUNDS and by_one and not _all_ints(starts):
+        # a padded size may reach past the end, where XLA would move the start
+        is_inside = self.mode is SampleMode.STRICT_BOUNDS and not lengths
+        if is_inside and by_one and not _all_ints(starts):
             corner = zip(_replaced([0] * x.ndim, along, starts), x.shape, shape, strict=True)
             narrow = [narrow_indices(start, length - size) for start, length, size in corner]
             return lax.dynamic_slice(x, narrow, shape, allow_negative_indices=False)

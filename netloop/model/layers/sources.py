@@ -118,7 +118,7 @@ class IFillLayer(Operation):
     NUMPY_IS_FAST = True
     REQUIRED_INPUTS = 0
     MAX_INPUTS = 3
-    SHAPE_INPUTS = frozenset({0})
+    SHAPE_INPUTS = PADDED_SIZES = frozenset({0})
     OUTPUT_TYPES = frozenset({DataType.FLOAT, DataType.HALF, DataType.INT32, DataType.INT64})
     INPUT_OF = {"shape": 0, "alpha": 1, "beta": 2}
 
@@ -172,6 +172,9 @@ class IFillLayer(Operation):
         else:
             self._check_attributes(tensor_type)
         return tensor_type
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return None if any(padded) else NO_NEUTRALS
 
     def beyond_tensorrt(self, *inputs: TensorType | None) -> str:
         dtype = numpy_type(self.to_type)
