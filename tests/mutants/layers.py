@@ -85,8 +85,7 @@ FAULTS = [
            "tests/model/layers/test_slice.py::test_laws "
            "tests/model/layers/test_slice.py::test_slice_within_bounds_is_indexing"),
     Mutant("a slice from a computed start has stride 1", SLICE,
-           "if self.mode is SampleMode.STRICT_BOUNDS and by_one and not _all_ints(starts):",
-           "if self.mode is SampleMode.STRICT_BOUNDS and not _all_ints(starts):",
+           "if is_inside and by_one and not _all_ints(starts):", "if is_inside and not _all_ints(starts):",
            "tests/model/layers/test_slice.py::test_laws "
            "tests/model/layers/test_slice.py::test_slice_within_bounds_is_indexing"),
 

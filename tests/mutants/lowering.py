@@ -43,6 +43,8 @@ SPEED = "none: it changes how fast numbers are computed, and no number"
 MEMORY = "none: it changes how much memory is used, and no number"
 PADS = "tests/compiler/host/test_padding.py"
 PADDED_LAYERS = "tests/compiler/host/test_padded_layers.py"
+INPUT_LENGTHS = "netloop/compiler/execution/input_lengths.py"
+OF_INPUTS = "tests/compiler/execution/test_input_lengths.py"
 UNPADDED = "none: random networks run once, and a first length is not padded"
 UNDRAWN = "none: random networks have no suppression of boxes"
 
@@ -254,6 +256,16 @@ FAULTS = [
     Mutant("a negative index counts from the end of the padding", "netloop/model/layers/gather_forms.py",
            "    if axis not in lengths:\n        return indices\n", "    if lengths or True:\n        return indices\n",
            PADDED_LAYERS, UNPADDED),
+    Mutant("a cache and its mask are padded apart", "netloop/compiler/execution/shape_families.py",
+           "len({shapes[at][axis] - distance for (at, axis), distance in group}) == 1", "group", OF_INPUTS, UNPADDED),
+    Mutant("a program is shared by calls in which other axes differ", INPUT_LENGTHS,
+           "if not all(_is_common(types.of(tensor), common) for tensor, common in self._assumed.items()):", "if False:",
+           OF_INPUTS, UNPADDED),
+    Mutant("a program is shared by calls whose lengths it has no room for", INPUT_LENGTHS,
+           "elif not program.padding.holds(types, self._steps):", "elif False:", OF_INPUTS, UNPADDED),
+    Mutant("a padded slice at the end of a tensor begins before its start", "netloop/model/layers/slice.py",
+           "self.mode is SampleMode.STRICT_BOUNDS and not lengths", "self.mode is SampleMode.STRICT_BOUNDS",
+           OF_INPUTS, UNPADDED),
     Mutant("a loop that may fail for a length is padded", PADDING,
            "return not self._facts.can_fail([step]) and self._takes(step)", "return self._takes(step)",
            f"{PADDED_LAYERS}::test_loop_that_fails_for_its_length_fails", UNPADDED),

@@ -9,13 +9,11 @@ about as much time as it takes to compile one.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,6 +21,7 @@ import numpy as np
 from netloop.compiler.execution.compiled_program import CompiledProgram, ProgramSource
 from netloop.compiler.execution.program_cache import Given
 from netloop.compiler.execution.ready_call import BoundCall
+from netloop.compiler.execution.shape_families import ShapeFamily, Shapes, agree
 from netloop.compiler.execution.weight_loading import HostWeights
 from netloop.compiler.host.compiled_pieces import fits
 from netloop.compiler.host.padded_pieces import PaddedProgram
@@ -43,98 +42,11 @@ FEWEST = 2
 MOST_SETS = 64
 """The number of sets of shapes, and of families of them, that are remembered."""
 
-LARGEST_GROWTH = 2.0
-"""The size of padded inputs, relative to exact ones, up to which lengths are rounded up to powers of 2."""
-
 LOSS = 0.25
 """The part of the time of a padded call that a program of its own is expected to save."""
 
-Shapes = tuple[Shape, ...]
-"""The shapes of the inputs of a call, in order."""
-
 OnHost = Callable[[Improved, TypeTable], CompiledProgram]
 """Makes the program of a network that runs on the host for types of any lengths, given those of a call."""
-
-InputAxis = tuple[int, int]
-"""An axis of an input: the positions of both."""
-
-
-class ShapeFamily(NamedTuple):
-    """Sets of input shapes that differ along some axes only.
-
-    Attributes:
-        shapes: the shapes, with -1 for each length that differs.
-        groups: the axes whose lengths differ, grouped by those that grow together, such as that of a cache and of its
-            mask; each with its distance from the shortest one.
-    """
-
-    shapes: Shapes
-    groups: tuple[tuple[tuple[InputAxis, int], ...], ...]
-
-    @staticmethod
-    def of(sets: Sequence[Shapes]) -> ShapeFamily:
-        """The family of some sets of shapes of equal ranks."""
-        first = sets[0]
-        axes = [(at, axis) for at, shape in enumerate(first) for axis in range(len(shape))]
-        lengths = {(at, axis): [shapes[at][axis] for shapes in sets] for at, axis in axes}
-        differ = [key for key, own in lengths.items() if len({*own}) > 1]
-
-        def growth(key: InputAxis) -> list[int]:
-            return [length - lengths[key][0] for length in lengths[key]]
-
-        grouped = [[*own] for _, own in groupby(sorted(differ, key=growth), key=growth)]
-        groups = (
-            tuple((key, lengths[key][0] - min(lengths[other][0] for other in own)) for key in own) for own in grouped
-        )
-        shapes = (
-            tuple(UNKNOWN if (at, axis) in differ else length for axis, length in enumerate(shape))
-            for at, shape in enumerate(first)
-        )
-        return ShapeFamily(tuple(shapes), tuple(groups))
-
-    def has(self, shapes: Shapes) -> bool:
-        """Whether a set of shapes belongs to the family."""
-        return _agree(self.shapes, shapes) and all(
-            len({shapes[at][axis] - distance for (at, axis), distance in group}) == 1 for group in self.groups
-        )
-
-    @property
-    def open_count(self) -> int:
-        """The number of axes along which its sets differ."""
-        return sum(map(len, self.groups))
-
-    def is_shared(self, shapes: Shapes) -> bool:
-        """Whether other sets have the padded shapes of one of its sets: a length of 0 or 1 has no padding."""
-        return any(shapes[at][axis] - distance > 1 for ((at, axis), distance), *_ in self.groups)
-
-    def padded(self, shapes: Shapes) -> Shapes:
-        """The padded shapes of one of its sets: lengths that grow together keep their distances."""
-        powers = self._rounded(shapes, _power)
-        return powers if self._size(powers) <= LARGEST_GROWTH * self._size(shapes) else self._rounded(shapes, bucket)
-
-    def _rounded(self, shapes: Shapes, rounding: Callable[[int], int]) -> Shapes:
-        result = [[*shape] for shape in shapes]
-        for group in self.groups:
-            (at, axis), distance = group[0]
-            shortest = shapes[at][axis] - distance
-            for (at, axis), _ in group:
-                result[at][axis] += rounding(shortest) - shortest
-        return tuple(map(tuple, result))
-
-    def _size(self, shapes: Shapes) -> int:
-        """The number of elements of the inputs whose lengths differ."""
-        return sum(math.prod(shape) for own, shape in zip(self.shapes, shapes, strict=True) if UNKNOWN in own)
-
-
-def _agree(open_shapes: Shapes, shapes: Shapes) -> bool:
-    """Whether some shapes have the known lengths of others."""
-    pairs = zip(open_shapes, shapes, strict=True)
-    return all(a in (UNKNOWN, b) for own, shape in pairs for a, b in zip(own, shape, strict=True))
-
-
-def _power(length: int) -> int:
-    """A length rounded up to a power of 2, from 8 on; lengths of 0 and 1 stay as they are."""
-    return length if length < 2 else max(8, 1 << (length - 1).bit_length())
 
 
 class SharedPrograms:
@@ -352,7 +264,7 @@ class InputBucketing:
         pairs = [ShapeFamily.of([other, shapes]) for other in self._seen]
         fewest = min((pair.open_count for pair in pairs), default=0)
         closest = (pair.shapes for pair in pairs if pair.open_count == fewest)
-        groups = ([other for other in self._seen if _agree(pair, other)] for pair in closest)
+        groups = ([other for other in self._seen if agree(pair, other)] for pair in closest)
         return [*max(groups, key=len, default=[]), shapes]
 
     def _timed(self, program: CompiledProgram, shapes: Shapes) -> CompiledProgram:

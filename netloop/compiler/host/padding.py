@@ -6,7 +6,7 @@ is known by its class, ``Operation.neutrals``. A loop may run if its steps can, 
 without padding: a padded program has no error flags, and its count of iterations is that of the call.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -104,19 +104,10 @@ class Padding:
 
     def holds(self, types: TypeTable, steps: Sequence[Step]) -> bool:
         """Whether steps that it takes can run with it for other exact types that have the same padded ones."""
-        facts = RunFacts(types, self._before, self._max_trips)
-        exact = ((known_value(types, tensor), size) for tensor, size in self._read_sizes())
-        if facts.can_fail(steps) or any(value is None or np.any(value > size) for value, size in exact):
+        if RunFacts(types, self._before, self._max_trips).can_fail(steps):
             return False
         tensors = (tensor for step in steps for layer in layers_of(step) for tensor in layer.outputs)
         return all(self._is_long_enough(tensor, types) for tensor in tensors)
-
-    def _read_sizes(self) -> Iterator[tuple[ITensor, Array]]:
-        """The tensors that layers have as sizes, and the sizes that they take instead."""
-        for (layer, position), size in self.sizes.items():
-            tensor = layer.inputs[position]
-            assert tensor is not None
-            yield tensor, size
 
     def _takes(self, step: Step) -> bool:
         # from the inside, as the outputs of a loop have the shapes of what is in it
@@ -168,7 +159,7 @@ class Padding:
     def _takes_size(self, layer: Operation, position: int, tensor: ITensor) -> bool:
         """Whether a layer can have the size that follows from padded lengths, and has it then."""
         exact, padded = known_value(self._exact, tensor), known_value(self._sizes, tensor)
-        if exact is None or padded is None or exact.shape != padded.shape or np.any(padded < exact):
+        if exact is None or padded is None or exact.shape != padded.shape:
             return False
         if position not in layer.PADDED_SIZES and not (is_known(self._before, tensor) and np.all(padded == exact)):
             return False
@@ -202,11 +193,13 @@ class Padding:
 
     def _is_long_enough(self, tensor: ITensor, types: TypeTable) -> bool:
         """Whether the padded shape of a tensor, if it has one, is longer than the exact one along padded axes only."""
-        exact, padded, axes = types[tensor].shape, self.types.of(tensor), self.axes(tensor)
-        # padded lengths may disagree where the exact ones do not
-        if not isinstance(padded, TensorType) or len(padded.shape) != len(exact):
+        exact, padded, axes = types.of(tensor), self.types.of(tensor), self.axes(tensor)
+        if not isinstance(exact, TensorType) or not exact.is_fixed:
             return False
-        lengths = zip(exact, padded.shape, strict=True)
+        # padded lengths may disagree where the exact ones do not
+        if not isinstance(padded, TensorType) or len(padded.shape) != len(exact.shape):
+            return False
+        lengths = zip(exact.shape, padded.shape, strict=True)
         return all(_is_longer(axis in axes, *pair) for axis, pair in enumerate(lengths))
 
 

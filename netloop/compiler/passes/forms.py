@@ -153,11 +153,11 @@ class Bucketing(LoweringPass):
     level = 1
     on_host = True
     rule = (
-        "Lengths are padded and share a program, to which they are numbers. Of inputs: the first two sets of shapes that "
-        "differ along some axes have programs of their own, and later ones are padded to the next power of 2, until "
-        "their calls have lost the time that it takes to compile one. Of a network that runs on the host: steps after "
-        "lengths that only a run knows are compiled for the lengths that they meet first. Other lengths are padded to "
-        "multiples of 8, from 64 on of a quarter of the power of 2 below them, and a length that is met 100 times gets a "
-        "program of its own. Applies to layers of which the padding reaches no result, if it is 0 or another neutral "
-        "number, and to loops and conditionals of such layers that cannot fail."
+        "Lengths are padded and share a program, to which they are numbers. Of inputs: the first two sets of shapes "
+        "that differ along some axes have programs of their own, and later ones are padded to the next power of 2, "
+        "until their calls have lost the time that it takes to compile one. Of a network that runs on the host: steps "
+        "after lengths that only a run knows are compiled for the lengths that they meet first. Other lengths are "
+        "padded to multiples of 8, from 64 on of a quarter of the power of 2 below them, and a length that is met 100 "
+        "times gets a program of its own. Applies to layers of which the padding reaches no result, if it is 0 or "
+        "another neutral number, and to loops and conditionals of such layers that cannot fail."
     )

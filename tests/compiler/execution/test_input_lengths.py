@@ -6,7 +6,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.execution import input_lengths
-from netloop.compiler.execution.input_lengths import ShapeFamily
+from netloop.compiler.execution.shape_families import ShapeFamily
 from netloop.compiler.host import padded_pieces
 from netloop.compiler.xla_compilation import XlaFunction
 from tests.support.networks import mark
@@ -208,6 +208,30 @@ def test_sizes_that_are_computed_from_lengths(network, poison, compiled):
         agree(engine, network, {"x": np.ones((3, 2), np.float32), "cache": np.ones((length, 2), np.float32)})
     # of 2 and 3 rows, of up to 8, 16 and 32; 64 and 48 rows are not in the table
     assert len(compiled) == 6
+
+
+def test_slice_that_ends_with_its_table(network, compiled):
+    """The padded slice ends behind the table, and still begins where the exact one does."""
+    x, at = network.add_input("x", trt.float32, (-1,)), network.add_input("at", trt.int64, (1,))
+    table = network.add_constant((24,), np.arange(24, dtype=np.float32)).get_output(0)
+    layer = network.add_slice(table, (0,), (0,), (1,))
+    layer.set_input(1, at)
+    layer.set_input(2, network.add_shape(x).get_output(0))
+    engine = trt.compile(mark(network, y=layer.get_output(0)))
+    for length in (2, 3, 9, 10):
+        agree(engine, network, {"x": np.ones(length, np.float32), "at": np.int64([24 - length])})
+    assert len(compiled) == 3
+
+
+def test_sizes_that_fall_as_lengths_grow_are_not_cut(network):
+    x = network.add_input("x", trt.float32, (-1,))
+    most = network.add_constant((1,), np.int64([64])).get_output(0)
+    rest = network.add_elementwise(most, network.add_shape(x).get_output(0), trt.ElementWiseOperation.SUB)
+    layer = network.add_fill((-1,), trt.FillOperation.LINSPACE)
+    layer.set_input(0, rest.get_output(0))
+    engine = trt.compile(mark(network, y=layer.get_output(0)))
+    for length in (2, 3, 9, 16, 10):
+        agree(engine, network, {"x": np.ones(length, np.float32)})
 
 
 def test_length_that_fits_no_table_when_padded(network):
