@@ -120,6 +120,7 @@ from netloop.model.layers.normalization import INormalizationLayer as INormaliza
 from netloop.model.layers.normalization import IRaggedSoftMaxLayer as IRaggedSoftMaxLayer
 from netloop.model.layers.padding import IPaddingLayer as IPaddingLayer
 from netloop.model.layers.padding import IReverseSequenceLayer as IReverseSequenceLayer
+from netloop.model.layers.plugin import IPluginV2Layer as IPluginV2Layer
 from netloop.model.layers.plugin import IPluginV3Layer as IPluginV3Layer
 from netloop.model.layers.pointwise import IActivationLayer as IActivationLayer
 from netloop.model.layers.pointwise import ICastLayer as ICastLayer
@@ -211,7 +212,6 @@ from netloop.model.plugins.unavailable import IPluginV2 as IPluginV2
 from netloop.model.plugins.unavailable import IPluginV2DynamicExt as IPluginV2DynamicExt
 from netloop.model.plugins.unavailable import IPluginV2DynamicExtBase as IPluginV2DynamicExtBase
 from netloop.model.plugins.unavailable import IPluginV2Ext as IPluginV2Ext
-from netloop.model.plugins.unavailable import IPluginV2Layer as IPluginV2Layer
 from netloop.model.plugins.unavailable import IPluginV3QuickAOTBuild as IPluginV3QuickAOTBuild
 from netloop.model.plugins.unavailable import IPluginV3QuickBuild as IPluginV3QuickBuild
 from netloop.model.plugins.unavailable import IPluginV3QuickCore as IPluginV3QuickCore

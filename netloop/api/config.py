@@ -86,7 +86,7 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
 
     CHECKS = {
         "avg_timing_iterations": whole(1),
-        "builder_optimization_level": whole(0, 5),
+        "builder_optimization_level": whole(0, 5, clips=True),
         "flags": whole(0),
         "int8_calibrator": none_or(IInt8Calibrator),
         "max_trips": check_max_trips,

@@ -49,6 +49,8 @@ class IExecutionContext(ContextTensors[E]):
         self._config = config or IRuntimeConfig()
         self._debug_tensors = DebugTensors(engine.network.marks.debug)
         self._consumed = 0
+        if engine.error_recorder is not None:
+            self.error_recorder = engine.error_recorder
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{plain(name)} {tuple(shape)}" for name, shape in self._shapes.items())

@@ -1,5 +1,6 @@
 """The inputs and outputs of an execution context: their profile, shapes and addresses."""
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
@@ -164,9 +165,21 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
         return Dims([*strides[:-3], strides[-1], *strides[-3:-1]] if self._is_hwc(name) else strides)
 
     def get_max_output_size(self, name: str) -> int:
-        """The size of an output in bytes; -1 if its shape is not fully known."""
-        shape, itemsize = self.get_tensor_shape(name), numpy_type(self._engine.get_tensor_dtype(name)).itemsize
-        return -1 if UNKNOWN in shape else int(np.prod(shape)) * itemsize
+        """The largest size of an output in bytes; -1 if it is not known."""
+        output, itemsize = self._output(name), numpy_type(self._engine.get_tensor_dtype(name)).itemsize
+        shape, layer = self.get_tensor_shape(name), None if output is None else output.producer
+        if (
+            output is not None
+            and layer is not None
+            and UNKNOWN in self._engine.get_tensor_shape(name)
+            and not self._missing()
+        ):
+            table = TypeTable(self._types())
+            types = [table.of(tensor) for tensor in layer.inputs if tensor is not None]
+            fixed = [type_ for type_ in types if isinstance(type_, TensorType) and type_.is_fixed]
+            shapes = layer.largest_shapes(*fixed) if len(fixed) == len(types) else ()
+            shape = shapes[output.position] if shapes else shape
+        return -1 if UNKNOWN in shape else math.prod(shape) * itemsize
 
     def _missing(self) -> list[str]:
         shapeless = [tensor.name for tensor in self._engine.network.inputs if UNKNOWN in self._input_shape(tensor)]
@@ -278,7 +291,8 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
 
     def _refuse(self, what: str) -> bool:
         self._engine.log_error(what)
-        return report_error(None, self.error_recorder, ErrorCodeTRT.FAILED_EXECUTION, what)
+        own = None if self.error_recorder is self._engine.error_recorder else self.error_recorder
+        return report_error(None, own, ErrorCodeTRT.FAILED_EXECUTION, what)
 
 
 def _check_addresses(network: INetworkDefinition) -> None:

@@ -16,10 +16,11 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.cache import IKVCacheUpdateLayer
 from netloop.model.layers.sources import IConstantLayer
 from netloop.values.checked_attributes import integer
-from netloop.values.diagnostics import Finding, InputError, did_you_mean, listed
+from netloop.values.diagnostics import Finding, did_you_mean, listed, quoted
 from netloop.values.dims import Dims
 from netloop.values.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
 from netloop.values.string_arrays import type_name
+from netloop.values.types import UNKNOWN
 
 LINEAR_BIT = 1 << int(TensorFormat.LINEAR)
 
@@ -77,14 +78,23 @@ class EngineTensors(EngineCore):
             return TensorIOMode.NONE
         return TensorIOMode.INPUT if tensor.is_network_input else TensorIOMode.OUTPUT
 
+    # for a name that is none of theirs, these methods log an error and return what TensorRT's do
+
     def get_tensor_dtype(self, name: str) -> DataType:
-        """The element type of an input or output."""
-        return self._named(name).dtype
+        """The element type of an input or output; FLOAT, with an error in the log, if there is none of this name."""
+        tensor = self._named(name)
+        return DataType.FLOAT if tensor is None else tensor.dtype
 
     def get_tensor_shape(self, name: str) -> Dims:
-        """The shape of an input or output, with -1 for each length that can differ between calls within profiles."""
-        known = self._types_within_profiles.of(self._named(name))
-        return self._named(name).shape if isinstance(known, Finding) else Dims(known.shape)
+        """The shape of an input or output, with -1 for each length that can differ between calls within profiles.
+
+        ``(-1,)``, with an error in the log, if there is none of this name.
+        """
+        tensor = self._named(name)
+        if tensor is None:
+            return Dims((UNKNOWN,))
+        known = self._types_within_profiles.of(tensor)
+        return tensor.shape if isinstance(known, Finding) else Dims(known.shape)
 
     def get_tensor_location(self, name: str) -> TensorLocation:
         """HOST for an input whose value decides a shape and for a shape output, DEVICE for the rest."""
@@ -93,7 +103,7 @@ class EngineTensors(EngineCore):
     def is_shape_inference_io(self, name: str) -> bool:
         """Whether the value of an input decides a shape, or an output was marked for shapes."""
         tensor = self._named(name)
-        return tensor in self.host_inputs or tensor in self.network.marks.shapes
+        return tensor is not None and (tensor in self.host_inputs or tensor in self.network.marks.shapes)
 
     @property
     def host_inputs(self) -> list[ITensor]:
@@ -105,7 +115,6 @@ class EngineTensors(EngineCore):
 
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
         """The minimum, optimum and maximum shape of an input in a profile; its own shape three times if none is set."""
-        self._named(name)
         return self.profile_of(profile_index).get_shape(name) or [self.get_tensor_shape(name)] * 3
 
     def get_tensor_profile_values(self, name: str | int, profile_index: int | str) -> list[list[int]]:
@@ -123,12 +132,17 @@ class EngineTensors(EngineCore):
         In HWC, the axis third from last varies fastest. A call of the engine takes and returns arrays without it.
         """
         tensor = self._named(name)
+        if tensor is None:
+            return TensorFormat.LINEAR
         is_hwc = tensor.allowed_formats & 1 << int(TensorFormat.HWC) and tensor.type.rank >= 3
         return TensorFormat.HWC if is_hwc and not tensor.allowed_formats & LINEAR_BIT else TensorFormat.LINEAR
 
     def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
         """The layout of a tensor, in TensorRT's words."""
-        kind = TYPE_NAMES.get(self.get_tensor_dtype(name), type_name(self._named(name).type.dtype))
+        tensor = self._named(name)
+        if tensor is None:
+            return ""
+        kind = TYPE_NAMES.get(tensor.dtype, type_name(tensor.type.dtype))
         is_linear = self.get_tensor_format(name) is TensorFormat.LINEAR
         return f"Row major linear {kind} format (kLINEAR)" if is_linear else f"Channel last {kind} format (kHWC)"
 
@@ -144,7 +158,8 @@ class EngineTensors(EngineCore):
 
         Here every output may share memory with any input, and none has to: a run reads all inputs first.
         """
-        producer = self._named(name).producer
+        tensor = self._named(name)
+        producer = None if tensor is None else tensor.producer
         cache = producer.inputs[0] if isinstance(producer, IKVCacheUpdateLayer) else None
         return cache.name if cache is not None and cache.is_network_input else None
 
@@ -196,9 +211,11 @@ class EngineTensors(EngineCore):
     def _tensors(self) -> list[ITensor]:
         return self.network.inputs + [tensor for tensor in self.network.outputs if not tensor.is_network_input]
 
-    def _named(self, name: str) -> ITensor:
+    def _named(self, name: str) -> ITensor | None:
+        """The input or output of a name; None, with an error in the log, if there is none."""
         tensor = self.find_tensor(name)
         if tensor is None:
-            what = f"the engine has no input or output {name!r}; it has {listed(self.tensor_names)}"
-            raise InputError(Finding("NL602", what, fix=did_you_mean(name, self.tensor_names)))
+            hint = did_you_mean(str(name), self.tensor_names)
+            what = f"the engine has no input or output {quoted(name)}; it has {listed(self.tensor_names)}"
+            self.log_error(what + (hint and f"; {hint}"))
         return tensor

@@ -35,11 +35,17 @@ class IOptimizationProfile(CheckedAttributes):
         self._shapes: dict[str, Range] = {}
         self._values: dict[str, Range] = {}
 
+    def __bool__(self) -> bool:
+        """True: a profile has whole ranges only, which ``set_shape`` checks."""
+        return True
+
+    __nonzero__ = __bool__
+
     def set_shape(self, input: str, min: Sequence[int], opt: Sequence[int], max: Sequence[int]) -> None:
         """Set the range of the shape of an input.
 
         Raises:
-            ValueError: the three shapes have different ranks, or are not in order.
+            RuntimeError: the three shapes have different ranks, or are not in order.
         """
         self._shapes[input] = _range(input, min, opt, max)
 
@@ -47,7 +53,7 @@ class IOptimizationProfile(CheckedAttributes):
         """Set the range of the values of a shape input.
 
         Raises:
-            ValueError: the three values have different lengths, or are not in order.
+            RuntimeError: the three values have different lengths, or are not in order.
         """
         self._values[input] = _range(input, min, opt, max)
 
@@ -71,9 +77,11 @@ class IOptimizationProfile(CheckedAttributes):
 def _range(name: str, minimum: Sequence[int], optimum: Sequence[int], maximum: Sequence[int]) -> Range:
     range_ = Range(Dims(minimum), Dims(optimum), Dims(maximum))
     if not len(range_.min) == len(range_.opt) == len(range_.max):
-        raise ValueError(
+        raise RuntimeError(
             f"the range of {name!r} has {len(range_.min)}, {len(range_.opt)} and {len(range_.max)} numbers"
         )
     if not range_.holds(range_.opt):
-        raise ValueError(f"the range of {name!r} is not in order: min {range_.min}, opt {range_.opt}, max {range_.max}")
+        raise RuntimeError(
+            f"the range of {name!r} is not in order: min {range_.min}, opt {range_.opt}, max {range_.max}"
+        )
     return range_

@@ -19,6 +19,7 @@ from netloop.model.nest import live_layers
 from netloop.model.network import INetworkDefinition
 from netloop.model.weights import Weights, read_again, weights_array
 from netloop.process.cuda_runtime import cuda_runtime
+from netloop.values.checked_attributes import WithStatement
 from netloop.values.diagnostics import ExecutionError, NetloopError, did_you_mean, listed
 from netloop.values.enums import TensorLocation
 from netloop.values.string_arrays import type_name
@@ -36,7 +37,7 @@ Part = tuple[str, WeightsRole]
 """The weights of a layer in a role: the name of the layer, and the role."""
 
 
-class Refitter(LoggedObject):
+class Refitter(WithStatement, LoggedObject):
     """Replace the weights of an engine, or of one that ``netloop.shard`` made.
 
     The constants that are arguments of the engine's programs have names: the one set by ``set_weights_name``, otherwise

@@ -64,7 +64,10 @@ class Runtime(WithStatement, LoggedObject):
         self._log_ignored_settings()
         try:
             network, options = read_plan(read_from(source) if isinstance(source, READERS) else _bytes(source))
-            return ICudaEngine(network, replace(options, logger=self._logger, device=current_gpu()))
+            engine = ICudaEngine(network, replace(options, logger=self._logger, device=current_gpu()))
+            if self.error_recorder is not None:
+                engine.error_recorder = self.error_recorder
+            return engine
         except NetloopError as error:
             self._log_error(ErrorCodeTRT.INVALID_ARGUMENT, str(error))
             return None

@@ -80,6 +80,9 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         own["builder"], own["flags"] = builder, operator.index(flags)
         own["types"], own["marks"], own["source_location"] = TypeTable(), Marks(), call_site()
         own.update((name, []) for name in ("layers", "inputs", "outputs", "loops", "conditionals"))
+        recorder = getattr(builder, "error_recorder", None)
+        if recorder is not None:
+            self.error_recorder = recorder
         self.types.owner = self
         self._warned: set[str] = set()
 

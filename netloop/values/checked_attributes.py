@@ -60,7 +60,13 @@ class CheckedAttributes:
 
 
 class WithStatement:
-    """An object that a ``with`` statement returns, as in scripts for TensorRT 10; its end needs no cleanup."""
+    """An object that a ``with`` statement returns, as in scripts for TensorRT 10; its end needs no cleanup.
+
+    Some scripts call ``__del__`` themselves, which TensorRT's objects of these classes have.
+    """
+
+    def __del__(self) -> None:
+        pass
 
     def __enter__(self) -> Self:
         return self
@@ -129,13 +135,18 @@ def none_or(cls: type) -> Check:
     return check
 
 
-def whole(least: int, most: int | None = None) -> Check:
-    """Return a check for ints from ``least`` to ``most``, and members of enumerations with these numbers."""
+def whole(least: int, most: int | None = None, *, clips: bool = False) -> Check:
+    """Return a check for ints from ``least`` to ``most``, and members of enumerations with these numbers.
+
+    With ``clips``, a larger number means ``most``.
+    """
 
     def check(name: str, value: Any) -> int:
         if isinstance(value, bool):
             raise TypeError(f"{name} must be an int, not {value!r}")
         number = integer(name, value)
+        if clips and most is not None:
+            number = min(number, most)
         if number < least or (most is not None and number > most):
             wanted = f"at least {least}" if most is None else f"{least} to {most}"
             raise ValueError(f"{name} must be {wanted}, not {number}")

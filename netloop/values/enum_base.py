@@ -3,6 +3,8 @@
 from enum import Enum, EnumMeta
 from typing import TYPE_CHECKING, Any
 
+from netloop.values.removed_names import removal
+
 
 class TensorRTEnumType(EnumMeta):
     """The type of enumerations that list their members where one is misspelt."""
@@ -14,8 +16,9 @@ class TensorRTEnumType(EnumMeta):
                 raise AttributeError(name)
             if name in cls.__members__:  # until Python 3.12, members are not attributes of the class
                 return cls.__members__[name]
-            known = ", ".join(cls.__members__)
-            raise AttributeError(f"{cls.__name__} has no member {name!r}; it has {known}", name=name, obj=cls)
+            known, hint = ", ".join(cls.__members__), removal(cls.__name__, name)
+            what = f"{cls.__name__} has no member {name!r}; {hint or f'it has {known}'}"
+            raise AttributeError(what, name=name, obj=cls)
 
 
 class TensorRTEnum(Enum, metaclass=TensorRTEnumType):

@@ -98,6 +98,13 @@ def test_reset_restores_defaults():
     assert config.changed() == {}
 
 
+def test_optimization_level_above_the_largest_is_the_largest():
+    config = trt.Builder(trt.Logger()).create_builder_config()
+    config.builder_optimization_level = 9
+
+    assert config.builder_optimization_level == 5
+
+
 def config():
     return trt.Builder(Log()).create_builder_config()
 

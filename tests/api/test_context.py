@@ -377,3 +377,19 @@ def test_communicator_of_several_ranks_is_refused(network):
     assert not context.set_communicator(object())
     assert log.errors()[0].startswith("NL616: the network has layers of 8 ranks")
     assert "netloop.shard(network, mesh) with a mesh of 8 devices" in log.errors()[0]
+
+
+@pytest.mark.parametrize(("most", "limit", "rows"), [(3, 5000, 12), (9, 5000, 20), (9, 7, 14), (-1, 7, 0)])
+def test_output_of_a_suppression_has_at_most_the_boxes_of_each_class(log, most, limit, rows):
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    boxes, scores = (network.add_input(name, trt.float32, (2, 5, n)) for name, n in (("boxes", 4), ("scores", 2)))
+    layer = network.add_nms(boxes, scores, network.add_constant((), np.array(most, np.int32)).get_output(0))
+    layer.topk_box_limit = limit
+    for index, name in enumerate(("rows", "count")):
+        layer.get_output(index).name = name
+        network.mark_output(layer.get_output(index))
+    context = builder.build_engine_with_config(network, builder.create_builder_config()).create_execution_context()
+
+    assert [context.get_tensor_shape("rows"), context.get_max_output_size("count")] == [(-1, 3), 4]
+    assert context.get_max_output_size("rows") == rows * 3 * 4

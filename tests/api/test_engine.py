@@ -210,6 +210,19 @@ def test_lengths_of_a_reshape_that_copy_or_are_inferred_stay_unknown(log):
     assert engine.get_tensor_shape("y") == (-1, -1, 2, 2)
 
 
+def test_unknown_name_of_a_tensor_is_logged_and_has_the_answers_of_tensorrt(log):
+    engine = with_profiles(log, sliced, FIXED_FIRST)
+
+    assert (engine.get_tensor_shape("shapes"), engine.get_tensor_dtype("shapes")) == ((-1,), trt.float32)
+    assert engine.get_tensor_location("shapes") is trt.TensorLocation.DEVICE
+    assert engine.get_tensor_format("shapes") is trt.TensorFormat.LINEAR
+    assert (engine.get_tensor_format_desc("shapes"), engine.get_tensor_vectorized_dim("shapes")) == ("", -1)
+    assert not engine.is_shape_inference_io("shapes")
+    assert engine.get_aliased_input_tensor("shapes") is None
+    assert engine.get_tensor_profile_shape("shapes", 0) == [(-1,)] * 3
+    assert "the engine has no input or output 'shapes'; it has" in log.errors()[-1]
+
+
 def test_profile_values_take_both_orders(log):
     engine = with_profiles(log, sliced, FIXED_FIRST)
 
@@ -218,8 +231,7 @@ def test_profile_values_take_both_orders(log):
     assert engine.get_tensor_profile_values(profile_index=0, name="shape") == engine.get_tensor_profile_values(
         0, "shape"
     )
-    with pytest.raises(trt.InputError, match="NL602"):
-        engine.get_tensor_profile_values(0, "shapes")
+    assert engine.get_tensor_profile_values(0, "shapes") == []
     with pytest.raises(TypeError, match="name must be str"):
         engine.get_tensor_profile_values(0, 0)
 

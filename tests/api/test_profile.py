@@ -11,8 +11,14 @@ import netloop as trt
     [((1,), (1, 2), (1,), "1, 2 and 1 numbers"), ((3,), (2,), (4,), "not in order")],
 )
 def test_profile_out_of_order_is_refused(least, usual, most, said):
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(RuntimeError, match=said):
         trt.IOptimizationProfile().set_shape("x", least, usual, most)
+
+
+def test_profile_is_true():
+    profile = trt.IOptimizationProfile()
+
+    assert (bool(profile), profile.__nonzero__()) == (True, True)
 
 
 def filled_context(log):

@@ -89,3 +89,33 @@ def test_there_are_no_plugins_to_register():
 def test_plugins_are_registered_with_a_logger_and_a_name(logger, namespace):
     with pytest.raises(TypeError):
         trt.init_libnvinfer_plugins(logger, namespace)
+
+
+def test_error_recorder_is_that_of_engines_contexts_and_networks_too(log):
+    class Recorder(trt.IErrorRecorder):
+        count = 0
+
+        def report_error(self, arg0, arg1):
+            self.count += 1
+            return False
+
+    builder, runtime = trt.Builder(log), trt.Runtime(log)
+    builder.error_recorder = runtime.error_recorder = recorder = Recorder()
+    network = builder.create_network()
+    network.mark_output(network.add_input("x", trt.float32, (2,)))
+    engine = runtime.deserialize_cuda_engine(builder.build_serialized_network(network, builder.create_builder_config()))
+    context = engine.create_execution_context()
+
+    assert all(thing.error_recorder is recorder for thing in (network, engine, context))
+    assert [context.execute_v2([]), recorder.count] == [False, 1]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(trt.Builder, trt.IBuilderConfig, trt.ICudaEngine, trt.IExecutionContext, trt.IHostMemory),
+        *(trt.INetworkDefinition, trt.OnnxParser, trt.Refitter, trt.Runtime),
+    ],
+)
+def test_scripts_may_end_an_object_themselves(kind):
+    assert kind.__del__(None) is None

@@ -15,6 +15,8 @@ PACKAGE = ROOT / "netloop"
 FILE = PACKAGE / "public_names.py"
 BLOCK = re.compile(r"^from netloop\.\S+ import .*\n(?:from netloop\.\S+ import .*\n)+", re.MULTILINE)
 INTERFACE = re.compile(r"I[A-Z]")
+OLDER = "netloop.tools.compat.versions."
+"""The modules with the names of older versions of TensorRT, which are not netloop's own."""
 
 NAMED = {
     "api": """
@@ -49,7 +51,7 @@ model.reference: LazySequence Trace evaluate trace
 
 def is_public(module: str, node: ast.stmt) -> bool:
     """Whether a statement defines something public, by its name or as an enumeration with members."""
-    if not isinstance(node, ast.ClassDef | ast.FunctionDef):
+    if not isinstance(node, ast.ClassDef | ast.FunctionDef) or module.startswith(OLDER):
         return False
     inside = [names for part, names in NAMED.items() if f"{module}.".startswith(f"netloop.{part}.")]
     if any(node.name in names.split() for names in inside):

@@ -30,8 +30,10 @@ WINGS = [
         "values",
         "what a network speaks of: element types, shapes, enumerations, values of tensors, findings",
         (
-            "enum_base foreign_names",
-            "devices enums diagnostics foreign_arrays removed_names unpicklable string_arrays",
+            "foreign_names",
+            "removed_names",
+            "enum_base",
+            "devices enums diagnostics foreign_arrays unpicklable string_arrays",
             "types checked_attributes",
             "dims map_types",
             "tensor_values",

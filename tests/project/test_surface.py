@@ -19,6 +19,7 @@ import pytest
 
 import netloop
 from netloop.model.graph.layer import BASE_ATTRIBUTES, ILayer
+from netloop.model.layers import plugin
 from netloop.model.plugins import unavailable
 from netloop.values.checked_attributes import CheckedAttributes
 from netloop.values.enums import DataType
@@ -56,7 +57,7 @@ FIRST_OWN = 100
 
 NAMES_ONLY = {
     name
-    for name, attribute in vars(unavailable).items()
+    for name, attribute in {**vars(unavailable), **vars(plugin)}.items()
     if isinstance(attribute, type)
     and issubclass(attribute, unavailable.Unavailable)
     and attribute is not unavailable.Unavailable

@@ -35,7 +35,7 @@ from netloop.values.diagnostics import (
 )
 from netloop.values.enums import LayerType
 from netloop.values.removed_names import unknown
-from netloop.values.types import HALVES, Array, MaskedArray, TensorType
+from netloop.values.types import HALVES, Array, MaskedArray, Shape, TensorType
 
 ACCESSOR = re.compile(r"(get|set|reset|is)_")
 """The beginning of the names of all methods that TensorRT's layers have, except for those in READABLE."""
@@ -224,6 +224,10 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     def type_inputs(self) -> Sequence[ITensor | None]:
         """The tensors that the types of the outputs depend on, in the order of the parameters of ``infer``."""
         return self.inputs
+
+    def largest_shapes(self, *inputs: TensorType) -> tuple[Shape, ...]:
+        """The largest shapes that the outputs may have for inputs of fixed shapes; empty if they are not known."""
+        return ()
 
     def feedback(self) -> ITensor | None:
         """The next value of a recurrence whose shape may change, which its output must be able to take; else None."""

@@ -89,7 +89,7 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
     is a multiple of Hkv, and Hq / Hkv consecutive heads share keys and values. All three are floating-point, of one
     type; for half types, softmax and sums are computed in float32.
 
-    The mask [B or 1, Hq or 1, Sq, Skv] is for padded forms: bool, true where query i may attend to key j, or of the
+    The mask [B, Hq, Sq, Skv], any of them 1, is for padded forms: bool, true where i may attend to key j, or of the
     type of the query and added. A causal kind excludes a mask: UPPER_LEFT lets query i attend to the keys j <= i,
     LOWER_RIGHT to j <= i + skv - sq, where skv and sq are the lengths of the sequence.
 
@@ -215,10 +215,10 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
             fix="convert it with add_cast",
         )
         wanted = (*query.shape[:3], key.shape[2])
-        accepted = tuple(1 if own == 1 and axis < 2 else wanted[axis] for axis, own in enumerate(mask.shape[:4]))
+        accepted = tuple(1 if own == 1 else length for own, length in zip(mask.shape, wanted, strict=False))
         require(
             mask.rank == 4 and agree(mask.shape, accepted),
-            f"the mask is {mask}, but must be {mask.with_shape(wanted)}; its first two dims may be 1",
+            f"the mask is {mask}, but must be {mask.with_shape(wanted)}; each dim may be 1",
             why=f"it applies to the products of the query {query} with the key {key}",
         )
 
@@ -450,7 +450,7 @@ class AttentionMethods(NetworkBase):
         query. Hq is a multiple of Hkv, and Hq / Hkv consecutive heads share keys and values. All three are floating-
         point, of one type; for half types, softmax and sums are computed in float32.
 
-        The mask [B or 1, Hq or 1, Sq, Skv] is for padded forms: bool, true where query i may attend to key j, or of
+        The mask [B, Hq, Sq, Skv], any of them 1, is for padded forms: bool, true where i may attend to key j, or of
         the type of the query and added. A causal kind excludes a mask: UPPER_LEFT lets query i attend to the keys j <=
         i, LOWER_RIGHT to j <= i + skv - sq, where skv and sq are the lengths of the sequence.
 
@@ -500,7 +500,7 @@ class AttentionMethods(NetworkBase):
         query. Hq is a multiple of Hkv, and Hq / Hkv consecutive heads share keys and values. All three are floating-
         point, of one type; for half types, softmax and sums are computed in float32.
 
-        The mask [B or 1, Hq or 1, Sq, Skv] is for padded forms: bool, true where query i may attend to key j, or of
+        The mask [B, Hq, Sq, Skv], any of them 1, is for padded forms: bool, true where i may attend to key j, or of
         the type of the query and added. A causal kind excludes a mask: UPPER_LEFT lets query i attend to the keys j <=
         i, LOWER_RIGHT to j <= i + skv - sq, where skv and sq are the lengths of the sequence.
 

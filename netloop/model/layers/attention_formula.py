@@ -194,7 +194,8 @@ def _masks(mask: Array | None, queries: list[Array]) -> list[Any]:
     """The mask of each sequence, [head, query, key]."""
     if mask is None:
         return [None] * len(queries)
-    return [np.broadcast_to(mask[b % len(mask)], (len(query), *mask.shape[2:])) for b, query in enumerate(queries)]
+    shapes = ((*query.shape[:2], mask.shape[3]) for query in queries)
+    return [np.broadcast_to(mask[b % len(mask)], shape) for b, shape in enumerate(shapes)]
 
 
 class _PackedTokens(NamedTuple):

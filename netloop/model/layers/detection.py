@@ -10,7 +10,7 @@ from netloop.model.graph import ITensor, NetworkBase, Operation, check_tensor, l
 from netloop.model.layers import suppression
 from netloop.values.diagnostics import require
 from netloop.values.enums import BoundingBoxFormat, DataType, LayerType
-from netloop.values.types import OWN, UNKNOWN, Array, TensorType, agree, normal_axis, numpy_type, wide
+from netloop.values.types import OWN, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
 
 IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
 """The indices of the inputs with the thresholds."""
@@ -44,6 +44,9 @@ class INonZeroLayer(Operation):
         require(x.is_bool or x.is_number, f"the input must be bool or numbers, not {x}", fix="convert it with add_cast")
         _check_indices_type(self.indices_type)
         return TensorType(numpy_type(self.indices_type), (x.rank, UNKNOWN))
+
+    def largest_shapes(self, *inputs: TensorType) -> tuple[Shape, ...]:
+        return ((inputs[0].rank, inputs[0].volume),)
 
     def beyond_tensorrt(self, x: TensorType) -> str:
         takes = x.is_bool or x.is_index or x.is_float or x.dtype in OWN
@@ -197,6 +200,11 @@ class INMSLayer(Operation):
         _check_indices_type(self.indices_type)
         indices = TensorType(numpy_type(self.indices_type), (UNKNOWN, 3))
         return indices, TensorType(np.dtype(np.int32))
+
+    def largest_shapes(self, *inputs: TensorType) -> tuple[Shape, ...]:
+        (batch, boxes, classes), most = inputs[1].shape, inputs[2].value
+        of_class = boxes if most is None else min(boxes, max(int(most), 0))
+        return (batch * min(of_class * classes, self.topk_box_limit), 3), ()
 
     def evaluate(
         self, boxes: Array, scores: Array, most: Array, overlap: Array | None = None, least: Array | None = None

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NoReturn
 
-from netloop.model.graph import ITensor, NetworkBase, Operation, check_instance, check_tensors, layer
+from netloop.model.graph import ILayer, ITensor, NetworkBase, Operation, check_instance, check_tensors, layer
 from netloop.model.graph.call_site import call_site
 from netloop.model.plugins.host_kernel import HostKernel
 from netloop.model.plugins.interfaces import IPluginV3
 from netloop.model.plugins.jax_plugin import JaxKernel, JaxPlugin
 from netloop.model.plugins.kernel import Kernel, calling
-from netloop.model.plugins.unavailable import V3, refuse
+from netloop.model.plugins.unavailable import V3, Unavailable, refuse
 from netloop.values.diagnostics import Finding, LayerError, NetworkError, require
 from netloop.values.enums import LayerType
 from netloop.values.types import Array, TensorType
@@ -93,6 +93,10 @@ class IPluginV3Layer(Operation):
     def _parted(self, inputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         first = self._first_shape(inputs)
         return inputs[:first], inputs[first:]
+
+
+class IPluginV2Layer(Unavailable, ILayer):
+    """The layer of ``add_plugin_v2``, which no network of netloop has; refused when instantiated."""
 
 
 def kernel_of(plugin: IPluginV3) -> Kernel:

@@ -27,7 +27,7 @@ class Unavailable:
     """The replacement of the class."""
 
     def __new__(cls, *args: Any, **named: Any) -> NoReturn:
-        theirs = next(kind.__name__ for kind in cls.__mro__ if kind.__module__ == __name__)
+        theirs = next(kind.__name__ for kind in cls.__mro__ if kind.__module__.startswith("netloop."))
         own = "" if theirs == cls.__name__ else f", from which {cls.__name__} derives"
         refuse(f"netloop has no {theirs}{own}", cls.INSTEAD)
 
@@ -43,16 +43,12 @@ class IPluginV2Ext(IPluginV2):
     """An IPluginV2 with types of its outputs; refused when instantiated."""
 
 
-class IPluginV2DynamicExtBase(Unavailable):
+class IPluginV2DynamicExtBase(IPluginV2):
     """The base of IPluginV2DynamicExt in TensorRT's bindings; refused when instantiated."""
 
 
-class IPluginV2DynamicExt(IPluginV2DynamicExtBase, IPluginV2):
+class IPluginV2DynamicExt(IPluginV2DynamicExtBase):
     """An IPluginV2 with dynamic shapes; refused when instantiated."""
-
-
-class IPluginV2Layer(Unavailable):
-    """The layer of ``add_plugin_v2``, which no network of netloop has; refused when instantiated."""
 
 
 class IPluginCreator(Unavailable, IPluginCreatorInterface):

@@ -1,7 +1,8 @@
 """TensorRT code without a GPU: netloop instead of ``tensorrt``, and CUDA's Python packages on host memory.
 
-    python -m netloop.compat script.py    # a script, unchanged
-    pytest -p netloop.tools.compat.pytest_plugin  # tests of TensorRT code
+    python -m netloop.compat script.py                # a script, unchanged
+    python -m netloop.compat --tensorrt 8 script.py   # one that was written for TensorRT 8
+    pytest -p netloop.tools.compat.pytest_plugin      # tests of TensorRT code
 
 Where there is a GPU, netloop stands for ``tensorrt`` only: CUDA's packages and PyTorch are those that are installed.
 
@@ -13,19 +14,22 @@ import importlib
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from unittest.mock import patch
 
 from netloop.process.cuda_runtime import has_gpu
 from netloop.tools.compat import torch_device
 from netloop.tools.compat.cuda_library import load_library
+from netloop.tools.compat.distributions import StandInDistributions
+from netloop.tools.compat.versions import VERSIONS, module_of
+
+TENSORRT = ("tensorrt", "tensorrt.tensorrt", "tensorrt_bindings", "tensorrt_lean", "tensorrt_dispatch")
+"""The names under which netloop is TensorRT."""
 
 # fmt: off
 STAND_INS = {
-    "tensorrt":              "netloop.tensorrt",
-    "tensorrt.tensorrt":     "netloop.tensorrt",
-    "tensorrt_lean":         "netloop.tensorrt",
-    "tensorrt_dispatch":     "netloop.tensorrt",
+    "tensorrt.plugin":       "netloop.tools.compat.tensorrt_plugin",
     "cuda.bindings.runtime": "netloop.tools.compat.cuda_runtime",
     "cuda.bindings.driver":  "netloop.tools.compat.cuda_driver",
     "cuda.bindings.nvrtc":   "netloop.tools.compat.cuda_nvrtc",
@@ -34,6 +38,7 @@ STAND_INS = {
     "cuda.nvrtc":            "netloop.tools.compat.cuda_nvrtc",
     "pycuda.driver":         "netloop.tools.compat.pycuda_driver",
     "pycuda.autoinit":       "netloop.tools.compat.pycuda_autoinit",
+    "pycuda.gpuarray":       "netloop.tools.compat.pycuda_gpuarray",
 }
 # fmt: on
 """The modules that stand for others."""
@@ -42,34 +47,62 @@ PACKAGES = ("cuda", "cuda.bindings", "pycuda")
 """The packages that have such modules, and nothing else."""
 
 
-def install() -> None:
+def install(tensorrt: int = 11) -> None:
     """Make imports of TensorRT and CUDA's packages give the stand-ins, until the process ends.
 
     Modules of these names that were imported before stay with those who imported them. PyTorch's device ``cuda`` is the
     host then. Where the process has a GPU, there are no stand-ins but that of ``tensorrt``.
+
+    Args:
+        tensorrt: the major version of TensorRT whose names ``tensorrt`` has: 7, 8, 10 or 11.
+
+    Raises:
+        ValueError: it is no such version.
     """
-    sys.modules.update(_modules())
+    sys.modules.update(_modules(tensorrt))
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, StandInDistributions)]
+    sys.meta_path.insert(0, _distributions(tensorrt))
     if not has_gpu():
         setattr(ctypes, "CDLL", load_library)  # noqa: B010 (the type of CDLL is that of a class)
         torch_device.install()
 
 
 @contextmanager
-def stand_ins() -> Generator[None]:
-    """A context in which imports of TensorRT and CUDA's packages give the stand-ins."""
+def stand_ins(tensorrt: int = 11) -> Generator[None]:
+    """A context in which imports of TensorRT and CUDA's packages give the stand-ins.
+
+    Args:
+        tensorrt: the major version of TensorRT whose names ``tensorrt`` has: 7, 8, 10 or 11.
+
+    Raises:
+        ValueError: it is no such version.
+    """
     library = ctypes.CDLL if has_gpu() else load_library
-    with patch.dict(sys.modules, _modules()), patch.object(ctypes, "CDLL", library):
+    finders = [_distributions(tensorrt), *sys.meta_path]
+    with (
+        patch.dict(sys.modules, _modules(tensorrt)),
+        patch.object(ctypes, "CDLL", library),
+        patch.object(sys, "meta_path", finders),
+    ):
         yield
 
 
-def _modules() -> dict[str, ModuleType]:
+def _modules(version: int) -> dict[str, ModuleType]:
+    if version not in VERSIONS:
+        raise ValueError(f"tensorrt is the major version of TensorRT, one of {VERSIONS}, and not {version!r}")
+    modules = dict.fromkeys(TENSORRT, module_of(version))
     names = [name for name in STAND_INS if not has_gpu() or name.startswith("tensorrt")]
-    modules = {name: importlib.import_module(STAND_INS[name]) for name in names}
+    modules |= {name: importlib.import_module(STAND_INS[name]) for name in names}
     for name in () if has_gpu() else PACKAGES:
         modules[name] = package = ModuleType(name, "A package of CUDA's for Python, as netloop stands in for it.")
         package.__path__ = []
+        package.__spec__ = ModuleSpec(name, None, is_package=True)  # of which importlib.util.find_spec asks
     for name, module in modules.items():
         parent, _, last = name.rpartition(".")
         if parent in PACKAGES:
             setattr(modules[parent], last, module)
     return modules
+
+
+def _distributions(version: int) -> StandInDistributions:
+    return StandInDistributions(module_of(version).__version__, has_gpu())

@@ -3,6 +3,7 @@
 Source: https://nvidia.github.io/cuda-python/cuda-bindings/latest/module/driver.html
 """
 
+from enum import IntEnum
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,19 @@ from netloop.tools.compat.memory import DEVICE, copy
 from netloop.tools.compat.status import CUresult, reason_of, returning
 
 __getattr__ = partial(unavailable, "cuda.bindings.driver")
+
+
+class CUdevice_attribute(IntEnum):
+    """Some attributes of devices."""
+
+    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8
+    CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10
+    CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
+    CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115
 
 
 class CUdevice(int):

@@ -1,12 +1,17 @@
-"""CUDA's runtime library as ``ctypes`` loads it, on host memory."""
+"""CUDA's runtime library, and TensorRT's, as ``ctypes`` loads them."""
 
 import ctypes
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from netloop.tools.compat import cuda_runtime
 
 REAL = ctypes.CDLL
+
+NVINFER = re.compile(r"(lib)?nvinfer(_plugin|_vc_plugin|_lean|_dispatch)?(_\d+)?\.(so|dll)(\.\d+)*")
+"""The names of TensorRT's libraries."""
 
 
 class CudartLibrary:
@@ -28,8 +33,19 @@ class CudartLibrary:
         return call
 
 
+class NvinferLibrary:
+    """A library of TensorRT's, of which scripts want the plugins; netloop has none of TensorRT's own plugins."""
+
+    def __getattr__(self, name: str) -> Callable[..., bool]:
+        if name == "initLibNvInferPlugins":
+            return lambda *arguments: True
+        raise AttributeError(f"netloop's stand-in for TensorRT's library has no {name}", name=name)
+
+
 def load_library(name: Any = None, *arguments: Any, **named: Any) -> Any:
-    """Load a library as ``ctypes.CDLL`` does; CUDA's runtime is the stand-in."""
+    """Load a library as ``ctypes.CDLL`` does; CUDA's runtime, and TensorRT's libraries, are stand-ins."""
     if isinstance(name, str) and "cudart" in name:
         return CudartLibrary()
+    if isinstance(name, str) and NVINFER.fullmatch(Path(name).name):
+        return NvinferLibrary()
     return REAL(name, *arguments, **named)

@@ -162,6 +162,21 @@ def cudaMemcpyAsync(dst: Any, src: Any, count: int, kind: int, stream: Any) -> N
     _copy(dst, src, count, kind)
 
 
+@_status()
+def cudaMemcpy2DAsync(
+    dst: Any, dpitch: int, src: Any, spitch: int, width: int, height: int, kind: int, stream: Any = 0
+) -> None:
+    """Copy ``height`` rows of ``width`` bytes, whose beginnings are the pitches apart."""
+    STREAMS.check(stream)
+    if width > min(dpitch, spitch):
+        raise ValueError(f"rows of {width} bytes are {dpitch} and {spitch} bytes apart, and would overlap")
+    for row in range(height):
+        _copy(address_of(dst) + row * dpitch, address_of(src) + row * spitch, width, kind)
+
+
+cudaMemcpy2D = cudaMemcpy2DAsync
+
+
 def _fill(address: Any, value: int, size: int) -> None:
     DEVICE.check(int(address), size)
     ctypes.memset(int(address), value, size)

@@ -1,7 +1,8 @@
 """The device that there is not: its number, its attributes and its memory."""
 
 import os
-from typing import NoReturn
+import re
+from typing import Any, NoReturn
 
 from netloop.compiler.placement import Placement
 from netloop.process.forked import FORK, has_started_jax
@@ -36,9 +37,30 @@ def free_and_total() -> tuple[int, int]:
         return 1 << 30, 1 << 30
 
 
-def unavailable(module: str, name: str) -> NoReturn:
-    """Say that a name of a module of CUDA is not there; it becomes the module's ``__getattr__``."""
+TYPES = re.compile(r"CU[a-z]\w*|cuda\w*(_t|Mode|Flags|Params|Attribute)")
+"""The names of CUDA's types, which code mentions in annotations and does not need to run."""
+
+
+class UnavailableType(type):
+    """The type of a type of CUDA that the stand-in lacks: it can be mentioned, and has neither members nor objects."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"{cls.__doc__} of which {name} is one", name=name)
+
+    def __call__(cls, *arguments: Any, **named: Any) -> NoReturn:
+        raise TypeError(f"{cls.__doc__} of which there are objects")
+
+
+def unavailable(module: str, name: str) -> Any:
+    """Say that a name of a module of CUDA is not there; it becomes the module's ``__getattr__``.
+
+    A type is there as a name.
+    """
     if name.startswith("__"):
         raise AttributeError(name)
     what = f"netloop's stand-in for {module} has no {name}"
+    if TYPES.fullmatch(name):
+        return UnavailableType(name, (), {"__doc__": what, "__module__": module})
     raise AttributeError(f"{what}: it has memory, streams and events on the host, and runs no kernels", name=name)

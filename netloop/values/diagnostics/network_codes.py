@@ -398,6 +398,36 @@ TEXTS = {
         Wrong: a server of a model with an output of ``netloop.fp8``
         Right: the same with ``network.add_cast(y, netloop.float32)``
         """,
+    # ------------------------------------------------------------------ older versions of TensorRT
+    "NL676": """
+        some names of older versions of TensorRT belong to formats and libraries that are gone.
+
+        ``python -m netloop.compat --tensorrt 8`` runs scripts with all other names of TensorRT 7 to 10.
+        Wrong: ``trt.UffParser()``
+        Right: ``trt.OnnxParser(network, logger)`` for the model in the format ONNX
+        """,
+    "NL677": """
+        every gate of a recurrent layer has weights of a matrix for the input and one for the state, and two biases.
+
+        The input has none in its first layer with ``RNNInputMode.SKIP``. With two directions, layers count in pairs:
+        forward and backward.
+        Wrong: ``add_rnn_v2(x, 1, 8, 5, trt.RNNOperation.TANH)`` and then ``get_output(0)``
+        Right: before it, ``set_weights_for_gate`` and ``set_bias_for_gate`` for the gate INPUT, with ``is_w`` True and
+        False
+        """,
+    "NL678": """
+        a network with an implicit batch says what happens to one example, and each run says how many there are.
+
+        TensorRT 7 and 8 have it for networks that ``create_network()`` makes without EXPLICIT_BATCH. Here they are
+        loops over the batch, whose length is the first axis of the inputs.
+        Wrong: such a network of constants only
+        Right: ``builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))``
+        """,
+    "NL679": """
+        the padding of Caffe leaves out a last window that begins behind the input, and so depends on its lengths.
+        Wrong: ``pooling.padding_mode = trt.PaddingMode.CAFFE_ROUND_UP`` for an image of any height
+        Right: ``pooling.padding_mode = trt.PaddingMode.EXPLICIT_ROUND_UP``
+        """,
 }
 """The text of each code of errors, in the form of ``Code.text``."""
 

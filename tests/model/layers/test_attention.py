@@ -90,6 +90,8 @@ BY_PYTORCH = [
     Case("a mask that forbids", attending(), (Q, K, V, ALLOWED), result(MASKED), 3e-6),
     Case("a mask that is added", attending(), (Q, K, V, ADDED), result(RAISED), 3e-6),
     Case("a mask for each head", attending(), (Q, K, V, ALLOWED.repeat(2, 1)), result(MASKED), 3e-6),
+    Case("a mask of keys", attending(), (Q, K, V, np.array([[[[1, 1, 0, 0]]]], np.bool_)), result(FIRST_TWO), 3e-6),
+    Case("a mask of queries adds one number to all keys", attending(), (Q, K, V, ADDED[..., 1:2]), result(FREE), 3e-6),
     Case("two keys of four", attending(), (Q, K, V, None, None, i32(2)), result(FIRST_TWO), 3e-6),
     Case(
         "a batch, with a mask for all",
@@ -364,9 +366,9 @@ def test_mask_of_another_type_is_refused(dtype):
     refuses(attending(), Q, K, V, ADDED.astype(dtype), match="but must be bool or float32")
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (1, 1, 1, 4), (1, 1, 3, 1), (2, 1, 3, 4), (1, 1, 1, 3, 4)])
+@pytest.mark.parametrize("shape", [(3, 4), (1, 1, 2, 4), (1, 1, 3, 2), (2, 1, 3, 4), (1, 1, 1, 3, 4)])
 def test_mask_of_another_shape_is_refused(shape):
-    refuses(attending(), Q, K, V, f32(*shape), match="; its first two dims may be 1")
+    refuses(attending(), Q, K, V, f32(*shape), match="; each dim may be 1")
 
 
 def test_quantisation_to_another_type_is_refused():

@@ -2,6 +2,8 @@
 
 import ctypes
 import importlib
+import importlib.metadata
+import importlib.util
 import json
 import runpy
 import subprocess
@@ -160,10 +162,90 @@ def test_fixture(tensorrt_without_gpu):
     assert tensorrt.Builder is netloop.Builder
 
 
-def test_plugin_serves_a_suite_of_tests(tmp_path):
+def test_fixture_has_no_names_of_older_versions(tensorrt_without_gpu):
+    assert not hasattr(tensorrt_without_gpu.Builder, "build_engine")
+
+
+def test_plugin_serves_a_suite_of_tests_of_its_version(tmp_path):
+    (tmp_path / "conftest.py").write_text("import tensorrt\n")  # which is imported before pytest is configured
     (tmp_path / "test_own.py").write_text(
-        "import tensorrt\n\ndef test_own():\n    assert tensorrt.volume((2, 3)) == 6\n"
+        "import tensorrt\n\ndef test_own():\n    assert tensorrt.__version__ == '8.6.1'\n"
     )
-    found = ran("-m", "pytest", "-q", "-p", "netloop.compat.pytest_plugin", "-p", "no:cacheprovider", tmp_path)
+    options = ["-p", "netloop.compat.pytest_plugin", "--tensorrt", "8", "-p", "no:cacheprovider"]
+    found = ran("-m", "pytest", "-q", *options, tmp_path)
 
     assert found.returncode == 0, found.stdout
+
+
+# ---------------------------------------------------------------------------- older versions
+
+OLDER = """
+import sys
+import tensorrt as trt
+engine = trt.ICudaEngine
+print(trt.__version__, hasattr(engine, "num_bindings"), *sys.argv[1:])
+def never(engine):
+    engine.num_bindings
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "says", "warns"),
+    [
+        ([], "8.6.1 True", True),
+        (["--tensorrt", "7"], "7.2.3.4 True", False),
+        (["--tensorrt=10"], "10.16.1.11 False", False),
+    ],
+)
+def test_script_runs_as_for_its_version(monkeypatch, capsys, tmp_path, options, says, warns):
+    (tmp_path / "script.py").write_text(OLDER)
+    with stand_ins():  # which is undone
+        monkeypatch.setattr(sys, "argv", [])
+        monkeypatch.setattr(compat.torch_device, "install", lambda: None)
+        assert main([*options, str(tmp_path / "script.py"), "--tensorrt", "x"]) == 0
+
+    found = capsys.readouterr()
+    assert found.out == f"{says} --tensorrt x\n"
+    assert found.err == warns * (
+        "netloop.compat: script.py runs as for TensorRT 8, because of num_bindings; --tensorrt says otherwise\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--tensorrt", "9", "x.py"], ["--tensorrt"], ["--tensorrt=eight", "x.py"]])
+def test_version_that_there_is_not_is_refused(arguments, capsys):
+    assert main(arguments) == 2
+    assert "--tensorrt is the major version of TensorRT, one of (7, 8, 10, 11)" in capsys.readouterr().err
+
+
+def test_help_is_printed(capsys):
+    assert main(["--help"]) == 0
+    assert "VERSION is the major version of TensorRT" in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------------------- what tools ask of packages
+
+
+@pytest.mark.parametrize("name", ["tensorrt", "cuda", "cuda.bindings", "pycuda", "cuda.bindings.runtime"])
+def test_packages_have_specs(name):
+    with stand_ins(tensorrt=8):
+        assert importlib.util.find_spec(name) is not None
+
+
+def test_packages_have_versions_in_their_context_only():
+    with stand_ins(tensorrt=10):
+        assert importlib.metadata.version("tensorrt").startswith("10.16")
+        assert importlib.metadata.version("tensorrt_bindings").startswith("10.16")
+        assert importlib.metadata.version("cuda-python").startswith("13.")
+        assert {"tensorrt", "pytest"} <= {package.name for package in importlib.metadata.distributions()}
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.version("tensorrt")
+
+
+def test_plugins_of_python_can_be_mentioned():
+    with stand_ins():
+        import tensorrt.plugin as trtp
+
+    annotation = trtp.TensorDesc | None
+    assert annotation is not None
+    with pytest.raises(netloop.NetloopError, match=r"NL421: netloop has no tensorrt.plugin.register"):
+        trtp.register("own::plugin")

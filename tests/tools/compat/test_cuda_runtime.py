@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from netloop.compiler.placement import Placement
-from netloop.tools.compat import cuda_driver, cuda_library, cuda_nvrtc, cuda_runtime, pycuda_driver
+from netloop.tools.compat import cuda_driver, cuda_library, cuda_nvrtc, cuda_runtime, pycuda_driver, pycuda_gpuarray
 from netloop.tools.compat.cuda_runtime import cudaMemcpyKind, cudaStream_t
 from netloop.tools.compat.status import CUresult, cudaError_t
 
@@ -192,3 +192,51 @@ def test_library_writes_results_where_pointers_point():
     np.testing.assert_array_equal(y, X)
     assert library.cudaMemcpy(target, pointer, ctypes.c_size_t(25), ctypes.c_int(2)) == 1
     assert library.cudaFree(pointer) == 0
+
+
+def test_rows_are_copied(block):
+    rows, back = np.arange(12, dtype=np.uint8).reshape(3, 4), np.zeros((3, 2), np.uint8)
+    to, back_to = cudaMemcpyKind.cudaMemcpyHostToDevice, cudaMemcpyKind.cudaMemcpyDeviceToHost
+
+    assert results(cuda_runtime.cudaMemcpy2D(block, 2, rows, 4, 2, 3, to)) == ()
+    assert results(cuda_runtime.cudaMemcpy2DAsync(back, 2, block, 2, 2, 3, back_to, 0)) == ()
+    np.testing.assert_array_equal(back, rows[:, :2])
+    assert cuda_runtime.cudaMemcpy2D(block, 1, rows, 4, 2, 3, to) == (cudaError_t.cudaErrorInvalidValue,)
+
+
+def test_types_can_be_mentioned():
+    def captured(graph: cuda_runtime.cudaGraphExec_t, mode: cuda_driver.CUgraphExec | None) -> None: ...
+
+    assert captured.__annotations__["graph"].__name__ == "cudaGraphExec_t"
+    with pytest.raises(AttributeError, match="no cudaStreamCaptureMode of which cudaStreamCaptureModeGlobal is one"):
+        cuda_runtime.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal()
+    with pytest.raises(TypeError, match="has no CUgraphExec of which there are objects"):
+        cuda_driver.CUgraphExec()
+
+
+def test_attributes_of_the_driver_are_those_of_the_runtime():
+    attribute = cuda_driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+
+    assert results(cuda_driver.cuDeviceGetAttribute(attribute, cuda_driver.CUdevice(0))) == 9
+
+
+def test_library_of_plugins_initializes_none():
+    library = cuda_library.load_library("/usr/lib/libnvinfer_plugin.so.8")
+
+    assert library.initLibNvInferPlugins(None, b"")
+    with pytest.raises(AttributeError, match="has no createInferBuilder"):
+        library.createInferBuilder()
+    with pytest.raises(OSError, match="libnvinfer_of_mine"):
+        cuda_library.load_library("libnvinfer_of_mine.so")
+
+
+def test_arrays_of_pycuda():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    array = pycuda_gpuarray.to_gpu(x)
+    zeros, other = pycuda_gpuarray.zeros_like(array), pycuda_gpuarray.empty_like(array)
+    other.set(2 * x)
+
+    assert [array.shape, array.nbytes, len(array), int(array.gpudata)] == [(2, 3), 24, 2, array.ptr]
+    np.testing.assert_array_equal([array.get(), zeros.get(), other.get(np.empty_like(x))], [x, 0 * x, 2 * x])
+    with pytest.raises(ValueError, match=r"ary is float64\[3\], and the array float32\[2, 3\]"):
+        array.set(np.zeros(3))
