@@ -76,7 +76,7 @@ def equal_programs_are_compiled_once(
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Compile the cases of each parametrized test in batches, and leave what was collected out of Python's collections.
+    """Compile the cases of the tests of each file in batches, and leave what was collected out of Python's collections.
 
     Full collections of the garbage collector would visit all tests and modules each time, to free nothing; and then
     what JAX keeps of thousands of programs.
@@ -85,7 +85,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.set_threshold(200_000, 10, 100)
     gc.enable()
-    for _, items in groupby(session.items, lambda item: item.nodeid.partition("[")[0]):
+    for _, items in groupby(session.items, lambda item: (item.path, is_quick(item))):
         cases = [
             item.callspec.params.get("case")
             for item in items
