@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests."""
 
+import faulthandler
 import gc
 import os
 import signal
@@ -10,6 +11,7 @@ from typing import Any
 
 import jax
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 import netloop
@@ -100,6 +102,23 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     ask_for_exact_products()
     with quick_programs(is_quick(item)), equal_programs_share_executables():
         return (yield)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
+    """End the process with the stacks of all threads after the time of a test.
+
+    The plugin starts a thread of Python for each test, which takes as long as half of what pytest does for it.
+    """
+    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
+    return True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
+    """End no process, as the test has ended."""
+    faulthandler.cancel_dump_traceback_later()
+    return True
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
