@@ -123,9 +123,9 @@ def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test that needs eight devices in a process that has them."""
-    if pyfuncitem.get_closest_marker("eight_devices") is None or eight_devices.has_eight_devices():
+    if not eight_devices.needs_eight_devices(pyfuncitem) or eight_devices.has_eight_devices():
         return None
-    failure = eight_devices.outcomes(pyfuncitem.path)[pyfuncitem.name]
+    failure = eight_devices.outcome(pyfuncitem)
     if failure:
         pytest.fail(failure, pytrace=False)
     return True
