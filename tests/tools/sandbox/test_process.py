@@ -101,13 +101,13 @@ def test_description_in_another_form_ends_the_process(runs, described):
         ("os.abort()", "SIGABRT", "was ended by SIGABRT"),
         ("sys.exit(3)", "exit code 3", "was ended by exit code 3"),
         ("sys.stdout.buffer.write(bytes([0, 0, 0, 9]))", "exit code 0", "was ended by exit code 0"),
-        ("sys.stdout.close(); os.close(1); time.sleep(60)", "seconds", "took longer than 0.5 seconds"),
+        ("sys.stdout.close(); os.close(1); time.sleep(60)", "seconds", "took longer than 3 seconds"),
     ],
 )
 def test_end_of_the_process_is_named(runs, script, ended_by, what):
     runs("sys.stderr.write('one\\n\\x1b[31mtwo\\x00\\n'); sys.stderr.flush()\n" + script)
     with pytest.raises(SandboxError, match=what) as caught:
-        load("m.onnx", seconds=0.5 if ended_by == "seconds" else 60)
+        load("m.onnx", seconds=3 if ended_by == "seconds" else 60)  # it writes before
 
     assert caught.value.ended_by == ended_by
     assert caught.value.stderr == "one\n[31mtwo"
@@ -165,7 +165,7 @@ def test_child_of_the_process_is_ended_too(runs):
 LEAVES_THE_GROUP = """
 if not os.fork():
     os.setsid()
-    time.sleep(20)
+    time.sleep(60)
 os._exit(0)
 """
 
@@ -181,7 +181,7 @@ def test_child_of_the_process_that_left_its_group_does_not_hold_up_the_caller(ru
         with pytest.raises(SandboxError, match=r"NL631|NL632"):
             # more than a pipe holds
             model(x=np.zeros(1 << 18))
-        assert time.monotonic() - begin < 10
+        assert time.monotonic() - begin < 30
 
 
 def test_interrupted_call_ends_the_process(runs, monkeypatch):

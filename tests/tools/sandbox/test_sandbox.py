@@ -127,7 +127,7 @@ def test_call_that_takes_too_long_ends_the_process(path):
         ) as caught:
             model(INPUTS, n=np.int32(-1))
 
-        assert time.monotonic() - begin < 10
+        assert time.monotonic() - begin < 60
         assert caught.value.ended_by == "seconds"
         assert is_gone(model.pid)
         with pytest.raises(SandboxError, match=r"NL634: the process of 'example.plan' has ended"):

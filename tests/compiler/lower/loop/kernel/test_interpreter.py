@@ -16,18 +16,20 @@ def of_any_size(monkeypatch):
     monkeypatch.setattr(conversion, "MOST_EQUATIONS", 10_000)
 
 
-IN_FAST_TESTS = {"bool", "int32", "float32", "bfloat16"}
-"""A type of each kind, as a type takes three seconds: the others have the rules of one of these."""
+IN_FAST_TESTS = {"bool": 1, "int32": 1, "float32": 1, "bfloat16": 4}
+"""A type of each kind, and the steps from one of its operations to the next, as all of a type take three seconds or
+more: other types, and the other operations of bfloat16, have the rules of one of these."""
 
 
-def with_others_slow(dtype):
-    marks = () if str(dtype) in IN_FAST_TESTS else pytest.mark.slow
-    return pytest.param(dtype, marks=marks, id=str(dtype))
+def types_and_steps():
+    fast = [pytest.param(dtype, IN_FAST_TESTS[str(dtype)]) for dtype in EVERY if str(dtype) in IN_FAST_TESTS]
+    slow = [pytest.param(dtype, 1, marks=pytest.mark.slow) for dtype in EVERY if IN_FAST_TESTS.get(str(dtype)) != 1]
+    return [*fast, *slow]
 
 
-@pytest.mark.parametrize("dtype", [with_others_slow(dtype) for dtype in EVERY])
-def test_operations_have_the_results_of_xla(dtype):
-    cases, operands = cases_of(dtype), operands_of(dtype)
+@pytest.mark.parametrize(("dtype", "step"), types_and_steps(), ids=str)
+def test_operations_have_the_results_of_xla(dtype, step):
+    cases, operands = cases_of(dtype)[::step], operands_of(dtype)
     loop = loop_of(cases)
     with jax.enable_x64(True), quick_programs():
         results = jax.jit(lambda *arrays: LoopKernel(loop, arrays).called())(*operands)
