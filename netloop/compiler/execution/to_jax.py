@@ -77,7 +77,7 @@ def to_jax(
             the call: a shape depends on data, or a list has no bound (NL674) or cannot be an array (NL675).
         ValueError: a bound is negative, or the network has no loop of its name.
     """
-    bounds = _bounds({} if bound is None else bound, check_instance("network", network, INetworkDefinition))
+    bounds = checked_bounds(bound, check_instance("network", network, INetworkDefinition))
     check_instance("load", load, bool)
     # loaded weights are for inference, which has no derivatives
     names = PURE if passes is None and not load else chosen(passes)
@@ -216,8 +216,9 @@ def _tensor_names(tensors: Iterable[ITensor]) -> dict[str, ITensor]:
     return names
 
 
-def _bounds(given: Mapping[str, int], network: INetworkDefinition) -> dict[str, int]:
-    """The bounds of loops by name, checked."""
+def checked_bounds(given: Mapping[str, int] | None, network: INetworkDefinition) -> dict[str, int]:
+    """The bounds of loops by name, checked, with those of loops that make as many iterations."""
+    given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise TypeError(f"bound is a dict from names of loops to numbers, not {given!r}")
     known = [loop.name for loop in network.loops]

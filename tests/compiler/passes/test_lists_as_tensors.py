@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import export, lax
+from jax import lax
 
 import netloop as trt
 from netloop.model.formulas import FormulaBuilder
@@ -171,9 +171,10 @@ def test_rows_of_a_batch_have_lengths_of_their_own():
 
 
 def test_function_is_exported():
-    function, weights = trt.to_jax(decoder(joined(0, True)), bound=BOUND)
+    network = decoder(joined(0, True))
+    function, weights = trt.to_jax(network, bound=BOUND)
     inputs = {"x": X, "w": W, "n": np.int64(2)}
-    program = export.export(jax.jit(lambda inputs: function(weights, inputs)))(inputs)
+    program = trt.stablehlo.exported(network, bound=BOUND)
 
     np.testing.assert_array_equal(program.call(inputs)["y"], function(weights, inputs)["y"])
 
