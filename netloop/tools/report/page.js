@@ -38,7 +38,10 @@
   };
   // limits and conditions have no output: what they read says more
   const typeLine = (node) => node.outputs?.[0]?.[1] ?? (node.role === "entry" && node.inputs?.[0] ? `by ${node.inputs[0][0]}` : "");
-  const shown = (id) => showsConstants || nodes[id].role !== "constant";
+  // a box with constants only would be empty
+  const hasLayers = nodes.map((node) => !node.box && node.role !== "constant");
+  for (let id = nodes.length - 1; id >= 0; id--) if (nodes[id].parent >= 0 && hasLayers[id]) hasLayers[nodes[id].parent] = true;
+  const shown = (id) => showsConstants || hasLayers[id];
 
   // ------------------------------------------------------------------ layout: each open box by itself, inside first
 
@@ -203,9 +206,16 @@
   function fit() {
     const area = at("graph").getBoundingClientRect(), whole = drawn.get(-1);
     view.k = Math.min(1.3, (area.width - 40) / Math.max(1, whole.width), (area.height - 40) / Math.max(1, whole.height));
-    view.k = Math.max(view.k, 0.35);
     view.x = Math.max(20, (area.width - whole.width * view.k) / 2);
     view.y = Math.max(20, (area.height - whole.height * view.k) / 2);
+    move();
+  }
+  // all of it, or its first node at a readable scale
+  function begin() {
+    fit();
+    if (view.k >= 0.6) return;
+    const first = drawn.get(-1).members[0], area = at("graph").getBoundingClientRect();
+    view = { k: 0.8, x: area.width / 2 - first.x * 0.8, y: 20 };
     move();
   }
   function place_of(id) {
@@ -243,7 +253,7 @@
     }
   }
   function reveal(id) {
-    if (nodes[id].role === "constant" && !showsConstants) { showsConstants = true; at("constants").checked = true; }
+    if (!shown(id)) { showsConstants = true; at("constants").checked = true; }
     for (const each of ancestors(id).slice(0, -1)) open.add(each);
     chosen = id;
     draw();
@@ -412,8 +422,8 @@
     if (event.key === "Enter") { const found = search(); if (found.length) { at("hits").hidden = true; reveal(found[0]); } }
     if (event.key === "Escape") at("hits").hidden = true;
   });
-  at("open-all").addEventListener("click", () => { openSome(600); draw(); fit(); });
-  at("fold-all").addEventListener("click", () => { open.clear(); draw(); fit(); });
+  at("open-all").addEventListener("click", () => { openSome(600); draw(); begin(); });
+  at("fold-all").addEventListener("click", () => { open.clear(); draw(); begin(); });
   at("fit").addEventListener("click", fit);
   at("save").addEventListener("click", () => {
     const picture = at("graph").cloneNode(true), whole = drawn.get(-1), style = document.querySelector("style").textContent;
@@ -455,14 +465,6 @@
   document.title = `${data.summary} - netloop`;
   openSome(MOST_OPEN);
   draw();
-  const begin = () => {
-    fit();
-    if (view.k >= 0.6) return;
-    // too small to read: begin at the first node
-    const first = drawn.get(-1).members[0], area = at("graph").getBoundingClientRect();
-    view = { k: 0.8, x: area.width / 2 - first.x * 0.8, y: 20 };
-    move();
-  };
   begin();
   // a page in a frame that is not open yet has no size to fit
   if (!at("graph").clientWidth) new ResizeObserver((_, observer) => { if (at("graph").clientWidth) { observer.disconnect(); begin(); } }).observe(at("graph"));

@@ -234,3 +234,14 @@ def test_other_lists_are_refused_with_the_reason(end, what):
 
     assert finding.code == "NL675"
     assert what in finding.what
+
+
+def test_other_reason_is_given_where_the_lists_are_none():
+    def selected(make, states):
+        return make.cast(make.nonzero(at(0)(make, states)), np.float64)
+
+    function, weights = trt.to_jax(decoder(selected, count=2))
+
+    with pytest.raises(trt.NetworkError, match=r"(?s)NL501: .*INonZeroLayer") as caught:
+        function(weights, {"x": X, "w": W})
+    assert len(caught.value.findings) == 1

@@ -171,6 +171,37 @@ def test_a_nest_of_a_thousand_loops_opens(opened):
     assert tab.locator(".node.loop").count() > 100
 
 
+@pytest.mark.parametrize("button", ["#open-all", "#fold-all"])
+def test_unfolding_a_large_network_shows_a_layer(opened, network, button):
+    x = network.add_input("x", trt.float32, ())
+    for number in range(900):
+        x = network.add_identity(x).get_output(0)
+        network[number].name = f"block{number // 30}/part{number}"
+    network.mark_output(x)
+    tab = opened(network)
+
+    tab.click(button)
+
+    area = tab.locator("#graph").bounding_box()
+    boxes = [node.bounding_box() for node in tab.locator(".node:not(.box)").all()[:3]]
+    assert any(0 < box["y"] < area["y"] + area["height"] and 0 < box["x"] < area["width"] for box in boxes)
+
+
+def test_sections_of_constants_are_shown_with_the_constants(opened, network):
+    x = network.add_input("x", trt.float32, ())
+    parts = [network.add_constant((), np.float32(number)).get_output(0) for number in range(200)]
+    for part in parts:
+        x = network.add_elementwise(x, part, trt.ElementWiseOperation.SUM).get_output(0)
+    network.mark_output(x)
+    tab = opened(network)
+    tab.click("#fold-all")
+    few = tab.locator(".node.section").count()
+
+    tab.check("#constants")
+
+    assert tab.locator(".node.section").count() > few
+
+
 def test_hostile_names_run_nothing(opened, network):
     tab = opened(hostile(network), {HOSTILE: np.float32(1)})
     tab.fill("#search", "img")
