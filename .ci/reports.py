@@ -1,4 +1,4 @@
-"""MkDocs hook: the gallery shows the reports of its samples, each in its entry. ``mkdocs.yml`` names this file."""
+"""MkDocs hook: the gallery shows pictures of its samples and their reports. ``mkdocs.yml`` names this file."""
 
 import re
 import sys
@@ -27,26 +27,40 @@ REPORTED: dict[str, dict[str, Any]] = {
 }
 # fmt: on
 """The samples with reports, and the inputs of the runs in them."""
+PICTURED = (*REPORTED, "onnx_to_jax")
+"""The samples with pictures."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the reports."""
-    sys.path.insert(0, str(Path(config.config_file_path).parent))
+    """Add the reports and pictures."""
+    root = Path(config.config_file_path).parent
+    sys.path[:0] = [str(root), str(root / ".ci")]
+    picture_of = import_module("thumbnails").Picture
+    for name in PICTURED:
+        built = import_module(f"samples.{name}").build()
+        network = built if isinstance(built, trt.INetworkDefinition) else trt.onnx.load(built)
+        files.append(File.generated(config, f"thumbnails/{name}.svg", content=picture_of(network).svg()))
     for name, inputs in REPORTED.items():
-        page = trt.report(import_module(f"samples.{name}").build(), inputs=inputs, peers=["reference"])
+        network = import_module(f"samples.{name}").build()
+        network.name = name
+        page = trt.report(network, inputs=inputs, peers=["reference"])
         files.append(File.generated(config, f"reports/{name}.html", content=page))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Add to each entry of the gallery its report, which a browser reads when it is unfolded."""
-    return ENTRY.sub(_with_report, markdown) if page.file.src_uri == GALLERY else markdown
+    """Add to each entry of the gallery its picture, and its report, which a browser reads when it is unfolded."""
+    return ENTRY.sub(_with_picture, markdown) if page.file.src_uri == GALLERY else markdown
 
 
-def _with_report(entry: re.Match[str]) -> str:
-    name = entry[1]
-    if name not in REPORTED:
-        return entry[0]
-    # pages of the site are folders, so that the reports are one folder up
-    frame = f'<iframe src="../reports/{name}.html" title="Report of {name}" loading="lazy" width="100%" height="640">'
-    return f"{entry[0]}\n    <details><summary>Its report</summary>{frame}</iframe></details>"
+def _with_picture(entry: re.Match[str]) -> str:
+    # pages of the site are folders, so that pictures and reports are one folder up
+    name, text = entry[1], entry[0]
+    if name in PICTURED:
+        alternative = f'alt="The network of {name}.py: loops and branches as boxes"'
+        text += f'\n    <br><img src="../thumbnails/{name}.svg" {alternative} loading="lazy" style="max-height: 16rem">'
+    if name in REPORTED:
+        title = f'title="Report of {name}" loading="lazy" width="100%" height="640"'
+        frame = f'<iframe src="../reports/{name}.html" {title}></iframe>'
+        text += f"\n    <details><summary>Its report</summary>{frame}</details>"
+    return text

@@ -50,6 +50,7 @@ WORK = {
     "evaluate",
     "trace",
     "report",
+    "report_difference",
     "LazySequence",
     "Trace",
     "compile",

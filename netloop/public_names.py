@@ -224,6 +224,7 @@ from netloop.model.reference import Trace as Trace
 from netloop.model.reference import evaluate as evaluate
 from netloop.model.reference import trace as trace
 from netloop.model.weights import Weights as Weights
+from netloop.tools.report.difference import report_difference as report_difference
 from netloop.tools.report.page import report as report
 from netloop.values.diagnostics import DeviceWarning as DeviceWarning
 from netloop.values.diagnostics import ExecutionError as ExecutionError

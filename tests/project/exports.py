@@ -34,7 +34,7 @@ NAMED = {
         DimsExprs DynamicPluginTensorDesc FallbackString InterfaceInfo JaxPlugin JaxPluginCreator KernelLaunchParams
         PluginField PluginFieldCollection PluginFieldCollection_ PluginTensorDesc get_plugin_registry jax_plugin
     """,
-    "tools.report": "report",
+    "tools.report": "report report_difference",
     "compiler.tuning": "TimingCacheKey TimingCacheValue",
     "values.types": "nptype",
 }

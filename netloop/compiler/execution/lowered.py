@@ -15,11 +15,12 @@ from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
+from netloop.model.graph.layer import ILayer
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.loop import ILoop
 from netloop.model.network import INetworkDefinition
 from netloop.process.garbage_collection import collection_paused
-from netloop.values.diagnostics import ExecutionError, Finding
+from netloop.values.diagnostics import ExecutionError, Finding, NetworkError
 
 
 class Lowered:
@@ -58,9 +59,8 @@ class Lowered:
         # the collector would look through thousands of new layers again and again, and find no garbage
         with timer.phase("passes"), collection_paused:
             source = recipe.for_a_program(network, types, validated)
-            # the error is about the layers of the user
             if not has_program(source.network, source.types):
-                require_program(network, types)
+                _refuse(source, network, types)
         return Lowered.of_program(source, recipe, timer)
 
     @staticmethod
@@ -125,3 +125,18 @@ class Lowered:
         failure = self.finding(flag)
         if failure is not None:
             raise ExecutionError(failure)
+
+
+def _refuse(source: Improved, network: INetworkDefinition, types: TypeTable) -> None:
+    """Raise the error about a network that no program holds, which names layers of the user.
+
+    Raises:
+        NetworkError: always.
+    """
+    try:
+        # lists that passes have replaced are no reason
+        require_program(source.network, source.types)
+    except NetworkError as error:
+        if all(isinstance(finding.at, ILayer) and finding.at.index < len(network.layers) for finding in error.findings):
+            raise
+    require_program(network, types)

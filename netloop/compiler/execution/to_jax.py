@@ -12,6 +12,7 @@ from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.nesting import DEEPEST_PURE_NEST
 from netloop.compiler.passes import LoweringForm, chosen
+from netloop.compiler.passes.trip_counts import counted_loop
 from netloop.compiler.product_precision import CALLERS, HIGHEST
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_inputs
@@ -23,6 +24,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.process.forked import require_jax
 from netloop.values.checked_attributes import whole
 from netloop.values.diagnostics import Finding, InputError, NetworkError, did_you_mean, listed, reason
+from netloop.values.enums import TripLimit
 
 PURE = chosen(None) - {LoweringForm.IF_CONVERSION}
 """The passes for a pure function: with if-conversion, a branch that is not taken would take part in derivatives."""
@@ -45,7 +47,9 @@ def to_jax(
     works under ``jax.jit``, ``jax.grad``, ``jax.vmap``, ``jax.shard_map`` and the like. ``weights`` has the
     floating-point constants by the names of their layers; ``inputs`` is a dict from names to arrays. A loop whose COUNT
     limit follows from integer constants and shapes can be differentiated in forward and reverse mode, other loops in
-    forward mode only, unless they have a ``bound``. In reverse mode float64 values need JAX's x64 setting; int64 ones
+    forward mode only, unless they have a ``bound``. Lists are arrays with a row for each tensor, and what has as many
+    rows as a loop with a bound makes iterations is padded: an output ``y`` has zeros behind its elements then, and
+    their shape is another output, ``y.shape``, int64. In reverse mode float64 values need JAX's x64 setting; int64 ones
     do not. Shapes that follow from floating-point constants stay fixed, whatever weights are passed. Errors that an
     engine raises as ExecutionError are not reported, because a pure function cannot raise: the affected outputs are
     undefined.
@@ -61,18 +65,19 @@ def to_jax(
             a call costs what one of the engine does. They have names of their own, are for inference, and need inputs
             of fixed shapes.
         bound: for loops with a WHILE limit, or a COUNT that is known only in the call, the largest number of iterations
-            by the name of the loop. They then have derivatives in reverse mode too; their time and memory grow with the
-            bound. Where a loop needs more iterations, its floating-point values are NaN.
+            by the name of the loop. They then have derivatives in reverse mode too, and may append to lists; their time
+            and memory grow with the bound. Where a loop needs more iterations, its floating-point values are NaN.
         tf32: whether products and convolutions of float32 have the precision that JAX is set to when it traces the
             function, ``jax_default_matmul_precision``: by default TensorFloat-32 on GPUs and bfloat16 on TPUs. If not,
             they are those of float32 on every device, and so are their derivatives.
 
     Raises:
         NetworkError: the network is invalid, or nested too deep; or, while JAX differentiates the function, reverse
-            mode meets a loop that needs a bound; or the weights are to be loaded, and the shape of an input is open.
+            mode meets a loop that needs a bound; or the weights are to be loaded, and the shape of an input is open. In
+            the call: a shape depends on data, or a list has no bound (NL674) or cannot be an array (NL675).
         ValueError: a bound is negative, or the network has no loop of its name.
     """
-    bounds = _bounds({} if bound is None else bound, check_instance("network", network, INetworkDefinition))
+    bounds = checked_bounds(bound, check_instance("network", network, INetworkDefinition))
     check_instance("load", load, bool)
     # loaded weights are for inference, which has no derivatives
     names = PURE if passes is None and not load else chosen(passes)
@@ -114,7 +119,7 @@ def _plain(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, N
     # integers have no derivatives, and are no weights
     fixed = {constant.index: constant.evaluate() for constant in constants if constant not in names.values()}
 
-    def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[..., list[Any]]:
+    def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[..., dict[str, Any]]:
         lowered = Lowered.of(network, types, validated, recipe)
         layers = lowered.source.network.layers
 
@@ -125,7 +130,7 @@ def _plain(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, N
             # without the error flags, as a pure function cannot raise
             return lowered.run(values, arrays).values
 
-        return jax.jit(run)
+        return _by_name(lowered, jax.jit(run))
 
     programs = ProgramCache(network, make)
     tensors = {name: layer.outputs[0] for name, layer in names.items()}
@@ -146,7 +151,7 @@ def _loaded(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
             return lowered.run(dict(zip(tensors.values(), weights, strict=True)), arrays).values
 
-        compiled = jax.jit(run)
+        compiled = _by_name(lowered, jax.jit(run))
         function = _function(network, tensors, lambda given: compiled)
         return function, {name: loaded[tensor] for name, tensor in tensors.items()}
 
@@ -158,7 +163,7 @@ def _loaded(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, 
 
 
 def _function(
-    network: INetworkDefinition, tensors: Mapping[str, ITensor], find: Callable[[Given], Callable[..., list[Any]]]
+    network: INetworkDefinition, tensors: Mapping[str, ITensor], find: Callable[[Given], Callable[..., dict[str, Any]]]
 ) -> PureFunction:
     """The pure function, which checks what it is given."""
 
@@ -167,10 +172,16 @@ def _function(
         with jax.enable_x64(True):
             values = check_inputs(network.inputs, _as_declared(network, inputs))
             named = [_weight(weights, name, tensor) for name, tensor in tensors.items()]
-            outputs = find(values)(named, list(values.values()))
-            return {tensor.name: array for tensor, array in zip(network.outputs, outputs, strict=True)}
+            return find(values)(named, list(values.values()))
 
     return function
+
+
+def _by_name(lowered: Lowered, run: Callable[..., list[Any]]) -> Callable[..., dict[str, Any]]:
+    """A compiled function that returns its outputs by name. A dict that JAX returns is in the order of its keys."""
+    # padded ones have their shapes as outputs of their own
+    names = [tensor.name for tensor in lowered.network.outputs]
+    return lambda weights, arrays: dict(zip(names, run(weights, arrays), strict=True))
 
 
 def _require_fixed(network: INetworkDefinition, shape_inputs: Collection[ITensor]) -> None:
@@ -205,8 +216,9 @@ def _tensor_names(tensors: Iterable[ITensor]) -> dict[str, ITensor]:
     return names
 
 
-def _bounds(given: Mapping[str, int], network: INetworkDefinition) -> dict[str, int]:
-    """The bounds of loops by name, checked."""
+def checked_bounds(given: Mapping[str, int] | None, network: INetworkDefinition) -> dict[str, int]:
+    """The bounds of loops by name, checked, with those of loops that make as many iterations."""
+    given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise TypeError(f"bound is a dict from names of loops to numbers, not {given!r}")
     known = [loop.name for loop in network.loops]
@@ -215,7 +227,14 @@ def _bounds(given: Mapping[str, int], network: INetworkDefinition) -> dict[str, 
             hint = did_you_mean(str(name), known)
             what = f"the network has no loop {name!r} to bound; it has {listed(known) or 'none'}"
             raise ValueError(what + (hint and f"; {hint}"))
-    return {name: whole(0)(f"the bound of {name!r}", number) for name, number in given.items()}
+    bounds = {name: whole(0)(f"the bound of {name!r}", number) for name, number in given.items()}
+    for loop in network.loops:
+        limit = loop.limit(TripLimit.COUNT)
+        counted = limit and counted_loop(limit.tensor(0))
+        # it makes as many iterations as another one, which was counted
+        if counted and counted.name in bounds:
+            bounds.setdefault(loop.name, bounds[counted.name])
+    return bounds
 
 
 def _names(constants: list[IConstantLayer]) -> dict[str, IConstantLayer]:

@@ -125,16 +125,20 @@ def improve(
     forms: Forms = NO_FORMS,
     platform: str = "cpu",
     bounds: Mapping[str, int] = NO_BOUNDS,
+    is_pure: bool = False,
 ) -> Improved:
     """Rewrite a network for the given types of its inputs by some passes, in the given forms, for a JAX platform.
 
-    ``bounds`` are the largest numbers of iterations of loops by name.
+    ``bounds`` are the largest numbers of iterations of loops by name; a pure function has nothing on the host.
+
+    Raises:
+        NetworkError: a list cannot be in the pure function.
     """
     rewrites = [pass_ for name, pass_ in PASSES.items() if name in passes and not isinstance(pass_, LoweringPass)]
     original = Improved(network, types, validated, [])
     if not rewrites:
         return original  # a copy costs time even if no pass changes it
-    rewriter, notes, is_changed = Rewriter(network, types, platform, bounds), list[Note](), False
+    rewriter, notes, is_changed = Rewriter(network, types, platform, bounds, is_pure), list[Note](), False
     for rewrite in rewrites:
         rewriter.form = forms.get(rewrite.name, RULE)
         if rewrite.rewrite(rewriter):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.compiler.passes.growth import Affine, Affines, Growth, Unbuffered
+from netloop.compiler.passes.growth import Affine, Affines, LinearLengths, Unbuffered
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.formulas.rearrange import Length
 from netloop.model.graph import Axes, ILayer, ITensor, Operation, layer
@@ -61,15 +61,16 @@ class BufferWriteLayer(Operation):
 
 
 class Buffers:
-    """The edits that make a loop read and write buffers.
+    """The edits that make layers read and write buffers.
 
     Args:
         rewriter: the copy of the network.
-        growth: the lengths in the loop.
+        growth: the lengths of their tensors.
         room: the number that, multiplied with the slope of an axis, is its length in a buffer.
+        stand_in: a number that stands for the room if only a run knows it.
     """
 
-    def __init__(self, rewriter: Rewriter, growth: Growth, room: Length, stand_in: int) -> None:
+    def __init__(self, rewriter: Rewriter, growth: LinearLengths, room: Length, stand_in: int) -> None:
         self.make, self.growth = rewriter.make, growth
         self._rewriter, self._room, self._stand_in = rewriter, room, stand_in
         self._lines: dict[ITensor, Affines] = {}
@@ -99,7 +100,7 @@ class Buffers:
     def trip(self) -> ITensor:
         """The number of the iteration; int64, 0-D."""
         if self._trip is None:
-            self._trip = self.make.counter(self.growth.step.loop).outputs[0]
+            self._trip = self.growth.trip(self.make)
         return self._trip
 
     def number(self, line: Affine) -> ITensor:
@@ -128,12 +129,13 @@ class Buffers:
     def masked(self, x: ITensor, axes: Iterable[int], value: Any) -> ITensor:
         """A buffer with a value instead of the garbage along some axes."""
         lines, result = self.lines(x), x
+        value = value if isinstance(value, ITensor) else np.asarray(value, x.type.dtype)
         for axis in sorted(axes):
             line = lines[axis]
             if line not in self._masks:
                 self._masks[line] = self.make.less(self.make.arange(self.room(line)), self.number(line))
             mask = self.make.along(self._masks[line], len(lines), axis)
-            result = self.make.where(mask, result, np.asarray(value, x.type.dtype))
+            result = self.make.where(mask, result, value)
         return self.like(result, x)
 
     def mask(self, reader: ILayer, position: int, axes: Iterable[int], value: Any) -> Edit:
@@ -150,7 +152,7 @@ class Buffers:
         self._rewriter.take_over(old, self.like(new, old))
 
     def edits(self, reader: ILayer) -> list[Edit]:
-        """The edits of a layer in the loop.
+        """The edits of a layer.
 
         Raises:
             Unbuffered: it cannot read or make buffers.
@@ -166,9 +168,7 @@ class Buffers:
         return [
             self._size(reader, position, tensor)
             for position, tensor in enumerate(reader.inputs)
-            if position in reader.SHAPE_INPUTS
-            and tensor
-            and self._rewriter.scopes.varies_in(tensor, self.growth.step.loop)
+            if position in reader.SHAPE_INPUTS and tensor and self.growth.varies(tensor, self._rewriter.scopes)
         ]
 
     def _size(self, reader: ILayer, position: int, tensor: ITensor) -> Edit:
@@ -444,7 +444,7 @@ def _sliced(buffers: Buffers, reader: ILayer) -> list[Edit]:
     return [lambda: setattr(reader, "mode", SampleMode.FILL)] if is_filled else []
 
 
-def _is_within(growth: Growth, start: Affine | None, size: Affine, length: Affine) -> bool:
+def _is_within(growth: LinearLengths, start: Affine | None, size: Affine, length: Affine) -> bool:
     """Whether a slice always reads elements of the tensor."""
     if start is None:
         return False

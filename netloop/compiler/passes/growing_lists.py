@@ -1,74 +1,27 @@
 """Stack the tensors that a loop appends to a list."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
+from netloop.compiler.passes.padded_results import pad_results
 from netloop.compiler.passes.rewriter import Rewriter, operand
+from netloop.compiler.passes.trip_counts import (
+    MOST_ROWS,
+    FilledPartLayer,
+    bound_of,
+    buffer_rows,
+    counted_loop,
+    has_open_end,
+    number_of_iterations,
+)
 from netloop.model.graph import ITensor, layer
-from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
-from netloop.model.layers.pointwise import IElementWiseLayer
+from netloop.model.layers.loop import ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sequence import HostOperation, ISequenceInsertLayer, ISequenceLayer
 from netloop.model.nest import LoopStep
-from netloop.values.enums import ElementWiseOperation, LayerType, LoopOutput, TripLimit
-from netloop.values.types import UNKNOWN, Array, SequenceType, Tensors, TensorType
-
-LEAST_ROWS = 8
-"""The least number of rows of a buffer."""
-MOST_ROWS = 1 << 12
-"""The most iterations for which a loop with a WHILE, which may end much earlier, gets a buffer."""
-
-
-@layer(LayerType.INTERNAL, "Rows Of A Buffer")
-class BufferRowsLayer(HostOperation):
-    """The number of rows of a buffer, int64[]: at least input 0, and a power of two of at least the COUNT, input 1.
-
-    A program is then compiled for each power of two, and not for each COUNT.
-    """
-
-    MAX_INPUTS = 2
-
-    def infer(self, least: TensorType, count: TensorType | None = None) -> TensorType:
-        return least.with_shape(())
-
-    def type_inputs(self) -> Sequence[ITensor | None]:
-        # the COUNT decides no shape, so that no program is compiled for its value
-        return self.inputs[:1]
-
-    def evaluate(self, least: Array, count: Array) -> Array:
-        return np.array(max(int(least), 1 << max(0, int(count.reshape(())) - 1).bit_length()), least.dtype)
-
-
-@layer(LayerType.INTERNAL, "Filled Part")
-class FilledPartLayer(HostOperation):
-    """The first elements of a buffer (input 0) after a number of iterations (input 1): slope * number + start.
-
-    On the host, which cuts by a view: a program would be compiled for each length.
-
-    Attributes:
-        axis: the axis of the elements.
-        slope: the number of elements of an iteration.
-        start: the number of elements before the first iteration.
-    """
-
-    MAX_INPUTS = 2
-
-    axis: int
-    slope: int
-    start: int
-
-    def infer(self, buffer: TensorType, number: TensorType | None = None) -> TensorType:
-        return buffer.with_shape(UNKNOWN if axis == self.axis else n for axis, n in enumerate(buffer.shape))
-
-    def type_inputs(self) -> Sequence[ITensor | None]:
-        # the number decides the shape, but no program is to be compiled for each number
-        return self.inputs[:1]
-
-    def evaluate(self, buffer: Array, number: Array) -> Array:
-        length = self.slope * max(0, int(number.reshape(()))) + self.start
-        result: Array = buffer[(slice(None),) * self.axis + (slice(length),)]
-        return result
+from netloop.values.enums import LayerType, TripLimit
+from netloop.values.types import Array, SequenceType, Tensors, TensorType
 
 
 @layer(LayerType.INTERNAL, "List Of Rows")
@@ -100,54 +53,55 @@ class GrowingLists(Pass):
         "In loops with a COUNT: a sequence that is empty at first, to which each iteration appends a tensor of one "
         "shape, becomes a stacked output if it is read only after the loop. With a WHILE too, if the COUNT is a "
         f"compile-time constant of at most {MOST_ROWS:,}. Stacked outputs as long as the trip count of another loop "
-        "are cut from a buffer."
+        "are cut from a buffer. In pure functions all of these are padded arrays."
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         steps = list(rewriter.loops())
         flags = [_stack(rewriter, step, state) for step in steps for state in step.recurrences]
         flags += [_round_up(rewriter, step, output) for step in steps for output in step.stacked]
-        return any(flags)
+        return any(flags) | (rewriter.is_pure and pad_results(rewriter))
 
 
 def _round_up(rewriter: Rewriter, step: LoopStep, output: ILoopOutputLayer) -> bool:
     """Stack as many rows as another loop has made iterations in a buffer, of which these are cut."""
     count, length, rows = step.loop.limit(TripLimit.COUNT), output.tensor(1), output.outputs[0]
-    is_number = length.type.ints() is None and _is_trip_count(length)
-    if count is None or count.tensor(0) is not length or not is_number or rows.type.is_string:
+    counted = None if length.type.ints() is not None else counted_loop(length)
+    if count is None or count.tensor(0) is not length or counted is None or rows.type.is_string:
         return False
-    output.set_input(1, buffer_rows(rewriter, length))
+    output.set_input(1, _rows(rewriter, counted, length))
     cut = FilledPartLayer(axis=output.axis % rows.type.rank, slope=1, start=0)
-    rewriter.take_over(rows, rewriter.network.add(cut, [rows, length]).outputs[0])
+    number = rewriter.trip_counts.setdefault(counted, length)
+    rewriter.take_over(rows, rewriter.network.add(cut, [rows, number]).outputs[0])
     rewriter.note(f"the rows {output.name!r} are cut from a buffer")
     return True
 
 
-def _is_trip_count(number: ITensor) -> bool:
-    """Whether a number is the trip count of a loop: the last value of its counter."""
-    end = number.producer
-    counter = end.tensor(0).producer if isinstance(end, ILoopOutputLayer) and not end.stacks else None
-    if not isinstance(counter, IRecurrenceLayer) or counter.tensor(0).type.ints() != [0]:
-        return False
-    following, now = counter.tensor(1).producer, counter.outputs[0]
-    if not isinstance(following, IElementWiseLayer) or following.op is not ElementWiseOperation.SUM:
-        return False
-    return any(operand(following, at) is now and operand(following, 1 - at).type.ints() == [1] for at in (0, 1))
+def _rows(rewriter: Rewriter, counted: ILoop, length: ITensor) -> ITensor:
+    """The number of rows of a buffer for as many as a loop has made iterations."""
+    if not rewriter.is_pure:
+        return buffer_rows(rewriter, length)
+    step = next(step for step in rewriter.loops() if step.loop is counted)
+    return rewriter.make.constant(np.int64(bound_of(rewriter, step)))
 
 
 def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     """Stack what a state grows by, if it is nothing but a list that grows."""
-    appended, count = _appended(state), step.loop.limit(TripLimit.COUNT)
-    if appended is None or not _fits(rewriter, step, state, appended):
-        return False
+    count = step.loop.limit(TripLimit.COUNT)
     if count is None or has_open_end(step):
         return False
-    network, number = rewriter.network, number_of_iterations(rewriter, step)
-    buffer = step.loop.add_loop_output(appended, LoopOutput.CONCATENATE)
-    buffer.set_input(1, buffer_rows(rewriter, count.tensor(0)))
-    rows, ends = buffer.outputs[0], [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]
-    for end in ends:
-        rewriter.take_over(end.outputs[0], network.add(RowListLayer(), [rows, number]).outputs[0])
+    return stack(rewriter, step, state, lambda: buffer_rows(rewriter, count.tensor(0)))
+
+
+def stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, length: Callable[[], ITensor]) -> bool:
+    """Stack what a state grows by in a buffer of a length, if it is nothing but a list that grows."""
+    appended = _appended(state)
+    if appended is None or not _fits(rewriter, step, state, appended):
+        return False
+    rows = rewriter.make.stacked(step.loop, appended, length())
+    number = number_of_iterations(rewriter, step)
+    for end in [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]:
+        rewriter.take_over(end.outputs[0], rewriter.network.add(RowListLayer(), [rows, number]).outputs[0])
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
     return True
 
@@ -200,26 +154,3 @@ def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLa
         isinstance(reader, ILoopOutputLayer) and reader in step.outputs and not reader.stacks for reader in readers
     )
     return are_ends and len(now.uses) == len(readers) + 1 and len(grown.uses) == 1 and rewriter.may_replace(grown)
-
-
-def has_open_end(step: LoopStep) -> bool:
-    """Whether a loop has no COUNT, or may make far fewer iterations: only a run knows how many."""
-    count = step.loop.limit(TripLimit.COUNT)
-    numbers = None if count is None else count.tensor(0).type.ints()
-    # a buffer has a row for each iteration of the COUNT, however few a WHILE lets be made
-    is_few = numbers is not None and numbers[0] <= MOST_ROWS
-    return count is None or (step.loop.limit(TripLimit.WHILE) is not None and not is_few)
-
-
-def number_of_iterations(rewriter: Rewriter, step: LoopStep) -> ITensor:
-    """The trip count, which without a WHILE is the COUNT, and may then be negative."""
-    count = step.loop.limit(TripLimit.COUNT)
-    if count is not None and step.loop.limit(TripLimit.WHILE) is None:
-        return count.tensor(0)
-    return rewriter.make.last(step.loop, rewriter.make.counter(step.loop))
-
-
-def buffer_rows(rewriter: Rewriter, count: ITensor) -> ITensor:
-    """The number of rows of a buffer for a COUNT that only a run knows; int64, 0-D."""
-    least = rewriter.make.constant(np.array(LEAST_ROWS, np.int64))
-    return rewriter.network.add(BufferRowsLayer(), [least, count]).outputs[0]

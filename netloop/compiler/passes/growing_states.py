@@ -7,22 +7,27 @@ import numpy as np
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.growing_layers import Buffers
-from netloop.compiler.passes.growing_lists import (
+from netloop.compiler.passes.growing_lists import grow_tensors
+from netloop.compiler.passes.growth import Growth, Impossible, Unbuffered
+from netloop.compiler.passes.lists_as_tensors import tensors_of_lists
+from netloop.compiler.passes.rewriter import Rewriter
+from netloop.compiler.passes.trip_counts import (
     LEAST_ROWS,
     MOST_ROWS,
     FilledPartLayer,
     buffer_rows,
-    grow_tensors,
     has_open_end,
+    most_iterations,
+    not_padded,
     number_of_iterations,
+    without_bound,
 )
-from netloop.compiler.passes.growth import Growth, Impossible, Unbuffered
-from netloop.compiler.passes.rewriter import Rewriter
 from netloop.model.formulas.rearrange import Length
 from netloop.model.graph import ITensor, layer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sequence import HostOperation
-from netloop.model.nest import LoopStep, walk
+from netloop.model.nest import LoopStep
+from netloop.values.diagnostics import NetworkError
 from netloop.values.enums import LayerType, TripLimit
 from netloop.values.types import Array, TensorType
 
@@ -71,7 +76,8 @@ class GrowingStates(Pass):
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        is_changed, notes = grow_tensors(rewriter), rewriter.notes
+        is_changed = (tensors_of_lists if rewriter.is_pure else grow_tensors)(rewriter)
+        notes = rewriter.notes
         if is_changed:
             rewriter.read()
         # the inner ones first, as a state of an outer one may get its shape from them
@@ -84,6 +90,8 @@ class GrowingStates(Pass):
             try:
                 _keep_in_buffers(rewriter, step, states)
             except Unbuffered as reason:
+                if rewriter.is_pure:
+                    raise NetworkError(not_padded(loop, reason)) from reason
                 rewriter.refusals[loop] = str(reason)
                 rewriter.rooms.pop(loop, None)
                 continue
@@ -106,12 +114,11 @@ def _keep_in_buffers(rewriter: Rewriter, step: LoopStep, states: list[IRecurrenc
     Raises:
         Unbuffered: its states cannot be in buffers; nothing is edited then.
     """
-    most = _most(rewriter, step)
+    most = most_iterations(rewriter, step)
     _require_known_rows(step, most)
     growth, failure = _growth(rewriter, step, states, FAR if most is None else most)
-    layers = [layer for inner in walk(step.body) for layer in inner.layers]
-    buffers = Buffers(rewriter, growth, _room(rewriter, step, growth, most), growth.last + _ahead(step, growth))
-    edits = [edit for layer in layers for edit in buffers.edits(layer)]
+    buffers = Buffers(rewriter, growth, _room(rewriter, step, growth, most), growth.last + growth.ahead(step.states))
+    edits = [edit for layer in growth.layers for edit in buffers.edits(layer)]
     if any(buffers.axes(row) for row in step.rows):
         raise Unbuffered("rows of different shapes are stacked")
     if failure:
@@ -133,17 +140,9 @@ def _require_known_rows(step: LoopStep, most: int | None) -> None:
         raise Unbuffered(f"the shape of {row.name!r}, which is stacked, is not known without an iteration")
 
 
-def _ahead(step: LoopStep, growth: Growth) -> int:
-    """The number of iterations by which the longest axis of those of equal slope is ahead of the iterations."""
-    layers = (layer for inner in walk(step.body) for layer in inner.layers)
-    tensors = [*step.states, *(tensor for layer in layers for tensor in layer.outputs)]
-    lines = [line for tensor in tensors for line in growth.lines(tensor) if line.slope]
-    return max((-(-line.start // line.slope) for line in lines), default=0)
-
-
 def _room(rewriter: Rewriter, step: LoopStep, growth: Growth, most: int | None) -> Length:
     """The number of iterations for which buffers have room, with those that their beginnings stand for."""
-    ahead = _ahead(step, growth)
+    ahead = growth.ahead(step.states)
     if most is not None:
         return min(most, growth.last + 1) + ahead
     return rewriter.make.add(_rows(rewriter, step), np.int64(ahead))
@@ -169,16 +168,10 @@ def _growth(rewriter: Rewriter, step: LoopStep, states: Sequence[IRecurrenceLaye
     return growth, failure
 
 
-def _most(rewriter: Rewriter, step: LoopStep) -> int | None:
-    """The largest number of iterations of a loop; None if it is not known, or may be far above what it makes."""
-    limit, bound = step.loop.limit(TripLimit.COUNT), rewriter.bounds.get(step.loop.name)
-    numbers = None if limit is None or has_open_end(step) else limit.tensor(0).type.ints()
-    known = [*(numbers or ()), *(() if bound is None else (bound,))]
-    return max(0, min(known)) if known else None
-
-
 def _rows(rewriter: Rewriter, step: LoopStep) -> ITensor:
     """The number of iterations for which buffers have room, which only a run knows."""
+    if rewriter.is_pure:
+        raise NetworkError(without_bound(step.loop))
     limit = step.loop.limit(TripLimit.COUNT)
     if limit is not None and not has_open_end(step):
         return buffer_rows(rewriter, limit.tensor(0))

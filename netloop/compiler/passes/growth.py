@@ -1,16 +1,18 @@
-"""Lengths in a loop whose states grow, as functions of the number of the iteration."""
+"""Lengths that follow from the number of an iteration, as lines."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph import ILayer, ITensor, Operation, TypeTable
 from netloop.model.layers.loop import IRecurrenceLayer
 from netloop.model.layers.pointwise import ICastLayer, IElementWiseLayer, IIdentityLayer, ISelectLayer, IUnaryLayer
 from netloop.model.layers.reduce import IReduceLayer
 from netloop.model.layers.sources import IShapeLayer
-from netloop.model.nest import LoopStep, walk
+from netloop.model.nest import LoopStep, Scopes, walk
 from netloop.values.diagnostics import Finding
 from netloop.values.enums import ElementWiseOperation as Op
 from netloop.values.enums import ReduceOperation, UnaryOperation
@@ -43,53 +45,49 @@ class Affine(NamedTuple):
 Affines = tuple[Affine, ...]
 
 
-class Growth:
-    """The lengths of all axes in a loop, and the integers that follow from them, as lines.
+class LinearLengths(ABC):
+    """The lengths of all axes of some layers, and the integers that follow from them, as lines.
 
     Types are inferred for three iterations: the first, the second and the last one. What lies on a line there does so
     in all iterations, as only layers that keep to that are trusted.
 
     Args:
-        step: the loop.
-        types: the types of the tensors around it.
-        states: the recurrences whose shapes change.
         last: the number of the last iteration, of the one behind it, or a large one.
-
-    Attributes:
-        initial: the shapes of the states before the first iteration.
-        steps: the number of elements by which each axis of each state grows in an iteration.
 
     Raises:
         Impossible: one of the three iterations is not possible.
         Unbuffered: a length is not known, or lies on no line.
     """
 
-    def __init__(self, step: LoopStep, types: TypeTable, states: Sequence[IRecurrenceLayer], last: int) -> None:
-        self.step, self.last = step, max(2, last)
-        self._outside = {tensor: kind for tensor in step.reads if isinstance(kind := types.of(tensor), TensorType)}
-        self.initial: dict[IRecurrenceLayer, Shape] = {state: _fixed(types, state.tensor(0)) for state in states}
-        first = self._table(0, {state: tuple(0 for _ in shape) for state, shape in self.initial.items()})
-        self.steps = {
-            state: _difference(state, _fixed(first, state.tensor(1)), self.initial[state]) for state in states
-        }
-        self._tables = {trip: self._table(trip, self.steps) for trip in (0, 1, self.last)}
-        for trip, table in self._tables.items():
-            for state in states:
-                if _fixed(table, state.tensor(1)) != self._shape(state, trip + 1, self.steps):
-                    raise Unbuffered(f"{state.outputs[0].name!r} does not grow by as many elements in each iteration")
+    def __init__(self, last: int) -> None:
+        self.last = max(2, last)
+        self._tables = {trip: self.table(trip) for trip in (0, 1, self.last)}
         self._irregular = set[ITensor]()
-        for layer in (layer for inner in walk(step.body) for layer in inner.layers):
+        for layer in self.layers:
             self._irregular.update(tensor for tensor in layer.outputs if not self._is_regular(layer, tensor))
 
-    def _shape(self, state: IRecurrenceLayer, trip: int, steps: dict[IRecurrenceLayer, Shape]) -> Shape:
-        return tuple(n + by * trip for n, by in zip(self.initial[state], steps[state], strict=True))
+    @property
+    @abstractmethod
+    def layers(self) -> Iterable[ILayer]:
+        """The layers, in the order of data flow."""
 
-    def _table(self, trip: int, steps: dict[IRecurrenceLayer, Shape]) -> TypeTable:
-        states = {
-            state.outputs[0]: self._outside[state.tensor(0)].with_shape(self._shape(state, trip, steps)).without_value()
-            for state in self.initial
-        }
-        return TypeTable({**self._outside, **states})
+    @abstractmethod
+    def table(self, trip: int) -> TypeTable:
+        """The types of the tensors in an iteration."""
+
+    @abstractmethod
+    def trip(self, make: FormulaBuilder) -> ITensor:
+        """The number of the iteration; int64, 0-D."""
+
+    @abstractmethod
+    def varies(self, tensor: ITensor, scopes: Scopes) -> bool:
+        """Whether a tensor may not be the same in all iterations."""
+
+    def ahead(self, more: Iterable[ITensor] = ()) -> int:
+        """The number of iterations by which the longest axis of those of equal slope is ahead of the iterations."""
+        tensors = [*more, *(tensor for layer in self.layers for tensor in layer.outputs)]
+        lines = [line for tensor in tensors for line in self.lines(tensor) if line.slope]
+        return max((-(-line.start // line.slope) for line in lines), default=0)
 
     def types(self, tensor: ITensor) -> list[TensorType]:
         """The types of a tensor in the three iterations."""
@@ -157,6 +155,56 @@ class Growth:
         columns = self._columns(tensor)
         are_lines = columns is not None and all(_is_unknown(column) or self._line(column) for column in columns)
         return are_lines and self._irregular.isdisjoint(layer.inputs) and _keeps_lines(layer, varies)
+
+
+class Growth(LinearLengths):
+    """The lengths in a loop whose states grow.
+
+    Args:
+        step: the loop.
+        types: the types of the tensors around it.
+        states: the recurrences whose shapes change.
+        last: the number of the last iteration, of the one behind it, or a large one.
+
+    Attributes:
+        initial: the shapes of the states before the first iteration.
+        steps: the number of elements by which each axis of each state grows in an iteration.
+    """
+
+    def __init__(self, step: LoopStep, types: TypeTable, states: Sequence[IRecurrenceLayer], last: int) -> None:
+        self.step = step
+        self._outside = {tensor: kind for tensor in step.reads if isinstance(kind := types.of(tensor), TensorType)}
+        self.initial: dict[IRecurrenceLayer, Shape] = {state: _fixed(types, state.tensor(0)) for state in states}
+        self.steps: dict[IRecurrenceLayer, Shape] = {state: (0,) * len(shape) for state, shape in self.initial.items()}
+        first = self.table(0)
+        self.steps = {
+            state: _difference(state, _fixed(first, state.tensor(1)), self.initial[state]) for state in states
+        }
+        super().__init__(last)
+        for trip, table in self._tables.items():
+            for state in states:
+                if _fixed(table, state.tensor(1)) != self._shape(state, trip + 1):
+                    raise Unbuffered(f"{state.outputs[0].name!r} does not grow by as many elements in each iteration")
+
+    @property
+    def layers(self) -> Iterable[ILayer]:
+        return (layer for inner in walk(self.step.body) for layer in inner.layers)
+
+    def table(self, trip: int) -> TypeTable:
+        states = {
+            state.outputs[0]: self._outside[state.tensor(0)].with_shape(self._shape(state, trip)).without_value()
+            for state in self.initial
+        }
+        return TypeTable({**self._outside, **states})
+
+    def trip(self, make: FormulaBuilder) -> ITensor:
+        return make.counter(self.step.loop).outputs[0]
+
+    def varies(self, tensor: ITensor, scopes: Scopes) -> bool:
+        return scopes.varies_in(tensor, self.step.loop)
+
+    def _shape(self, state: IRecurrenceLayer, trip: int) -> Shape:
+        return tuple(n + by * trip for n, by in zip(self.initial[state], self.steps[state], strict=True))
 
 
 def _is_unknown(column: Sequence[Any]) -> bool:

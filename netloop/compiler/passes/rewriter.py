@@ -31,9 +31,11 @@ class Rewriter:
         make: the formula builder that adds layers to the copy.
         platform: the JAX platform that the network is compiled for.
         bounds: the largest numbers of iterations of loops by name, for derivatives in reverse mode.
+        is_pure: whether it becomes a pure function, in which nothing runs on the host.
         form: the form of the pass in progress, one of its ``alternatives``; "rule" for its rule.
         notes: what was done since the copy was last read, a line each.
         rooms: the numbers of iterations for which the buffers of loops have room; they become larger when full.
+        trip_counts: the trip counts of loops that passes have asked for.
         refusals: the reasons why loops run on the host that a pass would have had compiled.
         scopes: the loops in which each tensor varied when the copy was last read.
         block: the region tree at that time.
@@ -46,13 +48,15 @@ class Rewriter:
         types: TypeTable,
         platform: str = "cpu",
         bounds: Mapping[str, int] = NO_BOUNDS,
+        is_pure: bool = False,
     ) -> None:
         # the arrays of weights are shared, as a second copy would only take memory
         self.network = network.copy(shares_weights=True, types=types)
         self.make = FormulaBuilder(self.network)
-        self.platform, self.bounds = platform, bounds
+        self.platform, self.bounds, self.is_pure = platform, bounds, is_pure
         self.form = "rule"
         self.rooms: dict[ILoop, ITensor] = {}
+        self.trip_counts: dict[ILoop, ITensor] = {}
         self.refusals: dict[ILoop, str] = {}
         self.read()
 
@@ -101,6 +105,10 @@ class Rewriter:
         for reader, position in list(old.uses):
             if reader is not new.producer:
                 reader.set_input(position, new)
+        self.replace_output(old, new)
+
+    def replace_output(self, old: ITensor, new: ITensor) -> None:
+        """Mark ``new`` as an output in the place of ``old``, if that is one."""
         # callers know outputs by their names and their order, which stay
         if old.is_network_output:
             outputs = self.network.outputs

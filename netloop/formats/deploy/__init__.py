@@ -61,8 +61,8 @@ def export(
         batch: a name for any number of rows, as for ``stablehlo.exported``; not for ``.tflite`` and ``.vmfb``.
         tf32: whether products and convolutions of float32 have the fast precision of a device, as of
             ``stablehlo.exported``; runtimes other than XLA may take no notice.
-        options: ``platforms`` for StableHLO; for IREE ``backends``, the names of its compiler's target backends, by
-            default ``["llvm-cpu"]``, and ``flags`` of the compiler, by default those for any processor.
+        options: ``platforms`` and ``bound`` for StableHLO; for IREE ``backends``, the names of its compiler's target
+            backends, by default ``["llvm-cpu"]``, and ``flags`` of the compiler, by default those for any processor.
 
     Raises:
         ValueError: there is no format of this suffix; or the shape of an input is open.

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax import export
 
-from netloop.compiler.execution.to_jax import PURE, NamedWeights, PureFunction, pure_function
+from netloop.compiler.execution.to_jax import PURE, NamedWeights, PureFunction, checked_bounds, pure_function
 from netloop.compiler.product_precision import CALLERS, HIGHEST
 from netloop.compiler.recipe import Recipe
 from netloop.model.graph import ITensor, check_instance
@@ -40,6 +40,7 @@ def exported(
     batch: str | None = None,
     weights_inside: bool = True,
     tf32: bool = True,
+    bound: Mapping[str, int] | None = None,
 ) -> export.Exported:
     """A network as ``jax.export`` keeps functions: a program, with the types of its arguments and results.
 
@@ -56,12 +57,13 @@ def exported(
             ``to_jax`` returns.
         tf32: whether products and convolutions of float32 have the precision that JAX is set to now, as of ``to_jax``:
             by default the fast one of each platform. If not, they are those of float32 on all of them.
+        bound: the largest number of iterations of loops by name, as of ``to_jax``: for those that append to lists.
 
     Raises:
         NetworkError: the network is invalid, or nested too deep; or its rows depend on each other.
-        ValueError: the shape of an input is open.
+        ValueError: the shape of an input is open, a bound is negative, or the network has no loop of its name.
     """
-    function, weights, types = function_of(network, shapes, batch, tf32, platforms or ())
+    function, weights, types = function_of(network, shapes, batch, tf32, platforms or (), bound)
     with jax.enable_x64(True):
         if weights_inside:
             return export.export(jax.jit(lambda inputs: function(weights, inputs)), platforms=platforms)(types)
@@ -74,12 +76,15 @@ def function_of(
     batch: str | None,
     tf32: bool = True,
     platforms: Sequence[str] = (),
+    bound: Mapping[str, int] | None = None,
 ) -> tuple[PureFunction, NamedWeights, dict[str, jax.ShapeDtypeStruct]]:
     """The function that ``exported`` writes, its weights, and the types of its inputs; it raises the same errors."""
     backends = {BACKENDS.get(platform, platform) for platform in platforms}
     platform = SEVERAL if len(backends) > 1 else next(iter(backends), "")
     precision = CALLERS if check_instance("tf32", tf32, bool) else HIGHEST
-    function, weights = pure_function(network, Recipe(PURE, is_pure=True, platform=platform, precision=precision))
+    bounds = checked_bounds(bound, network)
+    recipe = Recipe(PURE, is_pure=True, bounds=bounds, platform=platform, precision=precision)
+    function, weights = pure_function(network, recipe)
     types = {tensor.name: _type_of(tensor, shapes or {}, batch) for tensor in network.inputs}
     if batch is not None:
         function = _by_row(function, weights, network, types)
@@ -106,9 +111,10 @@ def write(
     batch: str | None,
     tf32: bool,
     platforms: Sequence[str] | None = None,
+    bound: Mapping[str, int] | None = None,
 ) -> None:
     """Write the program of a network, as text if the suffix is ``.mlir``."""
-    program = exported(network, shapes, platforms=platforms, batch=batch, tf32=tf32)
+    program = exported(network, shapes, platforms=platforms, batch=batch, tf32=tf32, bound=bound)
     save(program, path, as_text=path.suffix.lower() == ".mlir")
 
 

@@ -4,5 +4,6 @@
 template, and the page draws itself in the browser.
 """
 
+from netloop.tools.report.difference import report_difference as report_difference
 from netloop.tools.report.model import page_model as page_model
 from netloop.tools.report.page import report as report

@@ -14,6 +14,7 @@ from netloop.model.nest.listing import region_tree
 from netloop.model.nest.steps import Block, IfStep, LayerStep, LoopStep, Step
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics.quoting import LONGEST_FIELD, printable, shortened
+from netloop.values.enums import TripLimit
 
 LONGEST_REGION = 150
 """The most nodes of a box; the steps of a longer one are grouped into sections, which open one by one."""
@@ -21,6 +22,10 @@ SECTION = 60
 """The number of steps of a section."""
 LONGEST_TEXT = 300
 """The longest name or value on the page, in characters."""
+BACK, CONTROL = 1, 2
+"""The kinds of edges to the next iteration, and from a condition or trip limit to what it controls; others are 0."""
+MOST_NUMBERS = 8
+"""The most numbers of a constant that its details list."""
 MOST_TENSORS = 200
 """The most inputs or outputs of a layer that its details list."""
 
@@ -32,7 +37,7 @@ class Graph:
 
     Attributes:
         nodes: the nodes; ``parent`` is the index of the box around one, -1 at the top.
-        edges: for each a list: the index of the source, that of the target, the tensor, and 1 for a back edge.
+        edges: for each a list: the index of the source, that of the target, the tensor, and its kind.
         of_layer: the index of the node of each layer.
         of_group: the indices of the boxes of each loop and conditional.
         undefined: why the nesting is undefined; empty where it is defined.
@@ -110,6 +115,9 @@ class Graph:
         box = self._group(step.loop, "loop", parent)
         for layer in (*step.limits, *step.iterators, *step.recurrences, *step.outputs):
             self._layer(layer, box)
+        for limit in step.limits:
+            ends = "the number of iterations" if limit.kind is TripLimit.COUNT else "whether there is another iteration"
+            self.edges.append([self.of_layer[limit], box, ends, CONTROL])
         return [(list(step.body.steps), box)]
 
     def _conditional(self, step: IfStep, parent: int) -> list[tuple[list[Any], int]]:
@@ -118,7 +126,15 @@ class Graph:
             if layer not in self.of_layer:
                 self._layer(layer, box)
         names = zip(("then", "else"), step.branches, strict=True)
-        return [(list(block.steps), self._add(box, "branch", name, box=True)) for name, block in names if block.steps]
+        branches = {self._add(box, "branch", name, box=True): block for name, block in names if block.steps}
+        # a branch without steps is no box, and its value is one from outside
+        controlled = (
+            [*branches] if len(branches) > 1 else [*branches, *(self.of_layer[layer] for layer in step.outputs)]
+        )
+        for condition in step.conditional.layers.of_kind(IConditionLayer):
+            source = self.of_layer[condition]
+            self.edges += [[source, node, "the branch that is taken", CONTROL] for node in controlled]
+        return [(list(block.steps), branch) for branch, block in branches.items()]
 
     def _group(self, group: ControlFlow, kind: str, parent: int) -> int:
         box = self._add(parent, kind, group.name, box=True)
@@ -135,7 +151,7 @@ class Graph:
             index=layer.index,
             role=_role(layer),
             source=text(str(layer.source_location or ""), LONGEST_FIELD),
-            attributes=[[name, text(value_text(getattr(layer, name)))] for name in layer.ATTRIBUTES],
+            attributes=[[name, text(value_text(getattr(layer, name)))] for name in layer.ATTRIBUTES] + _numbers(layer),
             outputs=[[text(tensor_text(tensor)), type_text(tensor)] for tensor in layer.outputs[:MOST_TENSORS]],
             means=layer.meaning(),
         )
@@ -152,7 +168,8 @@ class Graph:
     def _edge(self, tensor: ITensor, node: int, back: bool) -> None:
         source = self._of_tensor.get(tensor)
         if source is not None:
-            self.edges.append([source, node, f"{text(tensor_text(tensor), 60)}: {type_text(tensor)}", int(back)])
+            kind = BACK if back else 0
+            self.edges.append([source, node, f"{text(tensor_text(tensor), 60)}: {type_text(tensor)}", kind])
 
     def _end(self, tensor: ITensor, kind: str, role: str) -> int:
         number = self._add(-1, kind, tensor.name)
@@ -197,6 +214,13 @@ def _path(step: Step) -> list[str]:
         return step.layer.name.strip("/").split("/") if is_named else []
     name = step.loop.name if isinstance(step, LoopStep) else step.conditional.name
     return name.strip("/").split("/")
+
+
+def _numbers(layer: ILayer) -> list[list[str]]:
+    """The numbers of a small constant, such as an index or a trip count, as an attribute."""
+    if not isinstance(layer, IConstantLayer) or layer.outputs[0].type.volume > MOST_NUMBERS:
+        return []
+    return [["numbers", text(str(layer.evaluate().tolist()))]]
 
 
 def _role(layer: ILayer) -> str:

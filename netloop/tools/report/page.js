@@ -4,6 +4,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const { nodes, edges } = data;
   const SVG = "http://www.w3.org/2000/svg";
+  const BACK = 1, CONTROL = 2; // the kinds of edges
   const MOST_OPEN = 120; // nodes that are laid out when the page opens
   const at = (id) => document.getElementById(id);
   const children = new Map([[-1, []]]);
@@ -35,7 +36,12 @@
     if (only || !node.name) return cut(node.name || node.kind, most);
     return cut(`${node.kind}  ${shortened(node.name, Math.max(12, most - node.kind.length - 2))}`, most);
   };
-  const shown = (id) => showsConstants || nodes[id].role !== "constant";
+  // limits and conditions have no output: what they read says more
+  const typeLine = (node) => node.outputs?.[0]?.[1] ?? (node.role === "entry" && node.inputs?.[0] ? `by ${node.inputs[0][0]}` : "");
+  // a box with constants only would be empty
+  const hasLayers = nodes.map((node) => !node.box && node.role !== "constant");
+  for (let id = nodes.length - 1; id >= 0; id--) if (nodes[id].parent >= 0 && hasLayers[id]) hasLayers[nodes[id].parent] = true;
+  const shown = (id) => showsConstants || hasLayers[id];
 
   // ------------------------------------------------------------------ layout: each open box by itself, inside first
 
@@ -53,16 +59,18 @@
       if (!chains.has(end)) chains.set(end, ancestors(end));
       return chains.get(end);
     };
-    for (const [from, to, tensor, back] of edges) {
+    for (const [from, to, tensor, kind] of edges) {
       if (!shown(from) || !shown(to)) continue;
       const a = chain(from), b = chain(to);
       let depth = 0;
       while (depth < a.length && depth < b.length && a[depth] === b[depth]) depth++;
-      if (depth === a.length || depth === b.length) continue;
-      const region = depth ? a[depth - 1] : -1, key = `${a[depth]} ${b[depth]} ${back}`;
+      // a trip limit controls the box that it is in, whose border is the end of the edge
+      const toBorder = kind === CONTROL && depth === b.length && depth === a.length - 1;
+      if (depth === a.length || (depth === b.length && !toBorder)) continue;
+      const region = depth ? a[depth - 1] : -1, key = `${a[depth]} ${toBorder ? "" : b[depth]} ${kind}`;
       if (!found.has(region)) found.set(region, new Map());
       const same = found.get(region);
-      if (!same.has(key)) same.set(key, { from: a[depth], to: b[depth], back, tensors: [] });
+      if (!same.has(key)) same.set(key, { from: a[depth], to: toBorder ? null : b[depth], kind, back: kind === BACK, tensors: [] });
       same.get(key).tensors.push(tensor);
     }
     return found;
@@ -82,7 +90,7 @@
 
   function size(id, placed) {
     if (open.has(id)) return placed.get(id);
-    const type = nodes[id].outputs?.[0]?.[1] ?? "";
+    const type = typeLine(nodes[id]);
     const longest = Math.max(label(id, 34).length * 6.9, cut(type, 38).length * 6.2);
     return { width: Math.max(64, longest + (nodes[id].box ? 52 : 24)), height: nodes[id].box ? 44 : type ? 40 : 28 };
   }
@@ -112,7 +120,7 @@
     for (const [key, edge] of same) {
       // a back edge is laid out downwards, so that the recurrence stays at the upper edge of its loop
       const [from, to] = edge.back ? [edge.to, edge.from] : [edge.from, edge.to];
-      if (from !== to) graph.setEdge(String(from), String(to), { edge, weight: edge.back ? 1 : 2, minlen: length(from, to) }, key);
+      if (from !== to && to !== null) graph.setEdge(String(from), String(to), { edge, weight: edge.back ? 1 : 2, minlen: length(from, to) }, key);
     }
     return graph;
   }
@@ -126,19 +134,35 @@
     const top = id === -1 ? 0 : 34, pad = id === -1 ? 0 : 16;
     const outer = { width: Math.max(members.length ? width : 0, id === -1 ? 0 : label(id).length * 7.4 + 28) + 2 * pad, height: (members.length ? height : 0) + top + pad };
     const shift = (outer.width - (members.length ? width : 0)) / 2;
-    return { ...outer, members: members.map((each) => { const n = graph.node(String(each)); return { id: each, x: n.x + shift, y: n.y + top, width: n.width, height: n.height }; }),
-      lines: graph.edges().map((each) => graph.edge(each)).map((each) => ({ ...each.edge, points: each.points.map((p) => ({ x: p.x + shift, y: p.y + top })) })) };
+    const spots = members.map((each) => { const n = graph.node(String(each)); return { id: each, x: n.x + shift, y: n.y + top, width: n.width, height: n.height }; });
+    const spot = (id) => spots.find((each) => String(each.id) === id);
+    const borders = [...same.values()].filter((edge) => edge.to === null).map((edge) => ({ ...edge, to: id, points: toBorder(spot(String(edge.from)), outer.width) }));
+    return { ...outer, members: spots, borders, lines: graph.edges().map((each) => [graph.edge(each), spot(each.v), spot(each.w)]).map(([each, from, to]) => ({ ...each.edge, points: anchored(each.points.map((p) => ({ x: p.x + shift, y: p.y + top })), from, to) })) };
+  }
+
+  // to the upper border from the upper edge of a box, or else to the nearer side
+  function toBorder({ x, y, width, height }, whole) {
+    if (y - height / 2 < 40) return [{ x, y: y - height / 2 }, { x, y: 0 }];
+    return x < whole / 2 ? [{ x: x - width / 2, y }, { x: 0, y }] : [{ x: x + width / 2, y }, { x: whole, y }];
   }
 
   // ------------------------------------------------------------------ drawing
 
+  // With vertical ends at the lower edge of one node and the upper one of the next, so that lines run aside between the
+  // ranks of nodes, and not behind those of their own rank.
   function curve(points) {
     let path = `M${points[0].x} ${points[0].y}`;
-    for (let i = 1; i < points.length - 1; i++) {
-      const a = points[i], b = points[i + 1], last = i === points.length - 2;
-      path += `Q${a.x} ${a.y} ${last ? b.x : (a.x + b.x) / 2} ${last ? b.y : (a.y + b.y) / 2}`;
+    for (let i = 1; i < points.length; i++) {
+      const a = points[i - 1], b = points[i], middle = (a.y + b.y) / 2;
+      path += Math.abs(a.x - b.x) < 0.5 || a.y === b.y ? `L${b.x} ${b.y}` : `C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${b.y}`;
     }
-    return points.length === 2 ? `${path}L${points[1].x} ${points[1].y}` : path;
+    return path;
+  }
+  // the points of an edge between two nodes, of which dagre's first and last are where straight lines meet the borders
+  function anchored(points, from, to) {
+    const inner = points.slice(1, -1), end = (spot, next) => Math.min(Math.max(next.x, spot.x - spot.width / 2 + 12), spot.x + spot.width / 2 - 12);
+    const first = inner[0] ?? to, last = inner[inner.length - 1] ?? from;
+    return [{ x: end(from, first), y: from.y + from.height / 2 }, ...inner, { x: end(to, last), y: to.y - to.height / 2 }];
   }
 
   function draw() {
@@ -149,10 +173,10 @@
     const stack = [[-1, root]];
     while (stack.length) {
       const [id, parent] = stack.pop(), region = drawn.get(id);
-      for (const line of region.lines) {
+      for (const line of [...region.lines, ...region.borders]) {
         const points = line.back ? [...line.points].reverse() : line.points;
-        const kind = line.back ? "edge back" : "edge";
-        const path = svg("path", parent, { class: kind, d: curve(points), "marker-end": `url(#${line.back ? "back-arrow" : "arrow"})`, "data-from": line.from, "data-to": line.to });
+        const [kind, arrow] = [["edge", "arrow"], ["edge back", "back-arrow"], ["edge control", "control-arrow"]][line.kind];
+        const path = svg("path", parent, { class: kind, d: curve(points), "marker-end": `url(#${arrow})`, "data-from": line.from, "data-to": line.to });
         svg("title", path, {}, line.tensors.slice(0, 20).join("\n"));
       }
       for (const member of region.members) {
@@ -164,7 +188,7 @@
           svg("text", group, { class: "label", x: 12, y: 20 }, sign + label(member.id, open.has(member.id) ? 80 : 34));
           if (!open.has(member.id)) svg("text", group, { class: "type", x: 12, y: 36 }, `${counts[member.id]} layers`);
         } else {
-          const type = node.outputs?.[0]?.[1] ?? "";
+          const type = typeLine(node);
           svg("text", group, { class: "label", x: member.width / 2, y: 18, "text-anchor": "middle" }, label(member.id, 34));
           if (type) svg("text", group, { class: "type", x: member.width / 2, y: 33, "text-anchor": "middle" }, cut(type, 38));
         }
@@ -182,9 +206,16 @@
   function fit() {
     const area = at("graph").getBoundingClientRect(), whole = drawn.get(-1);
     view.k = Math.min(1.3, (area.width - 40) / Math.max(1, whole.width), (area.height - 40) / Math.max(1, whole.height));
-    view.k = Math.max(view.k, 0.35);
     view.x = Math.max(20, (area.width - whole.width * view.k) / 2);
     view.y = Math.max(20, (area.height - whole.height * view.k) / 2);
+    move();
+  }
+  // all of it, or its first node at a readable scale
+  function begin() {
+    fit();
+    if (view.k >= 0.6) return;
+    const first = drawn.get(-1).members[0], area = at("graph").getBoundingClientRect();
+    view = { k: 0.8, x: area.width / 2 - first.x * 0.8, y: 20 };
     move();
   }
   function place_of(id) {
@@ -222,7 +253,7 @@
     }
   }
   function reveal(id) {
-    if (nodes[id].role === "constant" && !showsConstants) { showsConstants = true; at("constants").checked = true; }
+    if (!shown(id)) { showsConstants = true; at("constants").checked = true; }
     for (const each of ancestors(id).slice(0, -1)) open.add(each);
     chosen = id;
     draw();
@@ -301,7 +332,7 @@
     if (node.inputs?.length) { heading("inputs"); rows(node.inputs); }
     if (node.outputs?.length) { heading("outputs"); rows(node.outputs); }
     if (node.attributes?.length) { heading("attributes"); rows(node.attributes); }
-    if (outputsOf[id].length) { heading("read by"); rows(outputsOf[id].slice(0, 100).map(([, to, tensor, back]) => [label(to), back ? "next iteration" : tensor, to])); }
+    if (outputsOf[id].length) { heading(node.outputs?.length ? "read by" : "controls"); rows(outputsOf[id].slice(0, 100).map(([, to, tensor, kind]) => [label(to), kind === BACK ? "next iteration" : tensor, to])); }
     if (node.notes) { heading("passes"); for (const each of node.notes) note(data.engine.notes[each]); }
     values(id);
     if (node.means) { heading("meaning"); paragraph(node.means, "soft"); }
@@ -315,14 +346,12 @@
   function compare() {
     const dialog = html("dialog", document.body), form = html("form", dialog, { method: "dialog" });
     html("strong", form, {}, "The network before and after the passes");
+    const bar = html("span", form, { class: "bar-of" });
     html("button", form, {}, "Close");
-    const table = html("table", dialog, { class: "compare" });
-    for (const [kind, before, after] of data.engine.rewritten) {
-      const row = html("tr", table, { class: kind });
-      html("td", row, {}, before); html("td", row, {}, after);
-    }
+    const jump = aligned(data.engine.rewritten, dialog, bar);
     dialog.addEventListener("close", () => dialog.remove());
     dialog.showModal();
+    jump(1);
   }
   function overview() {
     html("h1", at("details"), {}, "Overview");
@@ -393,8 +422,8 @@
     if (event.key === "Enter") { const found = search(); if (found.length) { at("hits").hidden = true; reveal(found[0]); } }
     if (event.key === "Escape") at("hits").hidden = true;
   });
-  at("open-all").addEventListener("click", () => { openSome(600); draw(); fit(); });
-  at("fold-all").addEventListener("click", () => { open.clear(); draw(); fit(); });
+  at("open-all").addEventListener("click", () => { openSome(600); draw(); begin(); });
+  at("fold-all").addEventListener("click", () => { open.clear(); draw(); begin(); });
   at("fit").addEventListener("click", fit);
   at("save").addEventListener("click", () => {
     const picture = at("graph").cloneNode(true), whole = drawn.get(-1), style = document.querySelector("style").textContent;
@@ -435,12 +464,10 @@
   at("title").textContent = data.summary;
   document.title = `${data.summary} - netloop`;
   openSome(MOST_OPEN);
-  draw(); fit();
-  if (view.k < 0.6) { // too small to read: begin at the first node
-    const first = drawn.get(-1).members[0], area = at("graph").getBoundingClientRect();
-    view = { k: 0.8, x: area.width / 2 - first.x * 0.8, y: 20 };
-    move();
-  }
+  draw();
+  begin();
+  // a page in a frame that is not open yet has no size to fit
+  if (!at("graph").clientWidth) new ResizeObserver((_, observer) => { if (at("graph").clientWidth) { observer.disconnect(); begin(); } }).observe(at("graph"));
   describe(-1);
   document.body.dataset.ready = "1";
 })();

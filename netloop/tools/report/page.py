@@ -12,8 +12,15 @@ from netloop.process.atomic_write import write_whole
 from netloop.tools.report.compared import Peer
 from netloop.tools.report.model import page_model
 
-PARTS = {"STYLE": "page.css", "LICENSE": "dagre.LICENSE", "DAGRE": "dagre.min.js", "SCRIPT": "page.js"}
-"""The files that the template includes, by the words that stand for them."""
+PARTS = {
+    "STYLE": "page.css",
+    "LICENSE": "dagre.LICENSE",
+    "DAGRE": "dagre.min.js",
+    "ALIGNED": "aligned.js",
+    "SCRIPT": "page.js",
+    "DIFFERENCE": "difference.js",
+}
+"""The files that templates include, by the words that stand for them."""
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """The characters that could end the element that holds the data."""
 
@@ -50,12 +57,17 @@ def report(
 
 
 def page_of(model: Mapping[str, Any]) -> str:
-    """The page of some data, which cannot leave their element whatever they contain."""
+    """The page of a network."""
+    return filled("page.html", model)
+
+
+def filled(template: str, model: Mapping[str, Any]) -> str:
+    """A template with some data, which cannot leave their element whatever they contain."""
     data = json.dumps(model, allow_nan=False, separators=(",", ":"))
     for character, escape in ESCAPES.items():
         data = data.replace(character, escape)
     folder = files("netloop.tools.report")
-    before, mark, after = folder.joinpath("page.html").read_text(encoding="utf-8").partition("{{DATA}}")
+    before, mark, after = folder.joinpath(template).read_text(encoding="utf-8").partition("{{DATA}}")
     assert mark, "the template has no place for the data"
     for word, name in PARTS.items():
         part = folder.joinpath(name).read_text(encoding="utf-8")

@@ -372,6 +372,22 @@ TEXTS = {
         Right: a tensor of a fixed length into which the loop writes; or
         ``netloop.compile(network, passes=set(netloop.PASSES) - {"growing_states"})``, which is slow
         """,
+    "NL674": """
+        a pure function has arrays of fixed shapes, and pads what grows in a loop to the largest number of iterations.
+
+        These are lists to which a loop appends, and states to which it concatenates. With a bound they are arrays with
+        a row for each possible iteration, and the shape of those that count is an output too.
+        Wrong: ``netloop.to_jax(network)`` for a network that appends to a list until a condition holds
+        Right: ``netloop.to_jax(network, bound={"loop name": 100})``
+        """,
+    "NL675": """
+        a pure function keeps a list as one array with a row for each tensor, and pads rows that a run may not have.
+
+        So all tensors of a list have one shape, and layers may append tensors, read one, count them and join them. What
+        is computed of a padded array is padded too; layers that need to have it whole cannot.
+        Wrong: ``netloop.to_jax`` of a network that appends rows of other lengths in each iteration
+        Right: rows of one length, or ``netloop.compile``, which runs any list
+        """,
     "NL670": """
         an endpoint answers requests of the V2 protocol (Open Inference Protocol): JSON, or JSON and then raw bytes.
 

@@ -65,3 +65,30 @@ def test_a_missing_model_and_broken_inputs_are_told(files, capsys):
 
     assert not page.exists()
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_two_models_or_reports_are_shown_side_by_side(models, run):
+    assert run("report model.onnx --values -o before.html").status == 0
+    ran = run("report before.html --versus model.xml --values -o difference.html")
+
+    assert (ran.status, ran.out) == (0, "difference.html: before.html and model.xml side by side\n")
+    data = re.search(r'id="data">(.*?)</script>', (models / "difference.html").read_text(encoding="utf-8"))
+    numbers = {name: values for name, *values in json.loads(data[1])["numbers"]}
+    assert all(numbers["call"][:2])
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("report before.html", "is a report"),
+        ("report no.html --versus model.onnx", "there is no file 'no.html'"),
+        ("report other.html --versus model.onnx", "is no report"),
+        ("report model.onnx --versus model.plan --compare reference", "--compare is about"),
+    ],
+)
+def test_sides_that_are_none_are_told(models, run, line, why):
+    (models / "other.html").write_text("<html>")
+    ran = run(line)
+
+    assert ran.status == 2
+    assert why in ran.err

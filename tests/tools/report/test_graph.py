@@ -3,7 +3,8 @@
 import numpy as np
 
 import netloop as trt
-from netloop.tools.report.graph import LONGEST_REGION, SECTION, Graph
+from netloop.tools.report.graph import BACK, CONTROL, LONGEST_REGION, SECTION, Graph
+from samples.conditional_in_loop import build as collatz
 from tests.support.networks import EXAMPLES, constant, last, mark, nested
 
 
@@ -35,9 +36,47 @@ def test_only_the_next_value_of_a_recurrence_is_a_back_edge(network):
 
     graph = Graph(network)
 
-    back = [(source, target) for source, target, _, is_back in graph.edges if is_back]
+    back = [(source, target) for source, target, _, kind in graph.edges if kind == BACK]
     assert back == [(graph.of_layer[grown], graph.of_layer[state])]
     assert graph.nodes[graph.of_layer[state]]["role"] == "entry"
+
+
+def controls(graph):
+    """The kinds of the ends of the edges of conditions and limits."""
+    return [
+        (graph.nodes[source]["kind"], graph.nodes[target]["kind"], graph.nodes[target]["name"])
+        for source, target, _, kind in graph.edges
+        if kind == CONTROL
+    ]
+
+
+def test_limits_control_their_loop_and_conditions_their_branches():
+    edges = controls(Graph(collatz()))
+
+    assert [(source, target) for source, target, _ in edges] == [
+        ("TripLimit WHILE", "loop"),
+        ("Condition", "branch"),
+        ("Condition", "branch"),
+    ]
+    assert [name for _, target, name in edges if target == "branch"] == ["then", "else"]
+
+
+def test_condition_controls_the_output_where_a_branch_has_no_layers(network):
+    x = network.add_input("x", trt.float32, ())
+    choice = network.add_if_conditional()
+    choice.set_condition(network.add_input("flag", trt.bool, ()))
+    doubled = network.add_unary(x, trt.UnaryOperation.EXP).get_output(0)
+    mark(network, y=choice.add_output(choice.add_input(doubled).get_output(0), x).get_output(0))
+
+    assert [target.split()[0] for _, target, _ in controls(Graph(network))][-1] == "IfConditionalOutput"
+
+
+def test_small_constants_have_their_numbers(network):
+    network.add_constant((3,), np.int32([1, 2, 3]))
+    network.add_constant((9,), np.zeros(9, np.int32))
+
+    attributes = [dict(node["attributes"]) for node in Graph(network).nodes if "index" in node]
+    assert [each.get("numbers") for each in attributes] == ["[1, 2, 3]", None]
 
 
 def test_long_regions_become_sections(network):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.tools.report import report
+from netloop.tools.report import report, report_difference
+from samples.conditional_in_loop import build as collatz
 from samples.lstm import build as lstm
 from tests.support.networks import X, deep, mark, nested, running_sum
 
@@ -134,8 +135,32 @@ def test_the_network_after_the_passes_opens_beside_the_one_before(opened):
     tab.click("#compare")
 
     assert tab.locator("dialog tr.replace, dialog tr.insert, dialog tr.delete").count() > 0
-    tab.click("dialog button")
+    assert tab.inner_text("dialog .place") == "1 of 5"
+    tab.click("dialog .next")
+    assert tab.inner_text("dialog .place") == "2 of 5"
+    hidden = tab.locator("dialog tr.equal:not(:visible)").count()
+    tab.locator("dialog .fold button").first.click()
+    assert tab.locator("dialog tr.equal:not(:visible)").count() < hidden
+    tab.click("dialog button:text('Close')")
     assert tab.locator("dialog").count() == 0
+
+
+def test_a_difference_opens_with_its_numbers_and_jumps(opened, tmp_path):
+    report_difference(running_sum(), lstm(), tmp_path / "difference.html")
+    tab = opened(running_sum())
+    tab.goto((tmp_path / "difference.html").as_uri())
+    tab.wait_for_selector("body[data-ready]", timeout=10_000)
+
+    tab.press("body", "n")
+    assert tab.locator("tr.current").count() == 1
+    assert tab.inner_text("#numbers").startswith("\tbefore\tafter")
+
+
+def test_conditions_and_limits_have_edges(opened):
+    tab = opened(collatz())
+
+    # to the border of the loop, and to both branches
+    assert tab.locator(".edge.control").count() == 3
 
 
 def test_a_nest_of_a_thousand_loops_opens(opened):
@@ -144,6 +169,37 @@ def test_a_nest_of_a_thousand_loops_opens(opened):
     tab.click("#open-all")
 
     assert tab.locator(".node.loop").count() > 100
+
+
+@pytest.mark.parametrize("button", ["#open-all", "#fold-all"])
+def test_unfolding_a_large_network_shows_a_layer(opened, network, button):
+    x = network.add_input("x", trt.float32, ())
+    for number in range(900):
+        x = network.add_identity(x).get_output(0)
+        network[number].name = f"block{number // 30}/part{number}"
+    network.mark_output(x)
+    tab = opened(network)
+
+    tab.click(button)
+
+    area = tab.locator("#graph").bounding_box()
+    boxes = [node.bounding_box() for node in tab.locator(".node:not(.box)").all()[:3]]
+    assert any(0 < box["y"] < area["y"] + area["height"] and 0 < box["x"] < area["width"] for box in boxes)
+
+
+def test_sections_of_constants_are_shown_with_the_constants(opened, network):
+    x = network.add_input("x", trt.float32, ())
+    parts = [network.add_constant((), np.float32(number)).get_output(0) for number in range(200)]
+    for part in parts:
+        x = network.add_elementwise(x, part, trt.ElementWiseOperation.SUM).get_output(0)
+    network.mark_output(x)
+    tab = opened(network)
+    tab.click("#fold-all")
+    few = tab.locator(".node.section").count()
+
+    tab.check("#constants")
+
+    assert tab.locator(".node.section").count() > few
 
 
 def test_hostile_names_run_nothing(opened, network):

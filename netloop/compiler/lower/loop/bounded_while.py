@@ -36,4 +36,5 @@ class BoundedWhile:
 def _nan_if(is_cut: Any, array: Any) -> Any:
     # not every type of fewer than 16 bits has a NaN
     is_float = jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize > 1
-    return jnp.where(is_cut, jnp.asarray(jnp.nan, array.dtype), array) if is_float else array
+    # a factor, as derivatives are NaN then too; those of a selection would be 0
+    return array * jnp.where(is_cut, jnp.asarray(jnp.nan, array.dtype), 1) if is_float else array
