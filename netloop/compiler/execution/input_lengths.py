@@ -119,6 +119,7 @@ class SharedPrograms:
                 padding = self._padding(types, padded, shapes)
                 if not all(map(padding.takes, self._steps)):
                     return None
+                _make_room(self._programs)
                 program = self._programs[padded] = self._lowered(padding, timer)
             elif not program.padding.holds(types, self._steps):
                 return None
@@ -180,17 +181,25 @@ def _common(a: Known, b: Known) -> Known:
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a if isinstance(b, TensorType) else b
     result = join(a, b)
-    if result is None or a.shape != b.shape or a.value is None or b.value is None:
+    values = a.elements(), b.elements()
+    if result is None or a.shape != b.shape or values[0] is None or values[1] is None:
         return result or a
-    differ = a.value != b.value
+    differ = np.ma.getmaskarray(values[0]) | np.ma.getmaskarray(values[1]) | (values[0].data != values[1].data)
     if not differ.any():
-        return a
-    return replace(result, partial=np.ma.MaskedArray(a.value, differ))
+        return replace(result, value=values[0].data)
+    return result if differ.all() else replace(result, partial=np.ma.MaskedArray(values[0].data, differ))
 
 
 def _is_common(exact: Known, common: TensorType) -> bool:
-    """Whether a type has what is common to those of other calls."""
-    return isinstance(exact, TensorType) and _common(exact, common) == common
+    """Whether a type, and its value, have what is common to those of other calls."""
+    if not isinstance(exact, TensorType) or join(exact, common) != common:
+        return False
+    if common.value is not None:
+        return exact.value is not None and np.array_equal(common.value, exact.value)
+    if common.partial is None:
+        return True
+    known = ~np.ma.getmaskarray(common.partial)
+    return exact.value is not None and np.array_equal(common.partial.data[known], exact.value[known])
 
 
 def _table(network: INetworkDefinition, shapes: Shapes) -> TypeTable:

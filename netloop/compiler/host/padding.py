@@ -142,7 +142,8 @@ class Padding:
         for position, tensor in sizes.items():
             if not self._takes_size(layer, position, tensor):
                 return False
-            types[position] = self._open_size(tensor)
+            if position in layer.PADDED_SIZES:
+                types[position] = self._open_size(tensor)
         if not any(axes) and not sizes:
             return True
         neutrals = layer.neutrals(types, axes)

@@ -234,6 +234,20 @@ def test_sizes_that_fall_as_lengths_grow_are_not_cut(network):
         agree(engine, network, {"x": np.ones(length, np.float32)})
 
 
+def test_number_that_differs_from_those_of_the_first_calls(network):
+    """A sum along axis 0 for even numbers of rows, and along axis 1 for odd ones."""
+    x = network.add_input("x", trt.float32, (-1, 3))
+    zero, two = (network.add_constant((), np.int64(number)).get_output(0) for number in (0, 2))
+    rows = network.add_gather(network.add_shape(x).get_output(0), zero, 0).get_output(0)
+    half = network.add_elementwise(rows, two, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)
+    even = network.add_elementwise(half, two, trt.ElementWiseOperation.PROD).get_output(0)
+    axis = network.add_elementwise(rows, even, trt.ElementWiseOperation.SUB).get_output(0)
+    y = network.add_cumulative(x, axis, trt.CumulativeOperation.SUM, False, False).get_output(0)
+    engine = trt.compile(mark(network, y=y))
+    for length in (2, 4, 6, 7, 8):
+        agree(engine, network, {"x": np.arange(3 * length, dtype=np.float32).reshape(length, 3)})
+
+
 def test_length_that_fits_no_table_when_padded(network):
     """A table of 12 positions has no 16."""
     x = network.add_input("x", trt.float32, (-1, 2))
