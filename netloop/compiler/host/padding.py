@@ -6,8 +6,9 @@ is known by its class, ``Operation.neutrals``. A loop may run if its steps can, 
 without padding: a padded program has no error flags, and its count of iterations is that of the call.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from netloop.compiler.host.frame import bucket
 from netloop.compiler.lower.loop.facts import LoopFacts, known_count
 from netloop.model.graph import NO_AXES, Axes, ILayer, ITensor, Operation, TypeTable
 from netloop.model.graph.padded_axes import Neutrals
@@ -15,17 +16,6 @@ from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, I
 from netloop.model.layers.sources import IShapeLayer
 from netloop.model.nest import Step
 from netloop.values.types import UNKNOWN, TensorType
-
-
-def bucket(length: int) -> int:
-    """A length rounded up to a multiple of 8, or of a quarter of the power of 2 below it: at most a quarter longer.
-
-    Lengths of 0 and 1 stay as they are: the first has no elements, and the second may be broadcast.
-    """
-    if length < 2:
-        return length
-    step = max(8, 1 << max(0, length.bit_length() - 3))
-    return -(-length // step) * step
 
 
 def is_known(types: TypeTable, tensor: ITensor) -> bool:
@@ -43,6 +33,7 @@ class Padding:
         reads: the tensors that the steps read from outside.
         types: the types of all tensors in a run, without padding.
         before: the types of all tensors as far as they are known before the network runs.
+        known: the types of the tensors whose values are parts of programs.
         max_trips: the largest number of iterations of a loop; None for any number.
 
     Attributes:
@@ -51,12 +42,17 @@ class Padding:
     """
 
     def __init__(
-        self, reads: Iterable[ITensor], types: TypeTable, before: TypeTable, max_trips: int | None = None
+        self,
+        reads: Iterable[ITensor],
+        types: TypeTable,
+        before: TypeTable,
+        known: Mapping[ITensor, TensorType],
+        max_trips: int | None = None,
     ) -> None:
         self._exact = types
         self._before = before
         self._facts = RunFacts(types, before, max_trips)
-        self.types = TypeTable({tensor: self._padded(tensor) for tensor in reads})
+        self.types = TypeTable({tensor: self._padded(tensor) for tensor in reads} | dict(known))
         self.neutrals: dict[ILayer, Neutrals] = {}
 
     def _padded(self, tensor: ITensor) -> TensorType:
