@@ -9,10 +9,16 @@ from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.graph import ITensor, layer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
-from netloop.model.layers.sequence import HostOperation, ISequenceInsertLayer, ISequenceLayer
+from netloop.model.layers.sequence import (
+    HostOperation,
+    ISequenceConcatenationLayer,
+    ISequenceInsertLayer,
+    ISequenceLayer,
+    require_tensors,
+)
 from netloop.model.nest import LoopStep
 from netloop.values.enums import ElementWiseOperation, LayerType, LoopOutput, TripLimit
-from netloop.values.types import UNKNOWN, Array, SequenceType, Tensors, TensorType
+from netloop.values.types import UNKNOWN, Array, SequenceType, Shape, Tensors, TensorType, normal_axis
 
 LEAST_ROWS = 8
 """The least number of rows of a buffer."""
@@ -84,6 +90,37 @@ class RowListLayer(HostOperation):
         return Tensors(rows if number is None else rows[: max(0, int(number.reshape(())))])
 
 
+@layer(LayerType.INTERNAL, "Joined Rows")
+class JoinedRowsLayer(HostOperation):
+    """The first rows of a tensor (input 0), as many as a number (input 1) says, joined as the tensors of a sequence.
+
+    Attributes:
+        axis: the axis along which they are joined.
+        new_axis: whether it is new.
+    """
+
+    REQUIRED_INPUTS = MAX_INPUTS = 2
+
+    axis: int
+    new_axis: bool
+
+    def infer(self, rows: TensorType, number: TensorType) -> TensorType:
+        return rows.with_shape(_joined_shape(self, rows.shape[1:], UNKNOWN))
+
+    def evaluate(self, rows: Array, number: Array) -> Array:
+        count = max(0, int(number.reshape(())))
+        require_tensors(count)
+        return np.moveaxis(rows[:count], 0, self.axis).reshape(_joined_shape(self, rows.shape[1:], count))
+
+
+def _joined_shape(layer: JoinedRowsLayer | ISequenceConcatenationLayer, row: Shape, count: int) -> Shape:
+    """The shape of a number of rows that a layer joins."""
+    axis = normal_axis(layer.axis, len(row) + layer.new_axis)
+    if layer.new_axis:
+        return *row[:axis], count, *row[axis:]
+    return *row[:axis], UNKNOWN if count == UNKNOWN else count * row[axis], *row[axis + 1 :]
+
+
 class GrowingLists(Pass):
     """Stack the tensors that iterations append to a sequence.
 
@@ -144,12 +181,29 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
         return False
     network, number = rewriter.network, number_of_iterations(rewriter, step)
     buffer = step.loop.add_loop_output(appended, LoopOutput.CONCATENATE)
-    buffer.set_input(1, buffer_rows(rewriter, count.tensor(0)))
+    numbers = count.tensor(0).type.ints()
+    most = buffer_rows(rewriter, count.tensor(0)) if numbers is None else rewriter.make.constant(np.int64(max(numbers)))
+    buffer.set_input(1, most)
     rows, ends = buffer.outputs[0], [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]
     for end in ends:
+        for reader in [reader for reader, _ in end.outputs[0].uses]:
+            if isinstance(reader, ISequenceConcatenationLayer):
+                rewriter.take_over(reader.outputs[0], _joined(rewriter, reader, rows, number))
         rewriter.take_over(end.outputs[0], network.add(RowListLayer(), [rows, number]).outputs[0])
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
     return True
+
+
+def _joined(rewriter: Rewriter, layer: ISequenceConcatenationLayer, rows: ITensor, number: ITensor) -> ITensor:
+    """The first rows of a tensor, as a layer joins a sequence of them."""
+    row, make, numbers = rows.type.shape[1:], rewriter.make, number.type.ints()
+    axis = normal_axis(layer.axis, len(row) + layer.new_axis)
+    if not numbers or numbers[0] < 1:
+        joined = JoinedRowsLayer(axis=axis, new_axis=layer.new_axis)
+        return rewriter.network.add(joined, [rows, number]).outputs[0]
+    # the first axis goes in front of the axis that it becomes a part of
+    moved = make.transpose(rows, [*range(1, axis + 1), 0, *range(axis + 1, len(row) + 1)])
+    return make.reshape(moved, _joined_shape(layer, row, numbers[0]))
 
 
 def grow_tensors(rewriter: Rewriter) -> bool:

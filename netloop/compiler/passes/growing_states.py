@@ -59,8 +59,8 @@ class GrowingStates(Pass):
 
     name = "growing_states"
     level = 1
-    # counters that are equal, and states that never change, are gone
-    after = ("redundant_carries",)
+    # counters that are equal, and states that never change, are gone; sizes that never change are known
+    after = ("redundant_carries", "fixed_sizes")
     on_host = True
     rule = (
         "States to which each iteration of a loop concatenates as many elements along an axis are kept in buffers, if "
