@@ -112,8 +112,9 @@ class _Iterations:
 def _counted_by(state: IRecurrenceLayer) -> int | None:
     """The number that each iteration adds to a state of integers with a known beginning; None if it is no counter."""
     following, first = state.tensor(1).producer, state.tensor(0).type
-    is_sum = isinstance(following, IElementWiseLayer) and following.op is ElementWiseOperation.SUM
-    if not is_sum or first.ints() is None:
+    if not isinstance(following, IElementWiseLayer) or following.op is not ElementWiseOperation.SUM:
+        return None
+    if first.ints() is None:
         return None
     for at in (0, 1):
         number = operand(following, 1 - at).type.ints()

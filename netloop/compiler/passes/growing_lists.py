@@ -1,12 +1,14 @@
 """Stack the tensors that a loop appends to a list."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph import ITensor, layer
+from netloop.model.graph import ILayer, ITensor, layer
+from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
 from netloop.model.layers.sequence import (
@@ -79,38 +81,52 @@ class FilledPartLayer(HostOperation):
 
 @layer(LayerType.INTERNAL, "List Of Rows")
 class RowListLayer(HostOperation):
-    """The first rows of a tensor (input 0) as a sequence, as many as a number (input 1) says; all without a number."""
+    """The first rows of a tensor (input 0) as a sequence, as many as a number (input 1) says; all without a number.
 
-    MAX_INPUTS = 2
+    With flags (input 2), one for each row, only those of the first rows whose flag is set.
+    """
 
-    def infer(self, rows: TensorType, number: TensorType | None = None) -> SequenceType:
+    MAX_INPUTS = 3
+
+    def infer(
+        self, rows: TensorType, number: TensorType | None = None, flags: TensorType | None = None
+    ) -> SequenceType:
         return SequenceType(rows.dtype, element=rows.shape[1:])
 
-    def evaluate(self, rows: Array, number: Array | None = None) -> Tensors:
-        return Tensors(rows if number is None else rows[: max(0, int(number.reshape(())))])
+    def evaluate(self, rows: Array, number: Array | None = None, flags: Array | None = None) -> Tensors:
+        return Tensors(rows if number is None else _chosen_rows(rows, number, flags))
+
+
+def _chosen_rows(rows: Array, number: Array, flags: Array | None) -> Array:
+    """The first rows, as many as a number says, or those of them whose flags are set."""
+    count = max(0, int(number.reshape(())))
+    return rows[:count] if flags is None else rows[:count][flags[:count]]
 
 
 @layer(LayerType.INTERNAL, "Joined Rows")
 class JoinedRowsLayer(HostOperation):
     """The first rows of a tensor (input 0), as many as a number (input 1) says, joined as the tensors of a sequence.
 
+    With flags (input 2), one for each row, only those of the first rows whose flag is set.
+
     Attributes:
         axis: the axis along which they are joined.
         new_axis: whether it is new.
     """
 
-    REQUIRED_INPUTS = MAX_INPUTS = 2
+    REQUIRED_INPUTS = 2
+    MAX_INPUTS = 3
 
     axis: int
     new_axis: bool
 
-    def infer(self, rows: TensorType, number: TensorType) -> TensorType:
+    def infer(self, rows: TensorType, number: TensorType, flags: TensorType | None = None) -> TensorType:
         return rows.with_shape(_joined_shape(self, rows.shape[1:], UNKNOWN))
 
-    def evaluate(self, rows: Array, number: Array) -> Array:
-        count = max(0, int(number.reshape(())))
-        require_tensors(count)
-        return np.moveaxis(rows[:count], 0, self.axis).reshape(_joined_shape(self, rows.shape[1:], count))
+    def evaluate(self, rows: Array, number: Array, flags: Array | None = None) -> Array:
+        chosen = _chosen_rows(rows, number, flags)
+        require_tensors(len(chosen))
+        return np.moveaxis(chosen, 0, self.axis).reshape(_joined_shape(self, rows.shape[1:], len(chosen)))
 
 
 def _joined_shape(layer: JoinedRowsLayer | ISequenceConcatenationLayer, row: Shape, count: int) -> Shape:
@@ -179,28 +195,33 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
         return False
     if count is None or has_open_end(step):
         return False
-    network, number = rewriter.network, number_of_iterations(rewriter, step)
-    buffer = step.loop.add_loop_output(appended, LoopOutput.CONCATENATE)
-    numbers = count.tensor(0).type.ints()
+    number, numbers = number_of_iterations(rewriter, step), count.tensor(0).type.ints()
     most = buffer_rows(rewriter, count.tensor(0)) if numbers is None else rewriter.make.constant(np.int64(max(numbers)))
-    buffer.set_input(1, most)
-    rows, ends = buffer.outputs[0], [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]
-    for end in ends:
-        for reader in [reader for reader, _ in end.outputs[0].uses]:
-            if isinstance(reader, ISequenceConcatenationLayer):
-                rewriter.take_over(reader.outputs[0], _joined(rewriter, reader, rows, number))
-        rewriter.take_over(end.outputs[0], network.add(RowListLayer(), [rows, number]).outputs[0])
+    outputs = [step.loop.add_loop_output(row, LoopOutput.CONCATENATE) for row in appended.rows(rewriter)]
+    for output in outputs:
+        output.set_input(1, most)
+    _read_rows(rewriter, step, state, [outputs[0].outputs[0], number, *(output.outputs[0] for output in outputs[1:])])
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
     return True
 
 
-def _joined(rewriter: Rewriter, layer: ISequenceConcatenationLayer, rows: ITensor, number: ITensor) -> ITensor:
+def _read_rows(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, rows: Sequence[ITensor]) -> None:
+    """Have the readers of a list read rows, their number, and perhaps flags."""
+    for end in [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]:
+        for reader in [reader for reader, _ in end.outputs[0].uses]:
+            if isinstance(reader, ISequenceConcatenationLayer):
+                rewriter.take_over(reader.outputs[0], _joined(rewriter, reader, rows))
+        rewriter.take_over(end.outputs[0], rewriter.network.add(RowListLayer(), rows).outputs[0])
+
+
+def _joined(rewriter: Rewriter, layer: ISequenceConcatenationLayer, inputs: Sequence[ITensor]) -> ITensor:
     """The first rows of a tensor, as a layer joins a sequence of them."""
+    rows, number, *flags = inputs
     row, make, numbers = rows.type.shape[1:], rewriter.make, number.type.ints()
     axis = normal_axis(layer.axis, len(row) + layer.new_axis)
-    if not numbers or numbers[0] < 1:
+    if flags or not numbers or numbers[0] < 1:
         joined = JoinedRowsLayer(axis=axis, new_axis=layer.new_axis)
-        return rewriter.network.add(joined, [rows, number]).outputs[0]
+        return rewriter.network.add(joined, inputs).outputs[0]
     # the first axis goes in front of the axis that it becomes a part of
     moved = make.transpose(rows, [*range(1, axis + 1), 0, *range(axis + 1, len(row) + 1)])
     return make.reshape(moved, _joined_shape(layer, row, numbers[0]))
@@ -216,44 +237,108 @@ def _grow(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     appended, name = _appended(state), state.outputs[0].name
     if appended is None or not has_open_end(step) or not _fits(rewriter, step, state, appended):
         return False
-    make, kind = rewriter.make, appended.type
-    rows = step.loop.add_recurrence(make.constant(np.zeros((0, *kind.shape), kind.dtype)))
-    rows.keeps_shape = False
-    rows.set_input(1, make.concat([rows.outputs[0], make.expand_dims(appended, [0])], 0))
-    whole = make.last(step.loop, rows)
-    for end in [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]:
-        rewriter.take_over(end.outputs[0], rewriter.network.add(RowListLayer(), [whole]).outputs[0])
+    make, wholes = rewriter.make, list[ITensor]()
+    for row in appended.rows(rewriter):
+        kind = row.type
+        rows = step.loop.add_recurrence(make.constant(np.zeros((0, *kind.shape), kind.dtype)))
+        rows.keeps_shape = False
+        rows.set_input(1, make.concat([rows.outputs[0], make.expand_dims(row, [0])], 0))
+        wholes.append(make.last(step.loop, rows))
+    _read_rows(rewriter, step, state, [wholes[0], number_of_iterations(rewriter, step), *wholes[1:]])
     rewriter.note(f"the list {name!r} is a tensor that grows")
     return True
 
 
-def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: ITensor) -> bool:
+class _Appended(NamedTuple):
+    """A tensor that iterations append to a list: each of them, or those in which a branch is taken.
+
+    Attributes:
+        tensor: the tensor.
+        insertion: the layer that appends it.
+        choice: the output of a conditional, of which one branch appends the tensor, and the other one nothing.
+        branch: the branch that appends it.
+    """
+
+    tensor: ITensor
+    insertion: ISequenceInsertLayer
+    choice: IIfConditionalOutputLayer | None = None
+    branch: int = 0
+
+    @property
+    def layers(self) -> set[ILayer]:
+        """The layers that make the list after an iteration of the list before it."""
+        return {self.insertion} if self.choice is None else {self.insertion, self.choice}
+
+    def rows(self, rewriter: Rewriter) -> list[ITensor]:
+        """A row for each iteration, and if not all of them count, a flag of those that do."""
+        if self.choice is None:
+            return [self.tensor]
+        conditional, make, kind = self.choice.conditional, rewriter.make, self.tensor.type
+        condition = conditional.condition
+        assert condition is not None
+        pair = self.tensor, make.constant(np.zeros(kind.shape, kind.dtype))
+        row = conditional.add_output(*(pair if self.branch == 0 else pair[::-1])).outputs[0]
+        return [row, condition if self.branch == 0 else make.logical_not(condition)]
+
+
+def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: _Appended) -> bool:
     """Whether what is appended to a state can be stacked, and the state is nothing but a list that grows."""
-    kind = appended.type
+    tensor, choice = appended.tensor, appended.choice
+    kind = tensor.type
     # rows of one shape can be stacked, and a compiled loop has no strings
     is_row = kind.is_fixed and kind.is_tensor and not kind.is_string
-    return is_row and rewriter.scopes.varies_in(appended, step.loop) and _is_only_read_after(rewriter, step, state)
+    varies = tensor if choice is None else choice.conditional.condition
+    is_other = varies is not None and rewriter.scopes.varies_in(varies, step.loop)
+    return is_row and is_other and _is_only_read_after(rewriter, step, state, appended)
 
 
-def _appended(state: IRecurrenceLayer) -> ITensor | None:
-    """The tensor that each iteration appends to a state; None if it does something else."""
-    first, grown = state.tensor(0).producer, state.tensor(1).producer
-    if not isinstance(grown, ISequenceInsertLayer):
+def _appended(state: IRecurrenceLayer) -> _Appended | None:
+    """The tensor that iterations append to a state; None if they do something else."""
+    first, now, grown = state.tensor(0).producer, state.outputs[0], state.tensor(1).producer
+    if not isinstance(first, ISequenceLayer) or first.inputs:
         return None
-    is_appended = operand(grown, 0) is state.outputs[0] and [*grown.inputs, None][2] is None
-    is_empty = isinstance(first, ISequenceLayer) and not first.inputs
-    return operand(grown, 1) if is_appended and is_empty else None
+    if isinstance(grown, ISequenceInsertLayer):
+        return _Appended(operand(grown, 1), grown) if _appends(grown, now) else None
+    if isinstance(grown, IIfConditionalOutputLayer):
+        for branch in (0, 1):
+            insertion = _outside(operand(grown, branch)).producer
+            is_kept = _outside(operand(grown, 1 - branch)) is now
+            if is_kept and isinstance(insertion, ISequenceInsertLayer) and _appends(insertion, now):
+                return _Appended(operand(insertion, 1), insertion, grown, branch)
+    return None
 
 
-def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
-    """Whether only the layer that appends to a state reads it, and outputs with its last value."""
-    now, grown = state.outputs[0], state.tensor(1)
-    readers = [reader for reader, _ in now.uses if reader is not grown.producer]
+def _appends(insertion: ISequenceInsertLayer, sequence: ITensor) -> bool:
+    """Whether a layer appends a tensor to a sequence at its end."""
+    return _outside(operand(insertion, 0)) is sequence and [*insertion.inputs, None][2] is None
+
+
+def _outside(tensor: ITensor) -> ITensor:
+    """The tensor that is passed into a conditional, or the tensor itself."""
+    layer = tensor.producer
+    return layer.tensor(0) if isinstance(layer, IIfConditionalInputLayer) else tensor
+
+
+def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: _Appended) -> bool:
+    """Whether only layers that append to a state read it, and outputs with its last value."""
+    inside, readers = appended.layers, list[ILayer]()
+    stack = [state.outputs[0]]
+    while stack:
+        tensor = stack.pop()
+        # a list between these layers is read by no other
+        if tensor is not state.outputs[0] and not rewriter.may_replace(tensor):
+            return False
+        for reader, _ in tensor.uses:
+            if reader in inside or isinstance(reader, IIfConditionalInputLayer):
+                stack += reader.outputs if reader.outputs[0] is not tensor else ()
+            elif reader is not state:
+                readers.append(reader)
     # a body that reads its list needs it as it is after each iteration
-    are_ends = all(
-        isinstance(reader, ILoopOutputLayer) and reader in step.outputs and not reader.stacks for reader in readers
+    ends = {reader for reader, _ in state.outputs[0].uses}
+    return all(
+        isinstance(reader, ILoopOutputLayer) and reader in step.outputs and not reader.stacks and reader in ends
+        for reader in readers
     )
-    return are_ends and len(now.uses) == len(readers) + 1 and len(grown.uses) == 1 and rewriter.may_replace(grown)
 
 
 def has_open_end(step: LoopStep) -> bool:
