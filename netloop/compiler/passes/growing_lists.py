@@ -151,9 +151,10 @@ class GrowingLists(Pass):
     on_host = True
     rule = (
         "In loops with a COUNT: a sequence that is empty at first, to which each iteration appends a tensor of one "
-        "shape, becomes a stacked output if it is read only after the loop. With a WHILE too, if the COUNT is a "
-        f"compile-time constant of at most {MOST_ROWS:,}. Stacked outputs as long as the trip count of another loop "
-        "are cut from a buffer."
+        "shape, or those iterations that take one branch of a conditional, becomes a stacked output if it is read only "
+        "after the loop. With a WHILE too, if the COUNT is a "
+        f"compile-time constant of at most {MOST_ROWS:,}. The tensors of a list are joined without the list. Stacked "
+        "outputs as long as the trip count of another loop are cut from a buffer."
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:

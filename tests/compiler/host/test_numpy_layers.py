@@ -15,6 +15,7 @@ from netloop.model.layers.reduce import ICumulativeLayer
 from netloop.model.layers.slice import ISliceLayer
 from netloop.model.layers.topk import ITopKLayer
 from netloop.values.diagnostics import LayerError
+from netloop.values.string_arrays import STRING
 from tests.support.examples import examples
 from tests.support.networks import Op, combine, constant, mark
 
@@ -243,6 +244,19 @@ def test_single_element_that_does_not_exist_is_zero(index, expected):
 
     assert take(data, np.array(index), 0).tolist() == expected
     assert take_positions(data, np.array([index])).tolist() == expected
+
+
+@pytest.mark.parametrize("indices", [1, [0, -1, 1], [[1], [-2]], np.zeros(0, np.int64)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_texts_are_gathered_as_by_the_reference(indices, axis):
+    texts = np.array([["a", "Ä"], ["", "a text that is longer than others"], ["c", "d"]], STRING)
+    layer, places = IGatherLayer(axis=axis, mode=trt.GatherMode.DEFAULT, num_elementwise_dims=0), np.asarray(indices)
+    result, wanted = layer.host_value(texts, places), layer.evaluate(texts, places)
+
+    assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
+    assert result.tolist() == wanted.tolist()
+    with pytest.raises(LayerError, match="index 3 is out of range"):
+        layer.host_value(texts, np.array([0, 3]))
 
 
 # ---------------------------------------------------------------------------- layers that are met often
