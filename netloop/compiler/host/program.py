@@ -31,6 +31,7 @@ from netloop.compiler.product_precision import CALLERS
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
+from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of, walk
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ExecutionError
@@ -142,7 +143,7 @@ class HostProgram:
         key = tuple(steps)
         route = self._routes.get(key)
         if route is None:
-            steps = [step for step in key if not step.writes or not self._known.keys() >= {*step.writes}]
+            steps = key if self._observed else [step for step in key if not self._is_given(step, frame)]
             route = self._routes[key] = Route(steps, self._types, frame.valued, self._numpy_layers, self._is_bucketed)
         position = 0
         while position < len(route.steps):
@@ -151,6 +152,12 @@ class HostProgram:
                 for step in route.steps[position : position + length]:
                     frame.see(step.writes)
             position += length
+
+    def _is_given(self, step: Step, frame: HostFrame) -> bool:
+        """Whether a frame has what a step computes from the start: weights, and integers that follow from shapes."""
+        if isinstance(step, LayerStep) and isinstance(step.layer, IConstantLayer):
+            return step.layer.outputs[0] in frame.values
+        return bool(step.writes) and self._known.keys() >= {*step.writes}
 
     def _run_at(self, route: Route, position: int, frame: HostFrame) -> int:
         """Run a step, or as many as run together; return the number."""

@@ -107,10 +107,10 @@ class Route:
                 self._begin(start)
 
     def _begin(self, start: int, before: int = 0) -> None:
-        """Count the calls of the layers from some position that numpy computes, if they are many."""
-        if start < len(self.steps) and self._ends[start] - start >= LEAST_COMPILED:
-            reads = reads_of(self.steps[start : self._ends[start]])
-            self._calls[start] = _Calls(self._reads(reads), self._is_bucketed, before)
+        """Count the calls of the layers from some position that numpy computes, if a program may be worthwhile."""
+        end = self._ends[start] if start < len(self.steps) else start
+        if end - start >= LEAST_COMPILED or start < end < len(self.steps):
+            self._calls[start] = _Calls(self._reads(reads_of(self.steps[start:end])), self._is_bucketed, before)
 
     def is_met_often(self, position: int, frame: HostFrame) -> bool:
         """Whether a program is to compute the layers from here that numpy has computed so far."""
@@ -122,9 +122,11 @@ class Route:
         # the next layer runs by itself, and the one behind it may begin another program
         for start in {position + length, position + length + 1} - self._calls.keys():
             self._begin(start, OFTEN)
-        if length < LEAST_COMPILED:
+        # what needs a program behind these layers is in the same one, which costs nothing
+        is_enough = length >= LEAST_COMPILED or position + length > self._ends[position]
+        if not is_enough:
             self._calls.pop(position, None)
-        return length >= LEAST_COMPILED
+        return is_enough
 
     def recall(self, position: int, frame: HostFrame) -> Run | None:
         """The run at a position for the types of a frame, if one was kept."""

@@ -9,6 +9,7 @@ import netloop as trt
 from netloop.compiler.host.compiled_pieces import Pieces
 from netloop.compiler.host.frame import HostFrame
 from netloop.compiler.host.padded_pieces import PaddedProgram
+from netloop.model.layers.detection import IUniqueLayer
 from netloop.model.layers.gather import COMBINED, IGatherLayer, IOneHotLayer, IScatterLayer
 from netloop.model.layers.numpy_forms import take, take_positions
 from netloop.model.layers.reduce import ICumulativeLayer
@@ -257,6 +258,22 @@ def test_texts_are_gathered_as_by_the_reference(indices, axis):
     assert result.tolist() == wanted.tolist()
     with pytest.raises(LayerError, match="index 3 is out of range"):
         layer.host_value(texts, np.array([0, 3]))
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize(
+    ("x", "axis"),
+    [
+        ([3, 1, 3, -2, 1], 0), ([3, 1, 3, -2, 1], None), ([[3, 1], [1, -2]], None), ([[3, 1], [3, 1]], 0),
+        ([True, False, True], None), (np.zeros(0, np.int64), 0), ([0.5, np.nan, 0.5], 0),
+    ],
+)  # fmt: skip
+def test_unique_elements_are_those_of_the_reference(x, axis, is_sorted):
+    layer, x = IUniqueLayer(axis=axis, sorted=is_sorted), np.array(x)
+
+    for got, wanted in zip(layer.host_value(x), layer.evaluate(x), strict=True):
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+        np.testing.assert_array_equal(got, wanted)
 
 
 # ---------------------------------------------------------------------------- layers that are met often
