@@ -6,135 +6,27 @@ from typing import NamedTuple
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
+from netloop.compiler.passes.buffer_layers import (
+    BufferRowsLayer,
+    FilledPartLayer,
+    JoinedRowsLayer,
+    RowListLayer,
+    joined_shape,
+)
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph import ILayer, ITensor, layer
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
-from netloop.model.layers.sequence import (
-    HostOperation,
-    ISequenceConcatenationLayer,
-    ISequenceInsertLayer,
-    ISequenceLayer,
-    require_tensors,
-)
+from netloop.model.layers.sequence import ISequenceConcatenationLayer, ISequenceInsertLayer, ISequenceLayer
 from netloop.model.nest import LoopStep
-from netloop.values.enums import ElementWiseOperation, LayerType, LoopOutput, TripLimit
-from netloop.values.types import UNKNOWN, Array, SequenceType, Shape, Tensors, TensorType, normal_axis
+from netloop.values.enums import ElementWiseOperation, LoopOutput, TripLimit
+from netloop.values.types import normal_axis
 
 LEAST_ROWS = 8
 """The least number of rows of a buffer."""
 MOST_ROWS = 1 << 12
 """The most iterations for which a loop with a WHILE, which may end much earlier, gets a buffer."""
-
-
-@layer(LayerType.INTERNAL, "Rows Of A Buffer")
-class BufferRowsLayer(HostOperation):
-    """The number of rows of a buffer, int64[]: at least input 0, and a power of two of at least the COUNT, input 1.
-
-    A program is then compiled for each power of two, and not for each COUNT.
-    """
-
-    MAX_INPUTS = 2
-
-    def infer(self, least: TensorType, count: TensorType | None = None) -> TensorType:
-        return least.with_shape(())
-
-    def type_inputs(self) -> Sequence[ITensor | None]:
-        # the COUNT decides no shape, so that no program is compiled for its value
-        return self.inputs[:1]
-
-    def evaluate(self, least: Array, count: Array) -> Array:
-        return np.array(max(int(least), 1 << max(0, int(count.reshape(())) - 1).bit_length()), least.dtype)
-
-
-@layer(LayerType.INTERNAL, "Filled Part")
-class FilledPartLayer(HostOperation):
-    """The first elements of a buffer (input 0) after a number of iterations (input 1): slope * number + start.
-
-    On the host, which cuts by a view: a program would be compiled for each length.
-
-    Attributes:
-        axis: the axis of the elements.
-        slope: the number of elements of an iteration.
-        start: the number of elements before the first iteration.
-    """
-
-    MAX_INPUTS = 2
-
-    axis: int
-    slope: int
-    start: int
-
-    def infer(self, buffer: TensorType, number: TensorType | None = None) -> TensorType:
-        return buffer.with_shape(UNKNOWN if axis == self.axis else n for axis, n in enumerate(buffer.shape))
-
-    def type_inputs(self) -> Sequence[ITensor | None]:
-        # the number decides the shape, but no program is to be compiled for each number
-        return self.inputs[:1]
-
-    def evaluate(self, buffer: Array, number: Array) -> Array:
-        length = self.slope * max(0, int(number.reshape(()))) + self.start
-        result: Array = buffer[(slice(None),) * self.axis + (slice(length),)]
-        return result
-
-
-@layer(LayerType.INTERNAL, "List Of Rows")
-class RowListLayer(HostOperation):
-    """The first rows of a tensor (input 0) as a sequence, as many as a number (input 1) says; all without a number.
-
-    With flags (input 2), one for each row, only those of the first rows whose flag is set.
-    """
-
-    MAX_INPUTS = 3
-
-    def infer(
-        self, rows: TensorType, number: TensorType | None = None, flags: TensorType | None = None
-    ) -> SequenceType:
-        return SequenceType(rows.dtype, element=rows.shape[1:])
-
-    def evaluate(self, rows: Array, number: Array | None = None, flags: Array | None = None) -> Tensors:
-        return Tensors(rows if number is None else _chosen_rows(rows, number, flags))
-
-
-def _chosen_rows(rows: Array, number: Array, flags: Array | None) -> Array:
-    """The first rows, as many as a number says, or those of them whose flags are set."""
-    count = max(0, int(number.reshape(())))
-    return rows[:count] if flags is None else rows[:count][flags[:count]]
-
-
-@layer(LayerType.INTERNAL, "Joined Rows")
-class JoinedRowsLayer(HostOperation):
-    """The first rows of a tensor (input 0), as many as a number (input 1) says, joined as the tensors of a sequence.
-
-    With flags (input 2), one for each row, only those of the first rows whose flag is set.
-
-    Attributes:
-        axis: the axis along which they are joined.
-        new_axis: whether it is new.
-    """
-
-    REQUIRED_INPUTS = 2
-    MAX_INPUTS = 3
-
-    axis: int
-    new_axis: bool
-
-    def infer(self, rows: TensorType, number: TensorType, flags: TensorType | None = None) -> TensorType:
-        return rows.with_shape(_joined_shape(self, rows.shape[1:], UNKNOWN))
-
-    def evaluate(self, rows: Array, number: Array, flags: Array | None = None) -> Array:
-        chosen = _chosen_rows(rows, number, flags)
-        require_tensors(len(chosen))
-        return np.moveaxis(chosen, 0, self.axis).reshape(_joined_shape(self, rows.shape[1:], len(chosen)))
-
-
-def _joined_shape(layer: JoinedRowsLayer | ISequenceConcatenationLayer, row: Shape, count: int) -> Shape:
-    """The shape of a number of rows that a layer joins."""
-    axis = normal_axis(layer.axis, len(row) + layer.new_axis)
-    if layer.new_axis:
-        return *row[:axis], count, *row[axis:]
-    return *row[:axis], UNKNOWN if count == UNKNOWN else count * row[axis], *row[axis + 1 :]
 
 
 class GrowingLists(Pass):
@@ -225,7 +117,7 @@ def _joined(rewriter: Rewriter, layer: ISequenceConcatenationLayer, inputs: Sequ
         return rewriter.network.add(joined, inputs).outputs[0]
     # the first axis goes in front of the axis that it becomes a part of
     moved = make.transpose(rows, [*range(1, axis + 1), 0, *range(axis + 1, len(row) + 1)])
-    return make.reshape(moved, _joined_shape(layer, row, numbers[0]))
+    return make.reshape(moved, joined_shape(layer, row, numbers[0]))
 
 
 def grow_tensors(rewriter: Rewriter) -> bool:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
+from netloop.compiler.passes.buffer_layers import FilledPartLayer
 from netloop.compiler.passes.growing_layers import Buffers
 from netloop.compiler.passes.growing_lists import (
     LEAST_ROWS,
     MOST_ROWS,
-    FilledPartLayer,
     buffer_rows,
     grow_tensors,
     has_open_end,
