@@ -66,7 +66,7 @@ class PaddedPieces:
         if not any(padding.axes(tensor) for step in here for tensor in (*step.reads, *step.writes)):
             return None
         key = _call_key(steps, reads, frame)
-        if self._first.setdefault(steps[0], key) == key:
+        if self.is_first(steps, frame):
             return None
         if key not in self._calls:
             _make_room(self._calls)
