@@ -24,6 +24,7 @@ from netloop.compiler.launches import Launches
 from netloop.compiler.phases import Phase, unwatched
 from netloop.compiler.recursion_limit import raised_recursion_limit
 from netloop.compiler.xla_faults import options_without_faults, triton
+from netloop.model.device_errors import can_run_out, completed
 from netloop.process.garbage_collection import collection_paused
 
 STACK = 64 << 20
@@ -117,10 +118,16 @@ class XlaFunction:
         self._anew: Callable[[], Any] = lambda: jax.jit(lambda *arguments: function(*arguments), **options)
         self._nest, self._phase = nest, phase
         self._compiled: jax.stages.Compiled | None = None
+        self._waits = True
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile the function if this is the first call, and call it."""
         return (self._compiled or self.compile(*arguments))(*arguments)
+
+    def completed(self, *arguments: Any) -> Any:
+        """Call the function; on a CPU, wait for its results if there may be too little memory for them."""
+        results = self(*arguments)
+        return completed(results) if self._waits else results
 
     @property
     def scratch_size(self) -> int:
@@ -155,6 +162,9 @@ class XlaFunction:
                     raise
                 self._jitted = self._anew()
                 self._compiled = self._built(arguments)
+        # a call of a small program takes microseconds, and to wait for each result would be a good part of them
+        executable = self._compiled.runtime_executable()
+        self._waits = executable is None or can_run_out(self._compiled, executable.local_devices()[0])
         return self._compiled
 
     def _built(self, arguments: tuple[Any, ...]) -> jax.stages.Compiled:

@@ -67,9 +67,17 @@ class Map:
     @staticmethod
     def of(keys: Array, values: Array) -> "Map":
         """Return the map from some keys to values; of equal keys the last one counts."""
+        return Map.of_rows(keys, values[np.newaxis])[0]
+
+    @staticmethod
+    def of_rows(keys: Array, rows: Array) -> "list[Map]":
+        """Return the maps from some keys to the values of each row; of equal keys the last one counts."""
         places = {key: place for place, key in enumerate(keys.tolist())}
         order = [place for _, place in sorted(places.items())]
-        return Map(keys[order], values[order])
+        # the keys are sorted once, as there may be thousands of rows
+        if order != [*range(len(keys))]:
+            keys, rows = keys[order], rows[:, order]
+        return [Map(keys, values) for values in rows]
 
     def as_dict(self) -> dict[int | str, Any]:
         """Return the map as a dict of Python's numbers and strings."""

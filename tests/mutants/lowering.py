@@ -222,8 +222,8 @@ FAULTS = [
 
     # ------------------------------------------------------------------ host execution and chunked loops
     Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,
-           "key = type.dtype, type.shape, None if shape_value is None else shape_value.tobytes()",
-           "key = type.dtype, type.shape", "tests/compiler/host/test_program.py"),
+           "return value.dtype, value.shape, None if shape_value is None else shape_value.tobytes()",
+           "return value.dtype, value.shape", "tests/compiler/host/test_program.py"),
     Mutant("a program is made for each value of an input that is lost in large tensors", SHAPE_VALUES,
            "lambda tensor: tensor not in lost", "lambda tensor: True",
            "tests/compiler/lower/test_shape_values.py tests/compiler/host/test_padding.py", SPEED),

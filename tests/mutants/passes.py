@@ -5,7 +5,9 @@ from tests.mutants.mutant import Mutant
 AXES = "netloop/compiler/passes/carry_layout.py"
 CACHE = "netloop/model/layers/cache.py"
 CONTRACTION = "netloop/compiler/passes/matmul_recognition.py"
+BUFFERS = "netloop/compiler/passes/buffer_layers.py"
 LISTS = "netloop/compiler/passes/growing_lists.py"
+SIZES = "netloop/compiler/passes/fixed_sizes.py"
 FORMS = "netloop/compiler/passes/gate_fusion.py"
 INDEXING = "netloop/compiler/passes/induction_variables.py"
 LAYOUT = "netloop/compiler/passes/weight_prepacking.py"
@@ -137,13 +139,19 @@ FAULTS = [
            "tests/compiler/passes/test_matmul_partitioning.py "
            "tests/compiler/passes/test_pipeline.py::test_reference_stays_the_same"),
     Mutant("a list that the loop reads is stacked", LISTS,
-           "return are_ends and len(now.uses)", "return len(others) >= 0 and len(now.uses)",
+           "return all(\n        isinstance(reader, ILoop", "return any(\n        isinstance(reader, ILoop",
            "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
     Mutant("a tensor inserted at a position is appended", LISTS,
-           "and [*grown.inputs, None][2] is None", "", "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
-    Mutant("a list has all rows of its buffer", LISTS,
-           "rows if number is None else rows[: max(0, int(number.reshape(())))]", "rows",
+           "and [*insertion.inputs, None][2] is None", "", "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a list has all rows of its buffer", BUFFERS,
+           "return rows[:count] if flags is None", "return rows if flags is None",
            "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a list has the rows of iterations that append none", BUFFERS,
+           "rows[:count][flags[:count]]", "rows[:count]",
+           "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a size is that of the first iteration", SIZES,
+           "np.array_equal(values.setdefault(tensor, value), value)", "values.setdefault(tensor, value) is not None",
+           "tests/compiler/passes/test_fixed_sizes.py", NO_SUCH_LIST),
     Mutant("a softmax reads the garbage of a buffer", READERS,
            "return [buffers.mask(reader, 0, along, -np.inf)] if along else []", "return []",
            "tests/compiler/passes/test_growing_states.py", NO_SUCH_LIST),

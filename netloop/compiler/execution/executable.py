@@ -269,10 +269,13 @@ class Executable(Unpicklable, Tunable):
         """Look up the program, run it, and remember the call for inputs of the same types."""
         with self.settings():
             call = find()
-            known = self.known_inputs([tensor.name for tensor in self.network.inputs], arrays)
-            is_ready = call.is_general and not known.needs_settings
-            self._ready = ReadyCall(known, call.call, call.generation) if is_ready else None
+            self._ready = self._ready_call(call, arrays) if call.is_general else None
             return dict(zip(self._names, call.call(arrays), strict=True))
+
+    def _ready_call(self, call: FoundCall, arrays: list[Any]) -> ReadyCall | None:
+        """The call for inputs of the types of some arrays, if it needs no settings of JAX."""
+        known = self.known_inputs([tensor.name for tensor in self.network.inputs], arrays)
+        return None if known.needs_settings else ReadyCall(known, call.call, call.generation)
 
     def watch(
         self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Listener

@@ -24,8 +24,9 @@ from netloop.compiler.execution.ready_call import BoundCall
 from netloop.compiler.execution.shape_families import ShapeFamily, Shapes, agree
 from netloop.compiler.execution.weight_loading import HostWeights
 from netloop.compiler.host.compiled_pieces import fits
+from netloop.compiler.host.frame import bucket
 from netloop.compiler.host.padded_pieces import PaddedProgram
-from netloop.compiler.host.padding import Padding, bucket
+from netloop.compiler.host.padding import Padding
 from netloop.compiler.host.routes import reads_of
 from netloop.compiler.passes import Improved, LoweringForm, Note
 from netloop.compiler.phases import PhaseTimer
@@ -136,7 +137,7 @@ class SharedPrograms:
                 more if axis in axes else length for axis, (length, more) in enumerate(zip(shape, rounded, strict=True))
             )
 
-        padding = Padding(self._reads, types, self._before, self._origin.recipe.max_trips, rounding)
+        padding = Padding(self._reads, types, self._before, {}, self._origin.recipe.max_trips, rounding)
         padding.learn(self._source.types, self._settled)
         return padding
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from netloop.compiler.host.padding import bucket
+from netloop.compiler.host.frame import bucket
 from netloop.values.types import UNKNOWN, Shape
 
 LARGEST_GROWTH = 2.0

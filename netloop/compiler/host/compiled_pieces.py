@@ -127,7 +127,7 @@ class Pieces:
 
     def _surroundings(self, steps: Sequence[Step], frame: HostFrame) -> tuple[list[ITensor], Any, Around]:
         """The tensors that some steps read, a key of their types, and how frames of programs are made of them."""
-        reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
+        reads = frame.arguments_of(reads_of(steps))
         keys = tuple(frame.key_of(tensor) for tensor in reads)
         # only an assertion or an iterator differs in an iteration that is made and one that is not
         layers = (layer for step in steps for layer in layers_of(step))
@@ -149,15 +149,16 @@ class Pieces:
 
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = self._program(steps, types)
-        compiled: XlaFunction | ChunkedWhile = XlaFunction(
-            lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program, self.phase
-        )
+        call: Callable[..., Outcome]
         if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
-            compiled = ChunkedWhile(program, steps[0], around, self.phase)
-        self._functions.append(compiled)
+            call = function = ChunkedWhile(program, steps[0], around, self.phase)
+        else:
+            function = XlaFunction(lambda *arrays: _without_zeros(program.run_in(around(*arrays))), program, self.phase)
+            call = function.completed
+        self._functions.append(function)
 
         def run(frame: HostFrame) -> None:
-            self._take(program, completed(compiled(*_arguments(reads, frame))), frame)
+            self._take(program, call(*_arguments(reads, frame)), frame)
 
         return run
 
@@ -206,7 +207,10 @@ def _arguments(reads: Sequence[ITensor], frame: HostFrame) -> tuple[list[Any], l
 
 
 def closed_first(steps: Iterable[Step], types: TypeTable) -> tuple[list[Step], list[Step]]:
-    """Those steps that can be in one piece whatever the others compute, which can run first; and the others."""
+    """Those steps that can be in one piece whatever the others compute, which can run first; and the others.
+
+    Of these, the layers that need nothing else are the first, so that more of the others can be in one piece.
+    """
     closed, others, tensors = list[Step](), list[Step](), set[ITensor]()
     for step in steps:
         is_closed = not tensors.intersection(step.reads) and not step.has_assertions and fits(step, types)
@@ -214,7 +218,10 @@ def closed_first(steps: Iterable[Step], types: TypeTable) -> tuple[list[Step], l
         (closed if is_closed else others).append(step)
         if not is_closed:
             tensors.update(step.writes)
-    return closed, others
+    return closed, sorted(
+        others,
+        key=lambda step: not isinstance(step, LayerStep) or step.has_assertions or not tensors.isdisjoint(step.reads),
+    )
 
 
 def fits(step: Step, types: TypeTable) -> bool:

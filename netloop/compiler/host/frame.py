@@ -14,7 +14,19 @@ from netloop.model.nest import Scopes
 from netloop.values.diagnostics import Finding
 from netloop.values.map_types import Map
 from netloop.values.tensor_values import to_user
-from netloop.values.types import LARGEST_KNOWN_VALUE, Absent, Tensors, TensorType
+from netloop.values.types import LARGEST_KNOWN_VALUE, Absent, Array, Tensors, TensorType
+
+
+def bucket(length: int) -> int:
+    """A length rounded up to a multiple of 8, or of a quarter of the power of 2 below it: at most a quarter longer.
+
+    Lengths of 0 and 1 stay as they are: the first has no elements, and the second may be broadcast.
+    """
+    if length < 2:
+        return length
+    step = max(8, 1 << max(0, length.bit_length() - 3))
+    return -(-length // step) * step
+
 
 Listener = Callable[[ITensor, tuple[int, ...], Any], None]
 """Takes an observed tensor, the iterations of the loops in which it varies, the outermost first, and its value."""
@@ -50,7 +62,7 @@ class Poisoned:
 
 
 NO_ARRAY = Poisoned, Tensors, Absent, Map
-NO_TYPE = *NO_ARRAY, type(None)
+NO_TYPE = frozenset({*NO_ARRAY, type(None)})
 """Values about which a run of steps depends on their kind alone; None where there is none."""
 
 
@@ -64,7 +76,8 @@ class HostFrame:
             would see.
         observer: reports observed tensors; None if there are none.
         valued: the tensors whose values decide the shape of some tensor.
-        types: the types of values met so far, each with its value and a key that equals that of no other type.
+        known: the types of the tensors whose values, which are in them, are parts of programs.
+        types: the types of values met so far, each with its value.
     """
 
     values: dict[ITensor, Any]
@@ -72,36 +85,48 @@ class HostFrame:
     is_iteration: bool = True
     observer: TensorObserver | None = None
     valued: frozenset[ITensor] = frozenset()
-    types: dict[ITensor, tuple[Any, TensorType, Hashable]] = field(
-        default_factory=dict[ITensor, tuple[Any, TensorType, Hashable]]
-    )
+    known: Mapping[ITensor, TensorType] = field(default_factory=dict[ITensor, TensorType])
+    types: dict[ITensor, tuple[Any, TensorType]] = field(default_factory=dict[ITensor, tuple[Any, TensorType]])
 
     def inside(self, values: Mapping[ITensor, Any]) -> HostFrame:
         """A frame within this one, with more values."""
         # copies, as an iteration must leave nothing in the frame around it
         own = {**self.values, **values}, dict(self.trips), self.is_iteration, self.observer
-        return HostFrame(*own, self.valued, dict(self.types))
+        return HostFrame(*own, self.valued, self.known, dict(self.types))
 
     def type_table(self) -> TypeTable:
         """The types of all tensors, as far as the values so far determine them."""
         arrays = (key for key, value in self.values.items() if not isinstance(value, NO_ARRAY))
-        return TypeTable({array: self._typed(array)[1] for array in arrays})
+        return TypeTable({array: self._typed(array) for array in arrays} | dict(self.known))
+
+    def arguments_of(self, reads: Iterable[ITensor]) -> list[ITensor]:
+        """Those of the tensors that some steps read which have a value so far that is no part of their program."""
+        return [tensor for tensor in reads if tensor in self.values and tensor not in self.known]
 
     def key_of(self, tensor: ITensor) -> Hashable:
         """A key of the type of a tensor: equal where the types are, and so are the values that decide a shape."""
-        value = self.values.get(tensor)
-        return type(value) if isinstance(value, NO_TYPE) else self._typed(tensor)[2]
+        value: Any = self.values.get(tensor)
+        if type(value) in NO_TYPE:
+            return type(value)
+        shape_value = self._shape_value(tensor, value)
+        return value.dtype, value.shape, None if shape_value is None else shape_value.tobytes()
 
-    def _typed(self, tensor: ITensor) -> tuple[Any, TensorType, Hashable]:
+    def bucket_key_of(self, tensor: ITensor) -> Hashable:
+        """A key of the type of a tensor that is equal for lengths that share buckets."""
+        value: Any = self.values.get(tensor)
+        return type(value) if type(value) in NO_TYPE else (value.dtype, *map(bucket, value.shape))
+
+    def _typed(self, tensor: ITensor) -> TensorType:
         value, result = self.values[tensor], self.types.get(tensor)
         if result is None or result[0] is not value:
-            # a value that decides no shape is left out of the type, so that a piece is not compiled for each value
-            is_shape = tensor in self.valued and value.nbytes <= LARGEST_KNOWN_VALUE
-            shape_value = np.asarray(value) if is_shape else None
-            type = TensorType(np.dtype(value.dtype), tuple(value.shape), shape_value)
-            key = type.dtype, type.shape, None if shape_value is None else shape_value.tobytes()
-            result = self.types[tensor] = value, type, key
-        return result
+            type = TensorType(np.dtype(value.dtype), tuple(value.shape), self._shape_value(tensor, value))
+            result = self.types[tensor] = value, type
+        return result[1]
+
+    def _shape_value(self, tensor: ITensor, value: Any) -> Array | None:
+        """A value that decides a shape; others are left out of types, so that no piece is compiled for each value."""
+        is_shape = tensor in self.valued and value.nbytes <= LARGEST_KNOWN_VALUE
+        return np.asarray(value) if is_shape else None
 
     def see(self, tensors: Iterable[ITensor]) -> None:
         """Report those of some tensors that are observed and have a value here."""

@@ -1,12 +1,13 @@
 """A loop whose buffers become twice as large when they are full."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
-from netloop.compiler.host.compiled_pieces import Pieces, fits
+from netloop.compiler.host.compiled_pieces import LoopPart, Pieces, fits
 from netloop.compiler.host.frame import HostFrame
 from netloop.compiler.host.loop import HostLoop, Run
+from netloop.compiler.host.routes import MOST_RUNS, reads_of
 from netloop.compiler.lower.loop.state import Carry
 from netloop.compiler.passes import FAR, LEAST_ROWS
 from netloop.model.graph import ITensor
@@ -28,6 +29,8 @@ class GrowingLoop:
     def __init__(self, step: LoopStep, rows: ITensor, block: Block, pieces: Pieces, run: Run) -> None:
         self._step, self._rows, self._pieces, self._run = step, rows, pieces, run
         self._allocating = _between(rows, step, block)
+        self._reads = reads_of([step])
+        self._parts: dict[Hashable, LoopPart] = {}
 
     def __call__(self, frame: HostFrame, on_host: Callable[[], HostLoop]) -> None:
         """Run the loop, and add its outputs to the frame; ``on_host`` makes the loop that runs if it has to be there.
@@ -53,11 +56,19 @@ class GrowingLoop:
         self, frame: HostFrame, carry: Carry | None, rows: int, on_host: Callable[[], HostLoop]
     ) -> tuple[Carry | None, bool]:
         """The carry after some iterations, and whether the loop goes on."""
-        types = frame.type_table()
+        key = frame.is_iteration, *map(frame.key_of, self._reads)
+        part = self._parts.get(key)
         # a value that failed, or one that only the run knows, is for Python, which begins anew
-        if frame.poisoned(self._step.reads) is not None or not fits(self._step, types):
+        if frame.poisoned(self._step.reads) is not None:
             return None, not on_host()(frame, rows)
-        carry = self._pieces.find_part(self._step, frame, types)(frame, carry, rows)
+        if part is None:
+            types = frame.type_table()
+            if not fits(self._step, types):
+                return None, not on_host()(frame, rows)
+            if len(self._parts) >= MOST_RUNS:
+                self._parts.clear()
+            part = self._parts[key] = self._pieces.find_part(self._step, frame, types)
+        carry = part(frame, carry, rows)
         return carry, carry is not None
 
     def _too_long(self) -> Finding:

@@ -23,6 +23,7 @@ class HostLoop:
         self._step = step
         self._run = run
         self._max_trips = max_trips
+        self._needed: dict[ITensor, Sequence[Step]] = {}
 
     def __call__(self, frame: HostFrame, most: int | None = None) -> bool:
         """Run the loop, and add its outputs to the frame; whether it needs no more than ``most`` iterations.
@@ -80,7 +81,9 @@ class HostLoop:
         # in a frame of its own, as the iteration itself computes these tensors again
         asking = inside.inside({})
         asking.is_iteration = False
-        self._run(self._step.body.needed([tensor]), asking)
+        if tensor not in self._needed:
+            self._needed[tensor] = self._step.body.needed([tensor])
+        self._run(self._needed[tensor], asking)
         return asking.values[tensor]
 
 

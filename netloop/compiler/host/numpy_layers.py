@@ -9,6 +9,7 @@ import numpy as np
 
 from netloop.compiler.host.compiled_pieces import fits
 from netloop.compiler.host.frame import HostFrame
+from netloop.compiler.host.layers import MOST_CHECKED, types_key
 from netloop.model.device_errors import DEVICE_ERRORS
 from netloop.model.graph import Operation, TypeTable
 from netloop.model.layers.sources import IConstantLayer, IShapeLayer
@@ -22,9 +23,6 @@ MOST_BYTES = 1 << 19
 
 MOST_BETWEEN = 20
 """The number of consecutive layers of fixed shapes up to which numpy computes them."""
-
-MOST_CHECKED = 256
-"""The number of sets of types of its inputs that are remembered for a layer."""
 
 
 class NumpyLayers:
@@ -44,6 +42,9 @@ class NumpyLayers:
         reads = (tensor for layer in self._layers.values() for tensor in layer.inputs if tensor is not None)
         pairs = ((tensor, result.value) for tensor in reads if isinstance(result := types.of(tensor), TensorType))
         self._known = {tensor: value for tensor, value in pairs if value is not None}
+
+    def __contains__(self, step: object) -> bool:
+        return step in self._layers
 
     def compute(self, step: Step, frame: HostFrame) -> bool:
         """Add the outputs of a step to the frame, if it is such a layer and nothing is wrong with it."""
@@ -86,13 +87,7 @@ class NumpyLayers:
 
     def _is_small(self, layer: Operation, arrays: list[Array | None]) -> bool:
         """Whether a layer takes arrays, and they and its outputs are small."""
-        key = tuple([None if array is None else (array.shape, array.dtype) for array in arrays])
-        if layer.SHAPE_INPUTS:
-            values = [
-                array.tobytes() for at, array in enumerate(arrays) if array is not None and at in layer.SHAPE_INPUTS
-            ]
-            key = key, *values
-        flags = self._checked.setdefault(layer, {})
+        key, flags = types_key(layer, arrays), self._checked.setdefault(layer, {})
         flag = flags.get(key)
         if flag is None:
             # lengths need not come back, and the memory of a service must not grow

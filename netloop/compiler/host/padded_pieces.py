@@ -1,6 +1,6 @@
 """Pieces that are compiled once for all lengths up to a bound; see ``padding.py``."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -16,7 +16,6 @@ from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.program import Program
 from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
-from netloop.model.device_errors import completed
 from netloop.model.graph import NO_AXES, ILayer, ITensor, Operation, TypeTable
 from netloop.model.graph.padded_axes import filled
 from netloop.model.nest import Scopes, Step
@@ -58,16 +57,16 @@ class PaddedPieces:
 
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Run | None:
         """Some first steps as a padded piece; None if they are to have a piece for their exact lengths."""
-        reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
+        reads = frame.arguments_of(reads_of(steps))
         # a sequence has no axes
         if not all(isinstance(frame.values[tensor], jax.Array | np.ndarray | np.generic) for tensor in reads):
             return None
-        padding = Padding(reads, types, self._before, self._max_trips)
+        padding = Padding(reads, types, self._before, frame.known, self._max_trips)
         here = list(takewhile(padding.takes, steps))
         if not any(padding.axes(tensor) for step in here for tensor in (*step.reads, *step.writes)):
             return None
-        key = steps[0], *map(frame.key_of, reads)
-        if self._first.setdefault(steps[0], key) == key:
+        key = _call_key(steps, reads, frame)
+        if self.is_first(steps, frame):
             return None
         if key not in self._calls:
             _make_room(self._calls)
@@ -75,8 +74,13 @@ class PaddedPieces:
         call = self._calls[key]
         return Run(len(here), call, call.is_better) if call.is_better() else None
 
+    def is_first(self, steps: Sequence[Step], frame: HostFrame) -> bool:
+        """Whether some steps have met no other lengths than those of a frame, which need no padding then."""
+        key = _call_key(steps, frame.arguments_of(reads_of(steps)), frame)
+        return self._first.setdefault(steps[0], key) == key
+
     def _program(self, steps: Sequence[Step], frame: HostFrame, padding: Padding) -> "PaddedProgram":
-        reads = [tensor for tensor in reads_of(steps) if tensor in frame.values]
+        reads = frame.arguments_of(reads_of(steps))
         key = tuple(steps), *(_key(padding.types[tensor]) for tensor in reads)
         if key not in self._compiled:
             _make_room(self._compiled)
@@ -85,6 +89,10 @@ class PaddedPieces:
             program.precision, program.platform = self._pieces.precision, self._pieces.platform
             self._compiled[key] = program
         return self._compiled[key]
+
+
+def _call_key(steps: Sequence[Step], reads: Iterable[ITensor], frame: HostFrame) -> Hashable:
+    return steps[0], *map(frame.key_of, reads)
 
 
 def _key(type_: TensorType) -> Hashable:
@@ -144,7 +152,7 @@ class PaddedProgram(Program):
             return _resized(value, shape) if stays and isinstance(value, jax.Array) else on_host(value, shape)
 
         arrays = [resized(values[tensor], shape, _longer) for tensor, shape in self.reads.items()]
-        results = completed(self.compiled(arrays, lengths))
+        results = self.compiled.completed(arrays, lengths)
         return [resized(value, shape, _shorter) for value, shape in zip(results, shapes, strict=True)]
 
     def _lengths_of(self, layer: ILayer) -> Iterator[tuple[ITensor, int]]:

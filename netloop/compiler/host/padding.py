@@ -6,10 +6,11 @@ is known by its class, ``Operation.neutrals``. A loop may run if its steps can, 
 without padding: a padded program has no error flags, and its count of iterations is that of the call.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from netloop.compiler.host.frame import bucket
 from netloop.compiler.lower.loop.facts import LoopFacts, known_count
 from netloop.model.graph import NO_AXES, Axes, ILayer, ITensor, Operation, TypeTable
 from netloop.model.graph.padded_axes import Neutrals
@@ -20,17 +21,6 @@ from netloop.values.types import UNKNOWN, Array, Shape, TensorType
 
 Rounding = Callable[[ITensor, Shape, Axes], Shape]
 """Returns the padded shape of a tensor, of its exact shape and the axes that count as padded."""
-
-
-def bucket(length: int) -> int:
-    """A length rounded up to a multiple of 8, or of a quarter of the power of 2 below it: at most a quarter longer.
-
-    Lengths of 0 and 1 stay as they are: the first has no elements, and the second may be broadcast.
-    """
-    if length < 2:
-        return length
-    step = max(8, 1 << max(0, length.bit_length() - 3))
-    return -(-length // step) * step
 
 
 def bucketed(tensor: ITensor, shape: Shape, axes: Axes) -> Shape:
@@ -58,6 +48,7 @@ class Padding:
         reads: the tensors that the steps read from outside.
         types: the types of all tensors in a run, without padding.
         before: the types of all tensors as far as they are known before the network runs.
+        known: the types of the tensors whose values are parts of programs.
         max_trips: the largest number of iterations of a loop; None for any number.
         rounding: the padded shapes of what the steps read, and of stacked outputs.
 
@@ -72,6 +63,7 @@ class Padding:
         reads: Iterable[ITensor],
         types: TypeTable,
         before: TypeTable,
+        known: Mapping[ITensor, TensorType],
         max_trips: int | None = None,
         rounding: Rounding = bucketed,
     ) -> None:
@@ -79,7 +71,7 @@ class Padding:
         self._before = before
         self._rounding, self._max_trips = rounding, max_trips
         self._facts = RunFacts(types, before, max_trips)
-        padded = {tensor: self._padded(tensor) for tensor in reads}
+        padded = {tensor: self._padded(tensor) for tensor in reads} | dict(known)
         self.types, self._sizes = TypeTable(padded), TypeTable(padded)
         self.neutrals: dict[ILayer, Neutrals] = {}
         self.sizes: dict[tuple[ILayer, int], Array] = {}

@@ -18,11 +18,12 @@ import numpy as np
 from netloop.compiler.host.compiled_pieces import Pieces, closed_first
 from netloop.compiler.host.frame import HostFrame, Listener, Poisoned, TensorObserver
 from netloop.compiler.host.growing_loop import GrowingLoop
-from netloop.compiler.host.layers import run_layer
+from netloop.compiler.host.layers import SingleLayers
 from netloop.compiler.host.loop import HostLoop
 from netloop.compiler.host.numpy_layers import NumpyLayers, all_blocks
 from netloop.compiler.host.padded_pieces import PaddedPieces
 from netloop.compiler.host.routes import Route, Run
+from netloop.compiler.lower.constants import CompileTimeConstants
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.compiler.lower.shape_values import valued_in_run
 from netloop.compiler.phases import Phase, unwatched
@@ -30,10 +31,12 @@ from netloop.compiler.product_precision import CALLERS
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
-from netloop.model.nest import IfStep, LoopStep, Step, layers_of, walk
+from netloop.model.layers.sources import IConstantLayer
+from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of, walk
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ExecutionError
 from netloop.values.tensor_values import to_user
+from netloop.values.types import TensorType
 
 DATA_DEPENDENT = "a shape in it is known only while it runs"
 ON_HOST = "a layer in it computes on the host"
@@ -84,10 +87,15 @@ class HostProgram:
         self._observed = frozenset(observed)
         steps = [step for step in validated.block.steps if step not in without]
         # observed tensors are reported in the order of the network
+        self._known = {} if self._observed else _known(validated.block, types)
         closed, others = ([], steps) if self._observed else closed_first(steps, types)
+        self._known_values = {tensor: type_.value for tensor, type_ in self._known.items()}
         self._steps = [*closed, *others]
         self._valued = valued_in_run(network)
+        self._types = types
         self._routes: dict[tuple[Step, ...], Route] = {}
+        self._single_layers = SingleLayers(validated.scopes)
+        self._host_loops: dict[LoopStep, HostLoop] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), known or types)
         own = validated.scopes, max_trips, interruptible, self._observed
         self._pieces = Pieces(*own, phase, precision, platform, rooms)
@@ -117,7 +125,7 @@ class HostProgram:
         poisoned = next((value for value in values if isinstance(value, Poisoned)), None)
         if poisoned is not None:
             raise ExecutionError(poisoned.finding)
-        return [to_user(value, _on_device) for value in values]
+        return [value if isinstance(value, jax.Array) else to_user(value, _on_device) for value in values]
 
     def values(self, arrays: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, with ``Poisoned`` for each that failed.
@@ -126,7 +134,7 @@ class HostProgram:
             ExecutionError: an assertion does not hold.
         """
         # a copy, to which the run adds its values
-        frame = HostFrame(dict(arrays), valued=self._valued)
+        frame = HostFrame({**arrays, **self._known_values}, valued=self._valued, known=self._known)
         if listener is not None:
             frame.observer = TensorObserver(self._observed, self._validated.scopes, listener)
         frame.see(self._network.inputs)
@@ -137,20 +145,50 @@ class HostProgram:
         key = tuple(steps)
         route = self._routes.get(key)
         if route is None:
-            route = self._routes[key] = Route(key, frame.valued)
+            steps = key if self._observed else [step for step in key if not self._is_given(step, frame)]
+            route = self._routes[key] = Route(steps, self._types, frame.valued, self._numpy_layers, self._is_bucketed)
         position = 0
-        while position < len(key):
-            # first, as numpy computes a small layer in less time than a program is called
-            if self._numpy_layers.compute(key[position], frame):
-                length = 1
-            else:
-                run = route.recall(position, frame) or self._decided(route, position, frame)
-                run.action(frame)
-                length = run.length
+        while position < len(route.steps):
+            length = self._run_at(route, position, frame)
             if frame.observer is not None:
-                for step in key[position : position + length]:
+                for step in route.steps[position : position + length]:
                     frame.see(step.writes)
             position += length
+
+    def _is_given(self, step: Step, frame: HostFrame) -> bool:
+        """Whether a frame has what a step computes from the start: weights, and integers that follow from shapes."""
+        if isinstance(step, LayerStep) and isinstance(step.layer, IConstantLayer):
+            return step.layer.outputs[0] in frame.values
+        return bool(step.writes) and self._known.keys() >= {*step.writes}
+
+    def _run_at(self, route: Route, position: int, frame: HostFrame) -> int:
+        """Run a step, or as many as run together; return the number."""
+        if route.is_met_often(position, frame):
+            run = route.recall(position, frame) or self._worthwhile(route, position, frame)
+            if run.length:
+                run.action(frame)
+                return run.length
+        # numpy computes a small layer in less time than a program is called
+        if self._numpy_layers.compute(route.steps[position], frame):
+            return 1
+        run = route.recall(position, frame) or self._decided(route, position, frame)
+        run.action(frame)
+        return run.length
+
+    def _worthwhile(self, route: Route, position: int, frame: HostFrame) -> Run:
+        """The run at a position where numpy has computed layers often, as a program; without steps if numpy goes on."""
+        types, steps = frame.type_table(), route.steps[position:]
+        length = self._pieces.length(steps, frame, types)
+        run = Run(0, lambda _: None)
+        if route.divide(position, length):
+            here = steps[:length]
+            padded = self._padded_pieces.find(here, frame, types) if self._is_bucketed else None
+            if padded is not None:
+                run = padded if route.divide(position, padded.length) else run
+            elif self._padded_pieces.is_first(here, frame) or not self._is_bucketed:
+                run = Run(length, self._pieces.find(here, frame, types))
+        route.keep(position, run, frame)
+        return run
 
     def _decided(self, route: Route, position: int, frame: HostFrame) -> Run:
         """The run at a position that a route has not met before."""
@@ -173,11 +211,13 @@ class HostProgram:
         elif isinstance(step, IfStep):
             self._run_conditional(step, frame)
         else:
-            run_layer(step.layer, frame, self._validated.scopes)
+            self._single_layers.run(step.layer, frame)
 
     def _host_loop(self, step: LoopStep) -> HostLoop:
-        self.loop_strategies[step.loop] = LoopStrategy(StrategyKind.HOST, self._reason(step))
-        return HostLoop(step, self._run, self._max_trips)
+        if step not in self._host_loops:
+            self.loop_strategies[step.loop] = LoopStrategy(StrategyKind.HOST, self._reason(step))
+            self._host_loops[step] = HostLoop(step, self._run, self._max_trips)
+        return self._host_loops[step]
 
     def _run_conditional(self, step: IfStep, frame: HostFrame) -> None:
         condition = frame.values[step.condition]
@@ -201,6 +241,14 @@ class HostProgram:
         return reason if refusal is None else f"{reason}, and it has no buffers: {refusal}"
 
 
+def _known(block: Block, types: TypeTable) -> dict[ITensor, TensorType]:
+    """The types of the tensors that no run needs to compute: they are constants of programs."""
+    constants = CompileTimeConstants(types, ())
+    steps = (step for step in walk(block) if isinstance(step, LayerStep))
+    tensors = [tensor for step in steps for tensor in step.writes if isinstance(types.of(tensor), TensorType)]
+    return {tensor: types[tensor] for tensor in tensors if tensor in constants}
+
+
 def _on_device(array: Any) -> jax.Array:
     """An array as a JAX array: a copy of one of numpy, which may be a view of an input."""
-    return jax.device_put(np.array(array)) if isinstance(array, np.ndarray) else jax.numpy.asarray(array)
+    return array if isinstance(array, jax.Array) else jax.device_put(np.array(array))

@@ -1,40 +1,29 @@
 """Stack the tensors that a loop appends to a list."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
+from netloop.compiler.passes.buffer_layers import FilledPartLayer, JoinedRowsLayer, RowListLayer, joined_shape
 from netloop.compiler.passes.padded_results import pad_results
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.passes.trip_counts import (
     MOST_ROWS,
-    FilledPartLayer,
     bound_of,
     buffer_rows,
     counted_loop,
     has_open_end,
     number_of_iterations,
 )
-from netloop.model.graph import ITensor, layer
+from netloop.model.graph import ILayer, ITensor
+from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.loop import ILoop, ILoopOutputLayer, IRecurrenceLayer
-from netloop.model.layers.sequence import HostOperation, ISequenceInsertLayer, ISequenceLayer
+from netloop.model.layers.sequence import ISequenceConcatenationLayer, ISequenceInsertLayer, ISequenceLayer
 from netloop.model.nest import LoopStep
-from netloop.values.enums import LayerType, TripLimit
-from netloop.values.types import Array, SequenceType, Tensors, TensorType
-
-
-@layer(LayerType.INTERNAL, "List Of Rows")
-class RowListLayer(HostOperation):
-    """The first rows of a tensor (input 0) as a sequence, as many as a number (input 1) says; all without a number."""
-
-    MAX_INPUTS = 2
-
-    def infer(self, rows: TensorType, number: TensorType | None = None) -> SequenceType:
-        return SequenceType(rows.dtype, element=rows.shape[1:])
-
-    def evaluate(self, rows: Array, number: Array | None = None) -> Tensors:
-        return Tensors(rows if number is None else rows[: max(0, int(number.reshape(())))])
+from netloop.values.enums import TripLimit
+from netloop.values.types import normal_axis
 
 
 class GrowingLists(Pass):
@@ -51,9 +40,11 @@ class GrowingLists(Pass):
     on_host = True
     rule = (
         "In loops with a COUNT: a sequence that is empty at first, to which each iteration appends a tensor of one "
-        "shape, becomes a stacked output if it is read only after the loop. With a WHILE too, if the COUNT is a "
-        f"compile-time constant of at most {MOST_ROWS:,}. Stacked outputs as long as the trip count of another loop "
-        "are cut from a buffer. In pure functions all of these are padded arrays."
+        "shape, or those iterations that take one branch of a conditional, becomes a stacked output if it is read only "
+        "after the loop. With a WHILE too, if the COUNT is a "
+        f"compile-time constant of at most {MOST_ROWS:,}. The tensors of a list are joined without the list. Stacked "
+        "outputs as long as the trip count of another loop are cut from a buffer. In pure functions all of these are "
+        "padded arrays."
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
@@ -90,6 +81,9 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     count = step.loop.limit(TripLimit.COUNT)
     if count is None or has_open_end(step):
         return False
+    numbers = count.tensor(0).type.ints()
+    if numbers:
+        return stack(rewriter, step, state, lambda: rewriter.make.constant(np.int64(max(numbers))))
     return stack(rewriter, step, state, lambda: buffer_rows(rewriter, count.tensor(0)))
 
 
@@ -98,12 +92,33 @@ def stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, length: C
     appended = _appended(state)
     if appended is None or not _fits(rewriter, step, state, appended):
         return False
-    rows = rewriter.make.stacked(step.loop, appended, length())
-    number = number_of_iterations(rewriter, step)
-    for end in [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]:
-        rewriter.take_over(end.outputs[0], rewriter.network.add(RowListLayer(), [rows, number]).outputs[0])
+    most, number = length(), number_of_iterations(rewriter, step)
+    rows, *flags = (rewriter.make.stacked(step.loop, row, most) for row in appended.rows(rewriter))
+    _read_rows(rewriter, step, state, [rows, number, *flags])
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
     return True
+
+
+def _read_rows(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, rows: Sequence[ITensor]) -> None:
+    """Have the readers of a list read rows, their number, and perhaps flags."""
+    for end in [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]:
+        for reader in [reader for reader, _ in end.outputs[0].uses]:
+            if isinstance(reader, ISequenceConcatenationLayer) and not rewriter.is_pure:
+                rewriter.take_over(reader.outputs[0], _joined(rewriter, reader, rows))
+        rewriter.take_over(end.outputs[0], rewriter.network.add(RowListLayer(), rows).outputs[0])
+
+
+def _joined(rewriter: Rewriter, layer: ISequenceConcatenationLayer, inputs: Sequence[ITensor]) -> ITensor:
+    """The first rows of a tensor, as a layer joins a sequence of them."""
+    rows, number, *flags = inputs
+    row, make, numbers = rows.type.shape[1:], rewriter.make, number.type.ints()
+    axis = normal_axis(layer.axis, len(row) + layer.new_axis)
+    if flags or not numbers or numbers[0] < 1:
+        joined = JoinedRowsLayer(axis=axis, new_axis=layer.new_axis)
+        return rewriter.network.add(joined, inputs).outputs[0]
+    # the first axis goes in front of the axis that it becomes a part of
+    moved = make.transpose(rows, [*range(1, axis + 1), 0, *range(axis + 1, len(row) + 1)])
+    return make.reshape(moved, joined_shape(layer, row, numbers[0]))
 
 
 def grow_tensors(rewriter: Rewriter) -> bool:
@@ -116,41 +131,107 @@ def _grow(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     appended, name = _appended(state), state.outputs[0].name
     if appended is None or not has_open_end(step) or not _fits(rewriter, step, state, appended):
         return False
-    make, kind = rewriter.make, appended.type
-    rows = step.loop.add_recurrence(make.constant(np.zeros((0, *kind.shape), kind.dtype)))
-    rows.keeps_shape = False
-    rows.set_input(1, make.concat([rows.outputs[0], make.expand_dims(appended, [0])], 0))
-    whole = make.last(step.loop, rows)
-    for end in [reader for reader, _ in state.outputs[0].uses if reader in step.outputs]:
-        rewriter.take_over(end.outputs[0], rewriter.network.add(RowListLayer(), [whole]).outputs[0])
+    make, wholes = rewriter.make, list[ITensor]()
+    for row in appended.rows(rewriter):
+        kind = row.type
+        rows = step.loop.add_recurrence(make.constant(np.zeros((0, *kind.shape), kind.dtype)))
+        rows.keeps_shape = False
+        rows.set_input(1, make.concat([rows.outputs[0], make.expand_dims(row, [0])], 0))
+        wholes.append(make.last(step.loop, rows))
+    _read_rows(rewriter, step, state, [wholes[0], number_of_iterations(rewriter, step), *wholes[1:]])
     rewriter.note(f"the list {name!r} is a tensor that grows")
     return True
 
 
-def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: ITensor) -> bool:
+class _Appended(NamedTuple):
+    """A tensor that iterations append to a list: each of them, or those in which a branch is taken.
+
+    Attributes:
+        tensor: the tensor.
+        insertion: the layer that appends it.
+        choice: the output of a conditional, of which one branch appends the tensor, and the other one nothing.
+        branch: the branch that appends it.
+    """
+
+    tensor: ITensor
+    insertion: ISequenceInsertLayer
+    choice: IIfConditionalOutputLayer | None = None
+    branch: int = 0
+
+    @property
+    def layers(self) -> set[ILayer]:
+        """The layers that make the list after an iteration of the list before it."""
+        return {self.insertion} if self.choice is None else {self.insertion, self.choice}
+
+    def rows(self, rewriter: Rewriter) -> list[ITensor]:
+        """A row for each iteration, and if not all of them count, a flag of those that do."""
+        if self.choice is None:
+            return [self.tensor]
+        conditional, make, kind = self.choice.conditional, rewriter.make, self.tensor.type
+        condition = conditional.condition
+        assert condition is not None
+        pair = self.tensor, make.constant(np.zeros(kind.shape, kind.dtype))
+        row = conditional.add_output(*(pair if self.branch == 0 else pair[::-1])).outputs[0]
+        return [row, condition if self.branch == 0 else make.logical_not(condition)]
+
+
+def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: _Appended) -> bool:
     """Whether what is appended to a state can be stacked, and the state is nothing but a list that grows."""
-    kind = appended.type
+    tensor, choice = appended.tensor, appended.choice
+    kind = tensor.type
     # rows of one shape can be stacked, and a compiled loop has no strings
     is_row = kind.is_fixed and kind.is_tensor and not kind.is_string
-    return is_row and rewriter.scopes.varies_in(appended, step.loop) and _is_only_read_after(rewriter, step, state)
+    # flags choose rows on the host, where pure functions have nothing
+    is_row = is_row and not (rewriter.is_pure and choice is not None)
+    varies = tensor if choice is None else choice.conditional.condition
+    is_other = varies is not None and rewriter.scopes.varies_in(varies, step.loop)
+    return is_row and is_other and _is_only_read_after(rewriter, step, state, appended)
 
 
-def _appended(state: IRecurrenceLayer) -> ITensor | None:
-    """The tensor that each iteration appends to a state; None if it does something else."""
-    first, grown = state.tensor(0).producer, state.tensor(1).producer
-    if not isinstance(grown, ISequenceInsertLayer):
+def _appended(state: IRecurrenceLayer) -> _Appended | None:
+    """The tensor that iterations append to a state; None if they do something else."""
+    first, now, grown = state.tensor(0).producer, state.outputs[0], state.tensor(1).producer
+    if not isinstance(first, ISequenceLayer) or first.inputs:
         return None
-    is_appended = operand(grown, 0) is state.outputs[0] and [*grown.inputs, None][2] is None
-    is_empty = isinstance(first, ISequenceLayer) and not first.inputs
-    return operand(grown, 1) if is_appended and is_empty else None
+    if isinstance(grown, ISequenceInsertLayer):
+        return _Appended(operand(grown, 1), grown) if _appends(grown, now) else None
+    if isinstance(grown, IIfConditionalOutputLayer):
+        for branch in (0, 1):
+            insertion = _outside(operand(grown, branch)).producer
+            is_kept = _outside(operand(grown, 1 - branch)) is now
+            if is_kept and isinstance(insertion, ISequenceInsertLayer) and _appends(insertion, now):
+                return _Appended(operand(insertion, 1), insertion, grown, branch)
+    return None
 
 
-def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
-    """Whether only the layer that appends to a state reads it, and outputs with its last value."""
-    now, grown = state.outputs[0], state.tensor(1)
-    readers = [reader for reader, _ in now.uses if reader is not grown.producer]
+def _appends(insertion: ISequenceInsertLayer, sequence: ITensor) -> bool:
+    """Whether a layer appends a tensor to a sequence at its end."""
+    return _outside(operand(insertion, 0)) is sequence and [*insertion.inputs, None][2] is None
+
+
+def _outside(tensor: ITensor) -> ITensor:
+    """The tensor that is passed into a conditional, or the tensor itself."""
+    layer = tensor.producer
+    return layer.tensor(0) if isinstance(layer, IIfConditionalInputLayer) else tensor
+
+
+def _is_only_read_after(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: _Appended) -> bool:
+    """Whether only layers that append to a state read it, and outputs with its last value."""
+    inside, readers = appended.layers, list[ILayer]()
+    stack = [state.outputs[0]]
+    while stack:
+        tensor = stack.pop()
+        # a list between these layers is read by no other
+        if tensor is not state.outputs[0] and not rewriter.may_replace(tensor):
+            return False
+        for reader, _ in tensor.uses:
+            if reader in inside or isinstance(reader, IIfConditionalInputLayer):
+                stack += reader.outputs if reader.outputs[0] is not tensor else ()
+            elif reader is not state:
+                readers.append(reader)
     # a body that reads its list needs it as it is after each iteration
-    are_ends = all(
-        isinstance(reader, ILoopOutputLayer) and reader in step.outputs and not reader.stacks for reader in readers
+    ends = {reader for reader, _ in state.outputs[0].uses}
+    return all(
+        isinstance(reader, ILoopOutputLayer) and reader in step.outputs and not reader.stacks and reader in ends
+        for reader in readers
     )
-    return are_ends and len(now.uses) == len(readers) + 1 and len(grown.uses) == 1 and rewriter.may_replace(grown)

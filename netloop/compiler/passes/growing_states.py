@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
+from netloop.compiler.passes.buffer_layers import FilledPartLayer
 from netloop.compiler.passes.growing_layers import Buffers
 from netloop.compiler.passes.growing_lists import grow_tensors
 from netloop.compiler.passes.growth import Growth, Impossible, Unbuffered
@@ -14,7 +15,6 @@ from netloop.compiler.passes.rewriter import Rewriter
 from netloop.compiler.passes.trip_counts import (
     LEAST_ROWS,
     MOST_ROWS,
-    FilledPartLayer,
     buffer_rows,
     has_open_end,
     most_iterations,
@@ -64,8 +64,8 @@ class GrowingStates(Pass):
 
     name = "growing_states"
     level = 1
-    # counters that are equal, and states that never change, are gone
-    after = ("redundant_carries",)
+    # counters that are equal, and states that never change, are gone; sizes that never change are known
+    after = ("redundant_carries", "fixed_sizes")
     on_host = True
     rule = (
         "States to which each iteration of a loop concatenates as many elements along an axis are kept in buffers, if "

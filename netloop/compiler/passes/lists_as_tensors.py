@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from netloop.compiler.passes.growing_lists import RowListLayer, stack
+from netloop.compiler.passes.buffer_layers import FilledPartLayer, RowListLayer
+from netloop.compiler.passes.growing_lists import stack
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.compiler.passes.trip_counts import FilledPartLayer, bound_of
+from netloop.compiler.passes.trip_counts import bound_of
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sequence import (

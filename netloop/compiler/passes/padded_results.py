@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from netloop.compiler.passes.buffer_layers import FilledPartLayer
 from netloop.compiler.passes.growing_layers import Buffers
 from netloop.compiler.passes.growth import Affine, LinearLengths, Unbuffered
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.compiler.passes.trip_counts import FilledPartLayer, bound_of, not_padded
+from netloop.compiler.passes.trip_counts import bound_of, not_padded
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoop, ILoopOutputLayer, IRecurrenceLayer

@@ -1,74 +1,20 @@
 """Buffers for what grows in a loop, and the trip counts that say how much of them counts."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from netloop.compiler.passes.buffer_layers import BufferRowsLayer
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph import ITensor, layer
+from netloop.model.graph import ITensor
 from netloop.model.layers.loop import ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
-from netloop.model.layers.sequence import HostOperation
 from netloop.model.nest import LoopStep
 from netloop.values.diagnostics import Finding, NetworkError, reason
-from netloop.values.enums import ElementWiseOperation, LayerType, TripLimit
-from netloop.values.types import UNKNOWN, Array, TensorType
+from netloop.values.enums import ElementWiseOperation, TripLimit
 
 LEAST_ROWS = 8
 """The least number of rows of a buffer."""
 MOST_ROWS = 1 << 12
 """The most iterations for which a loop with a WHILE, which may end much earlier, gets a buffer."""
-
-
-@layer(LayerType.INTERNAL, "Rows Of A Buffer")
-class BufferRowsLayer(HostOperation):
-    """The number of rows of a buffer, int64[]: at least input 0, and a power of two of at least the COUNT, input 1.
-
-    A program is then compiled for each power of two, and not for each COUNT.
-    """
-
-    MAX_INPUTS = 2
-
-    def infer(self, least: TensorType, count: TensorType | None = None) -> TensorType:
-        return least.with_shape(())
-
-    def type_inputs(self) -> Sequence[ITensor | None]:
-        # the COUNT decides no shape, so that no program is compiled for its value
-        return self.inputs[:1]
-
-    def evaluate(self, least: Array, count: Array) -> Array:
-        return np.array(max(int(least), 1 << max(0, int(count.reshape(())) - 1).bit_length()), least.dtype)
-
-
-@layer(LayerType.INTERNAL, "Filled Part")
-class FilledPartLayer(HostOperation):
-    """The first elements of a buffer (input 0) after a number of iterations (input 1): slope * number + start.
-
-    On the host, which cuts by a view: a program would be compiled for each length.
-
-    Attributes:
-        axis: the axis of the elements.
-        slope: the number of elements of an iteration.
-        start: the number of elements before the first iteration.
-    """
-
-    MAX_INPUTS = 2
-
-    axis: int
-    slope: int
-    start: int
-
-    def infer(self, buffer: TensorType, number: TensorType | None = None) -> TensorType:
-        return buffer.with_shape(UNKNOWN if axis == self.axis else n for axis, n in enumerate(buffer.shape))
-
-    def type_inputs(self) -> Sequence[ITensor | None]:
-        # the number decides the shape, but no program is to be compiled for each number
-        return self.inputs[:1]
-
-    def evaluate(self, buffer: Array, number: Array) -> Array:
-        length = self.slope * max(0, int(number.reshape(()))) + self.start
-        result: Array = buffer[(slice(None),) * self.axis + (slice(length),)]
-        return result
 
 
 def has_open_end(step: LoopStep) -> bool:

@@ -109,7 +109,18 @@ class IUniqueLayer(Operation):
     def evaluate(self, x: Array) -> tuple[Array, ...]:
         along = x.reshape(-1) if self.axis is None else x
         axis = 0 if self.axis is None else self.axis % x.ndim
-        first, equal, count = self._found(_ranks(np.moveaxis(along, axis, 0)))
+        return self._outputs(along, axis, *self._found(_ranks(np.moveaxis(along, axis, 0))))
+
+    def host_value(self, x: Array) -> tuple[Array, ...]:
+        if x.dtype.kind not in "biu" or not x.size or not (self.axis is None or x.ndim == 1):
+            return self.evaluate(x)
+        # integers are their own ranks
+        along = x.reshape(-1)
+        found = np.unique(along, return_index=True, return_inverse=True, return_counts=True)
+        return self._outputs(along, 0, *found[1:])
+
+    def _outputs(self, along: Array, axis: int, first: Array, equal: Array, count: Array) -> tuple[Array, ...]:
+        """The outputs for unique elements along an axis, which are in ascending order."""
         if not self.sorted:
             order = np.argsort(first)
             first, count, equal = first[order], count[order], np.argsort(order)[equal]

@@ -128,6 +128,11 @@ class IGatherLayer(Operation):
                 return _take_positions(data, indices, self.num_elementwise_dims)
 
     def host_value(self, data: Array, indices: Array) -> Array:
+        is_plain = self.mode is GatherMode.DEFAULT and not self.num_elementwise_dims
+        if data.dtype == STRING and is_plain and indices.size:
+            # no program stands for the text at a position out of range
+            _require_in_range(indices, self.axis % data.ndim, data.shape[self.axis])
+            return np.asarray(data.take(indices, self.axis), STRING)
         if data.dtype == STRING or self.num_elementwise_dims or self.mode is GatherMode.ELEMENT:
             return self.evaluate(data, indices)
         return (

@@ -54,7 +54,7 @@ class IMapLayer(MapOperation):
         require(width == len(keys), f"there are {len(keys)} keys, and {width} values", why="each key has one value")
         if values.ndim == 1:
             return Map.of(keys, values)
-        rows: list[Any] = [Map.of(keys, value) for value in values]
+        rows: list[Any] = Map.of_rows(keys, values)
         return Tensors(rows)
 
 

@@ -221,7 +221,7 @@ class ISequenceConcatenationLayer(HostOperation):
         return element.with_shape((*element.shape[:axis], UNKNOWN, *element.shape[axis + (not self.new_axis) :]))
 
     def evaluate(self, x: Tensors) -> Array:
-        require(len(x) > 0, "the sequence is empty, so the result has no shape", why="shapes are those of the tensors")
+        require_tensors(len(x))
         axis = normal_axis(self.axis, x[0].ndim + self.new_axis)
         rests = {array.shape if self.new_axis else array.shape[:axis] + array.shape[axis + 1 :] for array in x}
         shapes = " and ".join(sorted({str(array.shape) for array in x}))
@@ -231,6 +231,15 @@ class ISequenceConcatenationLayer(HostOperation):
             why="tensors are joined along one axis, and agree in all others",
         )
         return np.stack(x, axis) if self.new_axis else np.concatenate(x, axis)
+
+
+def require_tensors(count: int) -> None:
+    """Refuse to join no tensors.
+
+    Raises:
+        LayerError: there are none.
+    """
+    require(count > 0, "the sequence is empty, so the result has no shape", why="shapes are those of the tensors")
 
 
 @layer(LayerType.SEQUENCE_SPLIT, "SequenceSplit")

@@ -6,13 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import netloop as trt
+from netloop.compiler.host.compiled_pieces import Pieces
 from netloop.compiler.host.frame import HostFrame
+from netloop.compiler.host.padded_pieces import PaddedProgram
+from netloop.model.layers.detection import IUniqueLayer
 from netloop.model.layers.gather import COMBINED, IGatherLayer, IOneHotLayer, IScatterLayer
 from netloop.model.layers.numpy_forms import take, take_positions
 from netloop.model.layers.reduce import ICumulativeLayer
 from netloop.model.layers.slice import ISliceLayer
 from netloop.model.layers.topk import ITopKLayer
 from netloop.values.diagnostics import LayerError
+from netloop.values.string_arrays import STRING
 from tests.support.examples import examples
 from tests.support.networks import Op, combine, constant, mark
 
@@ -241,3 +245,131 @@ def test_single_element_that_does_not_exist_is_zero(index, expected):
 
     assert take(data, np.array(index), 0).tolist() == expected
     assert take_positions(data, np.array([index])).tolist() == expected
+
+
+@pytest.mark.parametrize("indices", [1, [0, -1, 1], [[1], [-2]], np.zeros(0, np.int64)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_texts_are_gathered_as_by_the_reference(indices, axis):
+    texts = np.array([["a", "Ä"], ["", "a text that is longer than others"], ["c", "d"]], STRING)
+    layer, places = IGatherLayer(axis=axis, mode=trt.GatherMode.DEFAULT, num_elementwise_dims=0), np.asarray(indices)
+    result, wanted = layer.host_value(texts, places), layer.evaluate(texts, places)
+
+    assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
+    assert result.tolist() == wanted.tolist()
+    with pytest.raises(LayerError, match="index 3 is out of range"):
+        layer.host_value(texts, np.array([0, 3]))
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize(
+    ("x", "axis"),
+    [
+        ([3, 1, 3, -2, 1], 0), ([3, 1, 3, -2, 1], None), ([[3, 1], [1, -2]], None), ([[3, 1], [3, 1]], 0),
+        ([True, False, True], None), (np.zeros(0, np.int64), 0), ([0.5, np.nan, 0.5], 0),
+    ],
+)  # fmt: skip
+def test_unique_elements_are_those_of_the_reference(x, axis, is_sorted):
+    layer, x = IUniqueLayer(axis=axis, sorted=is_sorted), np.array(x)
+
+    for got, wanted in zip(layer.host_value(x), layer.evaluate(x), strict=True):
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+        np.testing.assert_array_equal(got, wanted)
+
+
+# ---------------------------------------------------------------------------- layers that are met often
+
+
+def many_layers(network, x):
+    """Those elements of a vector that are larger than 0, after ten layers that keep their number."""
+    taken = chosen(network, x)
+    for _ in range(5):
+        taken = combine(network, combine(network, taken, 2.0, Op.PROD), 1.0, Op.SUB)
+    return taken
+
+
+def expected(x):
+    x = 2 * x[x > 0]
+    for _ in range(5):
+        x = x * 2 - 1
+    return x.tolist()
+
+
+def shifted(seed, count):
+    """Eight numbers, of which some are larger than 0."""
+    rng = np.random.default_rng(seed)
+    return rng.permutation(np.arange(8, dtype=np.float32) - (7 - count))
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """The number of calls after which layers are compiled."""
+    monkeypatch.setattr("netloop.compiler.host.routes.OFTEN", 3)
+    return 3
+
+
+def test_layers_that_numpy_has_computed_often_are_compiled(network, compiled, often):
+    engine = trt.compile(mark(network, y=many_layers(network, network.add_input("x", trt.float32, (8,)))))
+
+    pieces = []
+    for call in range(often + 3):
+        x = shifted(call, 5)
+        assert engine({"x": x})["y"].tolist() == expected(x)
+        pieces.append(len(compiled))
+    assert pieces == [pieces[0]] * often + [pieces[0] + 1] * 3
+    assert compiled[-1] >= 11
+
+
+def test_lengths_of_a_bucket_count_together_and_share_a_program(network, compiled, often, monkeypatch):
+    programs, begin = [], PaddedProgram.__init__
+    monkeypatch.setattr(PaddedProgram, "__init__", lambda self, *given: programs.append(given) or begin(self, *given))
+    engine = trt.compile(mark(network, y=many_layers(network, network.add_input("x", trt.float32, (8,)))))
+
+    for call in range(6 * often):
+        x = shifted(call, 2 + call % 6)
+        assert engine({"x": x})["y"].tolist() == expected(x)
+    assert len(programs) == 1
+
+
+def test_lengths_that_no_program_can_share_stay_with_numpy(network, compiled, often):
+    x = network.add_input("x", trt.float32, (8,))
+    taken = many_layers(network, x)
+    backwards = network.add_slice(taken, (0,), (0,), (-1,))
+    length = network.add_shape(taken).get_output(0)
+    backwards.set_input(1, combine(network, length, constant(network, [1], np.int64), Op.SUB))
+    backwards.set_input(2, length)
+    first = network.add_shape(network.add_non_zero(backwards.get_output(0)).get_output(0)).get_output(0)
+    mark(network, y=backwards.get_output(0), z=first)
+    engine = trt.compile(network)
+
+    for call in range(6 * often):
+        x = shifted(call, 2 + call % 3)
+        assert engine({"x": x})["y"].tolist() == expected(x)[::-1]
+    assert len(compiled) < 2 * often
+
+
+def test_few_layers_are_never_compiled(network, compiled, often):
+    engine = trt.compile(mark(network, y=chosen(network, network.add_input("x", trt.float32, (8,)))))
+
+    engine({"x": X})
+    del compiled[:]
+    for _ in range(3 * often):
+        assert engine({"x": X})["y"].tolist() == [6, 8, 10, 4, 12]
+    assert compiled == []
+
+
+def test_integers_that_follow_from_shapes_are_not_computed(network, monkeypatch):
+    needed, needed_later = [], Pieces.needed_later
+    monkeypatch.setattr(
+        Pieces, "needed_later", lambda self, steps: needed.extend(found := needed_later(self, steps)) or found
+    )
+    x = network.add_input("x", trt.float32, (-1,))
+    length = network.add_shape(x).get_output(0)
+    total = network.add_reduce(combine(network, length, length), trt.ReduceOperation.SUM, 1, False).get_output(0)
+    engine = trt.compile(mark(network, y=chosen(network, x), n=total))
+
+    for count in (8, 5):
+        outputs = engine({"x": X[:count]})
+        assert int(outputs["n"]) == 2 * count
+        assert outputs["y"].tolist() == (2 * X[:count][X[:count] > 0]).tolist()
+    assert needed
+    assert "n" not in {tensor.name for tensor in needed}

@@ -144,7 +144,86 @@ def test_empty_list_has_no_concatenation(network):
         engine({"x": X, "n": np.int32(0)})
 
 
+def appending_some(network, loop, tensor, flag, branch=0, is_input=False):
+    """A sequence to which an iteration appends a tensor if a flag is set; not set for branch 1."""
+    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+    listed.keeps_shape = False
+    choice = network.add_if_conditional()
+    choice.set_condition(flag)
+    before = listed.get_output(0)
+    inside = choice.add_input(before).get_output(0) if is_input else before
+    pair = network.add_sequence_insert(inside, tensor).get_output(0), inside
+    listed.set_input(1, choice.add_output(*pair[:: 1 - 2 * branch]).get_output(0))
+    return before
+
+
+def some_iterations(network, branch=0, is_input=False, is_open=False):
+    """y: the states of the iterations whose flag is set, of as many as there are flags; z: joined along axis 1."""
+    flags = network.add_input("flags", trt.bool, (-1,))
+    length = network.add_gather(network.add_shape(flags).get_output(0), constant(network, 0), 0).get_output(0)
+    loop = network.add_loop() if is_open else counted(network, length)
+    if is_open:
+        loop.add_trip_limit(combine(network, counter(network, loop, 0, np.int64), length, Op.LESS), WHILE)
+    flag = network.add_gather(flags, counter(network, loop), 0).get_output(0)
+    found = last(loop, appending_some(network, loop, doubled(network, loop), flag, branch, is_input))
+    return mark(network, y=found, z=network.add_sequence_concatenation(found, 1).get_output(0))
+
+
+@pytest.mark.parametrize(("branch", "is_input"), [(0, False), (1, True)])
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("flags", [[1, 0, 1, 0, 0, 1, 0, 1, 0, 0], [0, 1]])
+def test_list_has_the_elements_of_the_iterations_that_append_one(network, branch, is_input, is_open, flags):
+    flags = np.array(flags, bool)
+    engine = same_as_the_reference(some_iterations(network, branch, is_input, is_open), {"x": X, "flags": flags})
+
+    numbers = [2.0**trip for trip, flag in enumerate(flags) if flag != bool(branch)]
+    z = np.asarray(engine({"x": X, "flags": flags})["z"])
+    np.testing.assert_array_equal(z, np.concatenate([X * number for number in numbers], 1))
+    assert {strategy.kind.value for strategy in engine.loop_strategies.values()} <= {"scan", "while"}
+
+
+def test_list_to_which_no_iteration_appends_is_empty(network):
+    engine = trt.compile(some_iterations(network))
+
+    with pytest.raises(trt.ExecutionError, match="the sequence is empty"):
+        engine({"x": X, "flags": np.zeros(3, bool)})
+
+
+@pytest.mark.parametrize(("axis", "new_axis"), [(0, False), (1, False), (-1, False), (0, True), (1, True), (-1, True)])
+def test_list_of_a_known_count_is_joined_in_the_program_of_its_loop(network, axis, new_axis):
+    loop = counted(network, 5)
+    found = last(loop, appending(network, loop, doubled(network, loop)))
+    layer = network.add_sequence_concatenation(found, axis)
+    layer.new_axis = new_axis
+    engine = same_as_the_reference(mark(network, y=layer.get_output(0)), {"x": X})
+
+    rows = [X * 2.0**trip for trip in range(5)]
+    joined = np.stack(rows, axis) if new_axis else np.concatenate(rows, axis)
+    np.testing.assert_array_equal(np.asarray(engine({"x": X})["y"]), joined)
+    assert engine.latest.function is not None
+
+
 # ---------------------------------------------------------------------------- negative cases
+
+
+def also_read_in_the_branch(network):
+    loop = counted(network, 3)
+    flag = combine(network, counter(network, loop), 1, Op.LESS)
+    listed = appending_some(network, loop, doubled(network, loop), flag)
+    length = network.add_sequence_length(listed).get_output(0)
+    return mark(network, y=last(loop, listed), z=stacked(loop, length, constant(network, 3, np.int32)))
+
+
+def appended_in_both_branches(network):
+    loop = counted(network, 3)
+    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+    listed.keeps_shape = False
+    state, choice = doubled(network, loop), network.add_if_conditional()
+    choice.set_condition(combine(network, counter(network, loop), 1, Op.LESS))
+    once = network.add_sequence_insert(listed.get_output(0), state).get_output(0)
+    twice = network.add_sequence_insert(once, state).get_output(0)
+    listed.set_input(1, choice.add_output(once, twice).get_output(0))
+    return mark(network, y=last(loop, listed.get_output(0)))
 
 
 def read_in_the_loop(network):
@@ -197,7 +276,8 @@ def ended_long_before_its_count(network):
 @pytest.mark.parametrize(
     "make",
     [
-        read_in_the_loop, inserted_at_the_front, begun_with_a_tensor,
+        read_in_the_loop, inserted_at_the_front, begun_with_a_tensor, also_read_in_the_branch,
+        appended_in_both_branches,
     ],
 )  # fmt: skip
 def test_other_lists_stay_as_they_are(network, make):

@@ -63,7 +63,7 @@ class ChunkedWhile:
             carry, goes_on = self._run(arrays, trips, carry, jnp.int64(until))
             goes_on.block_until_ready()
             most = _adjusted(most, time.perf_counter() - began)
-        return self._end(arrays, trips, carry)
+        return completed(self._end(arrays, trips, carry))
 
     def _traced_begin(self, arrays: Arrays, trips: Arrays) -> tuple[Carry | None, Any]:
         state = enter(self._program, self._step, self._around(arrays, trips))
