@@ -90,7 +90,7 @@ class HostProgram:
         self._routes: dict[tuple[Step, ...], Route] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), known or types)
         own = validated.scopes, max_trips, interruptible, self._observed
-        self._pieces = Pieces(*own, phase, precision, platform, rooms)
+        self._pieces = Pieces(*own, phase, precision, platform, rooms, steps)
         loops = (step for step in walk(validated.block) if isinstance(step, LoopStep) and step.loop in rooms)
         self._growing = {
             step: GrowingLoop(step, rooms[step.loop], validated.block, self._pieces, self._run) for step in loops
