@@ -22,7 +22,7 @@ FAULTS = [
     Mutant("an output that a pass moves is not kept by pieces on the host", OUTPUTS,
            "self.network.mark_output(new)", "outputs.append(new)", ORDERS),
     Mutant("a window is padded after the input as if none were left out", LAYOUT,
-           "after = [(places.length - 1) * step + span - length - places.before for", "after = [places.after for",
+           "place.after if length == UNKNOWN else (place.length - 1)", "place.after if True else (place.length - 1)",
            ORDERS,
            NONE_GROWN),
     Mutant("a deconvolution with the stride 1 keeps the order of its kernel", LAYOUT,

@@ -1,6 +1,7 @@
 """Pieces: consecutive steps that are compiled as one program, and which steps these can be."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from netloop.model.device_errors import completed
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
-from netloop.model.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of, walk
+from netloop.model.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of, own_reads, walk
 from netloop.values.diagnostics import ExecutionError
 from netloop.values.types import TensorType
 
@@ -45,7 +46,7 @@ class Pieces:
     """The compiled pieces of a network: one for each run of steps and each set of types that it has met.
 
     In an ``interruptible`` network a long loop is compiled in chunks of iterations. ``observed`` tensors are needed
-    outside of their pieces. Loops ``in_parts`` are not in pieces with other steps.
+    outside of their pieces. Loops ``in_parts`` are not in pieces with other steps. ``steps`` are those that run.
 
     Attributes:
         loop_strategies: how each loop in a piece ran and why, so far.
@@ -65,8 +66,14 @@ class Pieces:
         precision: str | None,
         platform: str,
         in_parts: Collection[ILoop],
+        steps: Iterable[Step],
     ) -> None:
         self._in_parts = in_parts
+        # passes leave layers that never run: what only these read would be a result, in memory and not fused
+        self._readers = defaultdict[ITensor, set[Step]](set)
+        for step in walk(Block(list(steps))):
+            for tensor in own_reads(step):
+                self._readers[tensor].add(step)
         self.phase, self.precision, self.platform = phase, precision, platform
         self.loop_strategies: dict[ILoop, LoopStrategy] = {}
         self.batched_layers: dict[ILoop, list[ILayer]] = {}
@@ -188,15 +195,13 @@ class Pieces:
             frame.values[tensor] = Poisoned(program.errors.finding(flag)) if is_poisoned else value
 
     def needed_later(self, steps: Sequence[Step]) -> list[ITensor]:
-        """The tensors of some steps that other layers, the caller or the observer needs."""
-        inside = {layer for step in steps for layer in layers_of(step)}
+        """The tensors of some steps that other steps, the caller or the observer needs."""
+        inside = {*walk(Block(list(steps)))}
         written = [tensor for step in steps for tensor in step.writes]
         return [
             tensor
             for tensor in written
-            if tensor.is_network_output
-            or tensor in self._observed
-            or any(user not in inside for user, _ in tensor.uses)
+            if tensor.is_network_output or tensor in self._observed or not self._readers[tensor] <= inside
         ]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from netloop.compiler.host.bounded_pieces import BoundedPieces
 from netloop.compiler.host.compiled_pieces import Pieces, closed_first
 from netloop.compiler.host.frame import HostFrame, Listener, Poisoned, TensorObserver
 from netloop.compiler.host.growing_loop import GrowingLoop
@@ -98,19 +99,20 @@ class HostProgram:
         self._host_loops: dict[LoopStep, HostLoop] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), known or types)
         own = validated.scopes, max_trips, interruptible, self._observed
-        self._pieces = Pieces(*own, phase, precision, platform, rooms)
+        self._pieces = Pieces(*own, phase, precision, platform, rooms, steps)
         loops = (step for step in walk(validated.block) if isinstance(step, LoopStep) and step.loop in rooms)
         self._growing = {
             step: GrowingLoop(step, rooms[step.loop], validated.block, self._pieces, self._run) for step in loops
         }
         self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types, max_trips)
+        self._bounded_pieces = BoundedPieces(self._pieces, validated.scopes, types)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers
 
     @property
     def scratch_size(self) -> int:
         """The memory in bytes that the largest of its pieces so far needs besides inputs and outputs."""
-        return max(self._pieces.scratch_size, self._padded_pieces.scratch_size)
+        return max(kind.scratch_size for kind in (self._pieces, self._padded_pieces, self._bounded_pieces))
 
     def __call__(self, arrays: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, in the order in which they were marked.
@@ -194,7 +196,11 @@ class HostProgram:
         """The run at a position that a route has not met before."""
         types, steps = frame.type_table(), route.steps[position:]
         length = self._pieces.length(steps, frame, types)
-        if length:
+        may_be_bounded = self._is_bucketed and length < len(steps)
+        bounded = self._bounded_pieces.find(steps, length, frame) if may_be_bounded else None
+        if bounded is not None:
+            run = bounded
+        elif length:
             padded = self._padded_pieces.find(steps[:length], frame, types) if self._is_bucketed else None
             run = padded or Run(length, self._pieces.find(steps[:length], frame, types))
         else:

@@ -16,7 +16,7 @@ from netloop.model.layers.quantize import IDequantizeLayer
 from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.model.layers.slice import ISliceLayer
 from netloop.model.layers.sources import IConstantLayer
-from netloop.model.nest import Block, IfStep, LayerStep, Step, walk, weight_only_tensors
+from netloop.model.nest import Block, LayerStep, Step, own_reads, walk, weight_only_tensors
 from netloop.values.string_arrays import STRING
 
 SMALLEST = 1 << 12
@@ -116,17 +116,7 @@ def _is_by_numpy(layer: ILayer) -> bool:
 
 def read_by_others(block: Block, steps: Collection[Step]) -> list[ITensor]:
     """The tensors that the steps of a block read, at any depth, without some of the steps."""
-    return [read for step in walk(block) if step not in steps for read in _own_reads(step)]
-
-
-def _own_reads(step: Step) -> list[ITensor]:
-    """The tensors that a step itself reads, without those that steps inside it read."""
-    if isinstance(step, LayerStep):
-        return step.reads
-    if isinstance(step, IfStep):
-        return [step.condition, *step.results(0), *step.results(1)]
-    boundary = (*step.limits, *step.recurrences, *step.iterators, *step.outputs)
-    return [tensor for layer in boundary for tensor in layer.inputs if tensor is not None]
+    return [read for step in walk(block) if step not in steps for read in own_reads(step)]
 
 
 def _bytes(tensors: Iterable[ITensor], types: TypeTable) -> int:

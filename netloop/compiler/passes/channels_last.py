@@ -29,11 +29,14 @@ from netloop.model.layers.rearrange import IConcatenationLayer
 from netloop.model.layers.reduce import IReduceLayer
 from netloop.model.layers.resample import IResizeLayer
 from netloop.model.layers.slice import ISliceLayer
-from netloop.values.enums import ScaleMode
-from netloop.values.types import FLOATS, axes_of
+from netloop.values.enums import PaddingMode, ScaleMode
+from netloop.values.types import FLOATS, UNKNOWN, TensorType, axes_of
 
 MAX_WINDOW = 256
 """The most elements of a window for a form that has an operation for each; XLA compiles longer ones for seconds."""
+
+USUAL_LENGTH = 100
+"""A length that stands for one that only a run knows."""
 
 
 class ChannelsLast(Pass):
@@ -53,7 +56,8 @@ class ChannelsLast(Pass):
         f"than {MAX_SPLIT_GROUPS} groups, up to {MAX_COLUMN_POSITIONS} positions, or up to {MAX_COLUMN_LENGTH} numbers "
         f"in a window and {MAX_COLUMN_MAPS} maps is a product of up to {MAX_COPIED_BYTES >> 20} MiB of copied windows. "
         "A deconvolution is a product and sums, or with the stride 1 a convolution. Applies to layers that read more "
-        f"such numbers than others, and to windows of up to {MAX_WINDOW} elements."
+        f"such numbers than others, and to windows of up to {MAX_WINDOW} elements; lengths may be those of a run, "
+        "unless padding depends on them."
     )
     alternatives = (OFF,)
 
@@ -108,7 +112,7 @@ class _Layout:
 
     def _convert_window(self, layer: WeightedWindow) -> None:
         x, output = operand(layer, 0), layer.outputs[0]
-        if not x.type.is_fixed or not x.type.volume or x.type.dtype not in FLOATS:
+        if not _is_known_enough(layer, x.type) or x.type.dtype not in FLOATS:
             return
         # what follows from weights only is computed once, in whatever form
         if x in self.rewriter.weights or math.prod(layer.window) > MAX_WINDOW:
@@ -122,6 +126,9 @@ class _Layout:
         window = self.rewriter.network.add(
             self._form(layer, merged), [whole, _arranged(self.make, layer, kernel), bias]
         )
+        # it fails where the layer of the user does, if only a run knows the lengths
+        window.name = layer.name
+        vars(window)["source_location"] = layer.source_location
         back = self._first(window.outputs[0])
         self.rewriter.take_over(output, back if shape == merged else self.make.reshape(back, output.type.shape))
         self.convolutions += 1
@@ -134,7 +141,10 @@ class _Layout:
         if isinstance(layer, IConvolutionLayer):
             # what the windows read, which is not the padding that was asked for if some are left out
             axes = zip(shape[2:], layer.spans, steps, places, strict=True)
-            after = [(places.length - 1) * step + span - length - places.before for length, span, step, places in axes]
+            after = [
+                place.after if length == UNKNOWN else (place.length - 1) * step + span - length - place.before
+                for length, span, step, place in axes
+            ]
             kind = ChannelsLastConvolutionLayer
         # each place of the output reads the span around it, less what is cut off at the ends
         elif _is_convolution(layer):
@@ -171,12 +181,24 @@ class _Layout:
         """Whether most of what a layer reads has its channels last already."""
         # weights are transposed at load time, which costs a call nothing
         inputs = [tensor for tensor in layer.inputs if tensor is not None and tensor not in self.rewriter.weights]
-        fixed = all(tensor.type.is_fixed for tensor in (*inputs, layer.outputs[0]))
-        return fixed and 2 * _volume(tensor for tensor in inputs if tensor in self._last) >= _volume(inputs)
+        return 2 * _volume(tensor for tensor in inputs if tensor in self._last) >= _volume(inputs)
 
 
 def _volume(tensors: Iterable[ITensor]) -> int:
-    return sum(tensor.type.volume for tensor in tensors)
+    """The number of elements, in which a length that only a run knows counts as one that is usual."""
+    shapes = (tensor.type.shape for tensor in tensors)
+    return sum(math.prod(USUAL_LENGTH if length == UNKNOWN else length for length in shape) for shape in shapes)
+
+
+def _is_known_enough(layer: WeightedWindow, x: TensorType) -> bool:
+    """Whether what is known of an input before a run decides a form of a layer that does what the layer does."""
+    if x.is_fixed:
+        return x.volume > 0
+    if UNKNOWN in x.shape[: -len(layer.window)] or x.shape != layer.merged(x.shape):
+        return False
+    # the other modes divide the padding between both ends by the length
+    is_explicit = layer.padding_mode is PaddingMode.EXPLICIT_ROUND_DOWN
+    return is_explicit or isinstance(layer, IDeconvolutionLayer)
 
 
 def _keeps_axes(layer: Operation, rank: int) -> bool:

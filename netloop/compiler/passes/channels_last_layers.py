@@ -15,9 +15,10 @@ from netloop.model.graph.padded_axes import Axes, Neutrals, neutral
 from netloop.model.layers import matrix
 from netloop.model.layers.pooling import POOLINGS, IPoolingLayer
 from netloop.model.layers.reduce import lowest
+from netloop.values.diagnostics import require
 from netloop.values.dims import DimsLike
 from netloop.values.enums import LayerType, PoolingType
-from netloop.values.types import HALVES, Array, Shape, TensorType
+from netloop.values.types import HALVES, UNKNOWN, Array, Shape, TensorType
 
 MAX_COLUMN_POSITIONS = 100
 """The most positions of a window for which copying what it reads, for one product, beats XLA's convolution."""
@@ -73,7 +74,16 @@ class ChannelsLastWindow(Operation):
         """The output without the bias, in the type of ``x``, by the functions of the array module ``xp``."""
 
     def infer(self, x: TensorType, kernel: TensorType, bias: TensorType | None = None) -> TensorType:
-        return x.with_shape((x.shape[0], *self.lengths(x.shape, kernel.shape), self.maps(kernel.shape)))
+        own = zip(x.shape[1:-1], self.lengths(x.shape, kernel.shape), strict=True)
+        lengths = tuple(UNKNOWN if length == UNKNOWN else count for length, count in own)
+        # lengths that only a run knows were not checked before
+        require(
+            0 not in x.shape[1:-1] and all(count == UNKNOWN or count >= 1 for count in lengths),
+            f"no window fits into the input {x}, whose channels are last here, with its padding {self.padding}",
+            why="a window needs elements to read",
+            fix="choose a smaller window or dilation, or a larger pre_padding and post_padding",
+        )
+        return x.with_shape((x.shape[0], *lengths, self.maps(kernel.shape)))
 
     def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
         return None if types[0].rank - 1 in padded[0] or any(padded[1:]) else neutral(0, padded[0] - {0})
@@ -284,6 +294,13 @@ class ChannelsLastPoolingLayer(IPoolingLayer):
     def infer(self, x: TensorType) -> TensorType:
         batch, channels, *lengths = super().infer(x.with_shape((x.shape[0], x.shape[-1], *x.shape[1:-1]))).shape
         return x.with_shape((batch, *lengths, channels))
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        rank = types[0].rank
+        # axes as they are with the channels before the window
+        moved = frozenset(axis if axis == 0 else axis % (rank - 1) + 1 for axis in padded[0])
+        neutrals = super().neutrals(types, [moved])
+        return neutrals and {0: neutrals[0]._replace(axes=padded[0] - {0, rank - 1})}
 
     def evaluate(self, x: Array) -> Array:
         return np.ascontiguousarray(np.moveaxis(super().evaluate(np.moveaxis(x, -1, 1)), 1, -1))

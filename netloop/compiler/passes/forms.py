@@ -159,5 +159,6 @@ class Bucketing(LoweringPass):
         "after lengths that only a run knows are compiled for the lengths that they meet first. Other lengths are "
         "padded to multiples of 8, from 64 on of a quarter of the power of 2 below them, and a length that is met 100 "
         "times gets a program of its own. Applies to layers of which the padding reaches no result, if it is 0 or "
-        "another neutral number, and to loops and conditionals of such layers that cannot fail."
+        "another neutral number, and to loops and conditionals of such layers that cannot fail. On CPUs, up to "
+        "1,024 pairs of box and class are selected by non-maximum suppression in one program with what follows."
     )

@@ -388,6 +388,17 @@ class Operation(ILayer):
         """
         return NO_NEUTRALS if self.IS_ELEMENTWISE else None
 
+    def most_rows(self, *types: Any, **named: Any) -> int | None:
+        """The largest length of the first axis of output 0, which only a run knows, for inputs of some fixed types.
+
+        A program then computes the layer with that room, by ``lower_bounded``; None if no program is to do that.
+        """
+        return None
+
+    def lower_bounded(self, rows: int, *inputs: Any, **named: Any) -> tuple[Sequence[Any], Any]:
+        """The outputs as JAX arrays with room for the most rows, garbage behind the results, and their number."""
+        raise AssertionError("a kind with most_rows defines it")
+
     def partial(self, *inputs: MaskedArray | None) -> MaskedArray | None:
         """Return the output for inputs of which some elements are unknown; None if nothing is known of it.
 

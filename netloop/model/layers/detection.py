@@ -1,13 +1,15 @@
 """Layers whose number of results depends on data: nonzero elements, unique elements, non-maximum suppression."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import jax.numpy as jnp
 import numpy as np
 
 from netloop.model.graph import ITensor, NetworkBase, Operation, check_tensor, layer
 from netloop.model.layers import suppression
+from netloop.model.layers.rearrange import lower_joined
 from netloop.values.diagnostics import require
 from netloop.values.enums import BoundingBoxFormat, DataType, LayerType
 from netloop.values.types import OWN, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
@@ -165,7 +167,7 @@ class INMSLayer(Operation):
     Inputs 2, 3 and 4 are scalars: the maximum number of boxes per class, int32 or int64; the IoU threshold and the
     score threshold, floating-point, by default 0. Output 0, [n, 3], has rows of batch item, class and box, ordered by
     batch item, then by descending score; output 1 is n, an int32 scalar. n is data-dependent: an engine computes the
-    layer on the host, and ``to_jax``, which needs fixed shapes, refuses it.
+    layer on the host, or on CPUs in a program for up to 1,024 pairs; ``to_jax``, which needs fixed shapes, refuses it.
 
     Attributes:
         bounding_box_format: CORNER_PAIRS, (x1, y1, x2, y2), two opposite corners in any order; or CENTER_SIZES,
@@ -227,6 +229,29 @@ class INMSLayer(Operation):
     ) -> tuple[Array, Array]:
         return self._rows(suppression.select, boxes, scores, most, overlap, least)
 
+    def most_rows(self, boxes: TensorType, scores: TensorType, most: TensorType, *thresholds: Any) -> int | None:
+        batch, pairs = scores.shape[0], scores.shape[1] * scores.shape[2]
+        if not 0 < batch * pairs <= suppression.MOST_PAIRS:
+            return None
+        number = pairs if most.value is None else max(0, int(most.value)) * scores.shape[2]
+        return batch * min(pairs, self.topk_box_limit, number) or None
+
+    def lower_bounded(
+        self, rows: int, boxes: Any, scores: Any, most: Any, overlap: Any = 0.0, least: Any = 0.0
+    ) -> tuple[Sequence[Any], Any]:
+        own, limits = rows // len(scores), (most, 0.0 if overlap is None else overlap, 0.0 if least is None else least)
+        items = [self._item(own, item, boxes[item], scores[item], limits) for item in range(len(scores))]
+        indices = lower_joined([array for array, _ in items], 0, [count for _, count in items])
+        count = sum((count for _, count in items), jnp.int32(0))
+        return (indices.astype(numpy_type(self.indices_type)), count), count
+
+    def _item(self, rows: int, item: int, boxes: Any, scores: Any, limits: Sequence[Any]) -> tuple[Any, Any]:
+        """The rows of one batch item, and their number."""
+        number, classes = scores.shape
+        wanted = min(self.topk_box_limit, number * classes)
+        pairs, count = suppression.lower_select(self._corners(jnp, boxes), scores, rows, wanted, *limits)
+        return jnp.stack([jnp.full(rows, item), pairs // number, pairs % number], -1), count
+
     def _rows(
         self,
         select: Select,
@@ -238,7 +263,7 @@ class INMSLayer(Operation):
     ) -> tuple[Array, Array]:
         thresholds = [0.0 if array is None else float(array) for array in (overlap, least)]
         arrays = [
-            self._selected(select, wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
+            self._selected(select, boxes[item], wide(scores[item]), int(most), *thresholds)
             for item in range(len(boxes))
         ]
         pairs = np.concatenate([np.zeros((0, 2), int), *arrays])
@@ -251,16 +276,17 @@ class INMSLayer(Operation):
         box, of_class = np.nonzero(scores > least)
         order = np.lexsort((box, of_class, -scores[box, of_class]))[: self.topk_box_limit]
         box, of_class = box[order], of_class[order]
-        corners = self._corners(boxes)[box if boxes.ndim == 2 else (box, of_class)]
+        corners = self._corners(np, boxes)[box if boxes.ndim == 2 else (box, of_class)]
         kept = select(corners, of_class, most, overlap)
         return np.column_stack([of_class[kept], box[kept]])
 
-    def _corners(self, boxes: Array) -> Array:
+    def _corners(self, xp: Any, boxes: Any) -> Any:
         """The lower and the upper corner of each box."""
+        boxes = wide(boxes)
         first, second = boxes[..., :2], boxes[..., 2:]
         if self.bounding_box_format is BoundingBoxFormat.CENTER_SIZES:
             first, second = first - second / 2, first + second / 2
-        return np.stack([np.minimum(first, second), np.maximum(first, second)], -2)
+        return xp.stack([xp.minimum(first, second), xp.maximum(first, second)], -2)
 
     def lower(self, *inputs: Any) -> NoReturn:
         raise AssertionError("the number of selected boxes is data-dependent, and programs have fixed shapes")
@@ -386,7 +412,8 @@ class DetectionMethods(NetworkBase):
         Inputs 2, 3 and 4 are scalars: the maximum number of boxes per class, int32 or int64; the IoU threshold and the
         score threshold, floating-point, by default 0. Output 0, [n, 3], has rows of batch item, class and box, ordered
         by batch item, then by descending score; output 1 is n, an int32 scalar. n is data-dependent: an engine computes
-        the layer on the host, and ``to_jax``, which needs fixed shapes, refuses it.
+        the layer on the host, or on CPUs in a program for up to 1,024 pairs; ``to_jax``, which needs fixed shapes,
+        refuses it.
 
         Args:
             boxes: input 0.

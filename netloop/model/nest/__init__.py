@@ -9,6 +9,7 @@ from netloop.model.nest.steps import LoopStep as LoopStep
 from netloop.model.nest.steps import Step as Step
 from netloop.model.nest.steps import depths_of as depths_of
 from netloop.model.nest.steps import layers_of as layers_of
+from netloop.model.nest.steps import own_reads as own_reads
 from netloop.model.nest.steps import walk as walk
 from netloop.model.nest.steps import weight_only_tensors as weight_only_tensors
 from netloop.model.nest.tree import nest as nest

@@ -208,6 +208,16 @@ def layers_of(step: Step) -> Iterator[ILayer]:
     return (layer for node in walk(Block([step])) for layer in node.layers)
 
 
+def own_reads(step: Step) -> list[ITensor]:
+    """The tensors that a step itself reads, without those that steps inside it read."""
+    if isinstance(step, LayerStep):
+        return step.reads
+    if isinstance(step, IfStep):
+        return [step.condition, *step.results(0), *step.results(1)]
+    boundary = (*step.limits, *step.recurrences, *step.iterators, *step.outputs)
+    return [tensor for layer in boundary for tensor in layer.inputs if tensor is not None]
+
+
 def weight_only_tensors(block: Block) -> set[ITensor]:
     """The tensors that are constants, or computed from constants only by layers that always compute the same."""
     tensors: set[ITensor] = set()

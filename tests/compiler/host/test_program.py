@@ -13,6 +13,7 @@ from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
 from tests.support import networks
 from tests.support import random_networks as comparison
+from tests.support.convolutions import block
 from tests.support.examples import same_examples
 from tests.support.networks import CONCATENATE, REVERSE, WHILE, F, Op, combine, counted, counter, last, mark, stacked
 from tests.support.strategies import networks as random_networks
@@ -232,6 +233,16 @@ def test_pieces_are_compiled_once_for_a_shape(network):
     assert len(compiled) == before
     engine({"start": np.int32(3)})
     assert len(compiled) == before + 1
+
+
+def test_piece_returns_only_what_steps_that_run_read():
+    network = block()
+    mark(network, places=network.add_non_zero(network.outputs[0]).get_output(0))
+    host = trt.compile(network).executable.latest.program
+    closed = [step for step in host._steps if not isinstance(step.layer, trt.INonZeroLayer)]
+
+    # the pass channels_last leaves transposes of all that is between the convolutions, which nothing needs
+    assert [tensor.name for tensor in host._pieces.needed_later(closed)] == ["y", "z"]
 
 
 def test_assertion_of_an_inner_loop_is_not_checked_after_the_last_iteration(network):

@@ -7,16 +7,18 @@ import pytest
 from hypothesis import given
 
 import netloop as trt
+from netloop.compiler.host import padded_pieces
 from netloop.compiler.passes import of_platform
 from netloop.compiler.passes.channels_last_layers import ChannelsLastPoolingLayer
 from netloop.model.layers.convolution import WeightedWindow
 from netloop.model.nest import live_layers
 from tests.support import convolutions, onnx_runtime
-from tests.support.convolutions import assert_near, block, convolved, inputs_of, single, singles
+from tests.support.convolutions import assert_near, block, convolved, inputs_of, relu, single, singles
 from tests.support.devices import assert_allclose, only_on_cpus
 from tests.support.examples import examples
 from tests.support.networks import counted, last, mark
 from tests.support.pass_checks import count, improved
+from tests.support.unknown_lengths import poisoned
 
 pytestmark = only_on_cpus("the pass is not used elsewhere")
 
@@ -77,6 +79,78 @@ def test_network_that_runs_on_the_host_has_its_outputs():
     mark(network, places=network.add_non_zero(network.inputs[0]).get_output(0))
 
     same_as_the_reference(network)
+
+
+LENGTHS = 5, 6, 7, 1, 9
+"""The first one gets a program of its own, and 6 and 7 share one."""
+
+
+def of_a_length_of_the_run(layers):
+    """y: what ``layers`` makes of frames, as many as only a run knows: float32[1, 3, n]."""
+    network = trt.INetworkDefinition()
+    mask, x = network.add_input("mask", trt.bool, (9,)), network.add_input("x", trt.float32, (1, 3, 9))
+    places = network.add_shuffle(network.add_non_zero(mask).get_output(0))
+    places.reshape_dims = (-1,)
+    return mark(network, y=layers(network, network.add_gather(x, places.get_output(0), 2).get_output(0)))
+
+
+def frames(length):
+    return {
+        "mask": np.arange(9) < length,
+        "x": np.random.default_rng(length).standard_normal((1, 3, 9)).astype(np.float32),
+    }
+
+
+def pooled(network, x, kind):
+    layer = network.add_pooling_nd(x, kind, (3,))
+    layer.padding_nd, layer.stride_nd = (1,), (2,)
+    return layer.get_output(0)
+
+
+def blocks_along_time(network, x):
+    """Convolutions of all kinds, with what models have between them."""
+    same = {"pre_padding": (1,), "post_padding": (1,)}
+    a = relu(network, convolved(network, x, 4, (3,), **same))
+    b = convolved(network, a, 4, (3,), groups=4, seed=1, **same)
+    c = network.add_elementwise(a, b, trt.ElementWiseOperation.SUM).get_output(0)
+    d = convolved(network, c, 4, (4,), transposed=True, stride_nd=(2,), seed=2, **same)
+    e = pooled(network, pooled(network, d, trt.PoolingType.MAX), trt.PoolingType.AVERAGE)
+    return convolved(network, e, 2, (3,), stride_nd=(2,), seed=3, **same)
+
+
+def test_convolutions_of_a_length_of_the_run_keep_their_meaning(monkeypatch):
+    monkeypatch.setattr(padded_pieces, "_longer", poisoned)
+    network = of_a_length_of_the_run(blocks_along_time)
+    engine, copy = trt.compile(network, passes=[*ONLY, "bucketing"]), improved(network, ONLY).network
+
+    for length in LENGTHS:
+        assert_near(engine(frames(length)), trt.evaluate(network, frames(length)))
+    assert not count(copy, WeightedWindow)
+    assert count(copy, trt.IPoolingLayer) == count(copy, ChannelsLastPoolingLayer) == 2
+
+
+@pytest.mark.parametrize("length", [0, 2])
+def test_window_that_does_not_fit_a_length_of_the_run_fails(length):
+    network = of_a_length_of_the_run(lambda network, x: convolved(network, x, 2, (3,)))
+    (layer,) = (layer for layer in network.layers if isinstance(layer, WeightedWindow))
+    layer.name = "narrow"
+
+    for run in (trt.compile(network, passes=ONLY), lambda inputs: trt.evaluate(network, inputs)):
+        with pytest.raises(trt.ExecutionError, match=r"NL601: .*axis 2 of|NL601: no window fits") as failure:
+            run(frames(length))
+        assert f"{layer.source_location}, " in str(failure.value)
+        assert "'narrow'" in str(failure.value)
+
+
+def test_padding_that_depends_on_a_length_of_the_run_is_left_alone():
+    def halved(network, x):
+        return convolved(network, x, 2, (3,), stride_nd=(2,), padding_mode=trt.PaddingMode.SAME_UPPER)
+
+    network = of_a_length_of_the_run(halved)
+
+    assert improved(network, ONLY).network is network
+    for length in LENGTHS:
+        assert_near(trt.compile(network)(frames(length)), trt.evaluate(network, frames(length)))
 
 
 @pytest.mark.parametrize(
