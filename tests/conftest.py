@@ -15,7 +15,6 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 import netloop
-from netloop.compiler.xla_compilation import compile_lowered
 from tests.support import eight_devices
 from tests.support.equal_programs import equal_programs_share_executables
 from tests.support.exact_products import ask_for_exact_products
@@ -54,27 +53,6 @@ def default_precision() -> Generator[None]:
     """JAX with the precision of products that users have by default, also where tests ask for that of float32."""
     with jax.default_matmul_precision(None):
         yield
-
-
-@pytest.fixture(scope="module")
-def _programs() -> dict[tuple[str, str, str], Any]:
-    """The programs that engines compiled in a module, by their text."""
-    return {}
-
-
-@pytest.fixture
-def equal_programs_are_compiled_once(
-    _programs: dict[tuple[str, str, str], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An engine takes the program of another engine of the same module if its text is the same."""
-
-    def compiled(lowered: Any, options: dict[str, Any]) -> Any:
-        key = lowered.as_text(), str(lowered.in_avals), str(options)  # arguments that are not used are not in the text
-        if key not in _programs:
-            _programs[key] = compile_lowered(lowered, options)
-        return _programs[key]
-
-    monkeypatch.setattr("netloop.compiler.xla_compilation.compile_lowered", compiled)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -10,8 +10,6 @@ from tests.api.test_tuning import FORMS, Watch
 from tests.support.cells import lstm
 from tests.support.pass_checks import inputs_of
 
-pytestmark = pytest.mark.usefixtures("equal_programs_are_compiled_once")
-
 
 @pytest.fixture(autouse=True)
 def watch(monkeypatch):

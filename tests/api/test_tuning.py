@@ -15,8 +15,6 @@ from tests.support.log import Log
 from tests.support.networks import combine, mark
 from tests.support.pass_checks import inputs_of
 
-pytestmark = pytest.mark.usefixtures("equal_programs_are_compiled_once")
-
 FORMS = {"gate_fusion": OFF}
 """The forms that are fastest on the machine of these tests."""
 

@@ -61,7 +61,7 @@ CONSUMERS = {
 
 
 @pytest.fixture(params=CONSUMERS)
-def call(request, equal_programs_are_compiled_once):
+def call(request):
     return CONSUMERS[request.param]
 
 

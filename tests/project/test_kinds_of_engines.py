@@ -412,7 +412,7 @@ CELLS = [
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch, equal_programs_are_compiled_once):
+def quick(monkeypatch):
     monkeypatch.setattr("netloop.compiler.tuning.candidates.Stopwatch", Watch)
     Watch.compared = 0
 

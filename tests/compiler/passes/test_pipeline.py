@@ -104,7 +104,6 @@ def has_effect(name, network):
 
 
 @each_network
-@pytest.mark.usefixtures("equal_programs_are_compiled_once")
 def test_engine_gives_what_the_reference_gives(make):
     network = make()
     inputs, meant = meaning(make)
