@@ -62,15 +62,15 @@ class BoundedPieces:
     def _program(
         self, layer: Operation, rows: int, steps: Sequence[Step], position: int, frame: HostFrame
     ) -> "BoundedProgram":
-        lines, reads = LengthLines(frame, layer, rows), [tensor for tensor in reads_of(steps) if tensor in frame.values]
-        padding = Padding(reads, lines.longest, self._before)
+        lines, reads = LengthLines(frame, layer, rows), frame.arguments_of(reads_of(steps))
+        padding = Padding(reads, lines.longest, self._before, frame.known)
         for tensor in layer.outputs:
             padding.types.give(tensor, lines.longest[tensor])
         end = position + 1
         while end < len(steps) and self._takes(steps[end], frame, padding, lines):
             end += 1
         own = steps[:end]
-        reads = [tensor for tensor in reads_of(own) if tensor in frame.values]
+        reads = frame.arguments_of(reads_of(own))
         outputs, phase = self._pieces.needed_later(own), self._pieces.phase
         program = BoundedProgram(own, reads, outputs, padding, self._scopes, phase, layer, lines)
         program.precision, program.platform = self._pieces.precision, self._pieces.platform
