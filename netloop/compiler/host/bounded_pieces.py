@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.compiler.host.compiled_pieces import Pieces
+from netloop.compiler.host.compiled_pieces import Pieces, fits
 from netloop.compiler.host.frame import HostFrame
 from netloop.compiler.host.numpy_layers import MOST_BYTES
 from netloop.compiler.host.padded_pieces import PaddedFrame, PaddedProgram
@@ -65,7 +65,7 @@ class BoundedPieces:
         lines, reads = LengthLines(frame, layer, rows), frame.arguments_of(reads_of(steps))
         padding = Padding(reads, lines.longest, self._before, frame.known)
         for tensor in layer.outputs:
-            padding.types.give(tensor, lines.longest[tensor])
+            padding.give(tensor, lines.longest[tensor])
         end = position + 1
         while end < len(steps) and self._takes(steps[end], frame, padding, lines):
             end += 1
@@ -96,7 +96,8 @@ class BoundedPieces:
     def _takes(self, step: Step, frame: HostFrame, padding: Padding, lines: "LengthLines") -> bool:
         """Whether a step can be part of the piece: a product would take the time of the most results there can be."""
         has_products = any(layer.HAS_PRODUCTS for layer in step.layers)
-        if has_products or not _are_layers([step]) or not self._are_known(step.reads, frame):
+        is_layer = _are_layers([step]) and fits(step, lines.longest)
+        if has_products or not is_layer or not self._are_known(step.reads, frame):
             return False
         return all(map(lines.know, (*step.reads, *step.writes))) and padding.takes(step)
 

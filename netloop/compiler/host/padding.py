@@ -82,6 +82,11 @@ class Padding:
         for table in (self.types, self._sizes):
             table.learn(types, pairs, with_values=False)
 
+    def give(self, tensor: ITensor, type_: TensorType) -> None:
+        """Take a padded type that does not follow from those of what the steps read."""
+        for table in (self.types, self._sizes):
+            table.give(tensor, type_)
+
     def _padded(self, tensor: ITensor) -> TensorType:
         """The type of a tensor with all of its padded axes as long as their buckets."""
         exact = self._exact[tensor]
