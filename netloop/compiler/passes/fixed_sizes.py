@@ -1,20 +1,35 @@
 """Let sizes that are the same in all iterations of a loop be constants."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.graph import ILayer, ITensor, TypeTable
-from netloop.model.layers.loop import IRecurrenceLayer
+from netloop.model.layers.loop import ILoop, IRecurrenceLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
-from netloop.model.nest import LoopStep, walk
+from netloop.model.nest import LoopStep
 from netloop.values.enums import ElementWiseOperation, TripLimit
 from netloop.values.types import Array, TensorType
 
 MOST_TRIPS = 1 << 10
 """The most iterations whose sizes are computed one by one, which takes 0.1 to 0.3 ms of a compilation for each."""
+
+
+class Size(NamedTuple):
+    """An operand that decides the shape of a layer.
+
+    Attributes:
+        layer: the layer.
+        position: the position of the operand.
+        tensor: the operand.
+    """
+
+    layer: ILayer
+    position: int
+    tensor: ITensor
 
 
 class FixedSizes(Pass):
@@ -36,16 +51,22 @@ class FixedSizes(Pass):
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        flags = [_fix(rewriter, step) for step in list(rewriter.loops())]
+        sizes = _open_sizes(rewriter)
+        steps = list(rewriter.loops()) if sizes else []
+        flags = [_fix(rewriter, step, sizes[step.loop]) for step in steps if step.loop in sizes]
         return any(flags)
 
 
-def _fix(rewriter: Rewriter, step: LoopStep) -> bool:
+def _fix(rewriter: Rewriter, step: LoopStep, sizes: Sequence[Size]) -> bool:
     """Make constants of the sizes in a loop that are always the same; whether there were any."""
-    count, sizes = _most_trips(step), [*_open_sizes(rewriter, step)]
+    count = _most_trips(step)
+    # a size that varies in several loops may have become a constant
+    sizes = [size for size in sizes if size.layer.inputs[size.position] is size.tensor]
     if not sizes or not 0 < count <= MOST_TRIPS:
         return False
-    fixed = _Iterations(rewriter.network.types, step).constants(list(dict.fromkeys(t for _, _, t in sizes)), count)
+    fixed = _Iterations(rewriter.network.types, step).constants(
+        list(dict.fromkeys(size.tensor for size in sizes)), count
+    )
     for layer, position, tensor in sizes:
         if tensor in fixed:
             layer.set_input(position, rewriter.make.constant(fixed[tensor]))
@@ -65,13 +86,18 @@ def _most_trips(step: LoopStep) -> int:
     return max(0, numbers[0]) + is_ahead
 
 
-def _open_sizes(rewriter: Rewriter, step: LoopStep) -> Iterator[tuple[ILayer, int, ITensor]]:
-    """The operands in a loop that decide a shape and are not known: with the layer, its position and the tensor."""
-    for layer in (layer for inner in walk(step.body) for layer in inner.layers):
+def _open_sizes(rewriter: Rewriter) -> dict[ILoop, list[Size]]:
+    """The operands that decide a shape, vary in loops and are not known, by these loops."""
+    result: dict[ILoop, list[Size]] = {}
+    for layer in rewriter.scopes.live:
         for position in sorted(layer.SHAPE_INPUTS):
             tensor = layer.inputs[position] if position < len(layer.inputs) else None
-            if tensor is not None and rewriter.scopes.varies_in(tensor, step.loop) and tensor.type.ints() is None:
-                yield layer, position, tensor
+            # a tensor of a branch that is not possible has no type
+            kind = None if tensor is None else rewriter.network.types.of(tensor)
+            if tensor is not None and isinstance(kind, TensorType) and kind.ints() is None:
+                for loop in rewriter.scopes.chain_of(tensor):
+                    result.setdefault(loop, []).append(Size(layer, position, tensor))
+    return result
 
 
 class _Iterations:
