@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netloop.process.file_reading import OUT_OF_MEMORY
 from netloop.tools.sandbox.errors import FILE_ERRORS, error_from_json
 from netloop.tools.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_spec
 from netloop.tools.sandbox.process import ChildProcess
 from netloop.values.checked_attributes import seconds as number_of_seconds
 from netloop.values.checked_attributes import whole
-from netloop.values.diagnostics import Finding, InputError, listed, reason
+from netloop.values.diagnostics import Finding, InputError, NetloopError, listed, reason
 from netloop.values.foreign_arrays import array_of
 from netloop.values.string_arrays import KINDS_OF_TEXT, STRING, string_array, type_name
 from netloop.values.types import Array, Shape, agree
@@ -133,7 +134,7 @@ class SandboxedModel:
             error = error_from_json(reply["error"], errors)
         except ProtocolError as broken:
             raise self._process.protocol_error(str(broken)) from broken
-        if isinstance(error, MemoryError):
+        if _lacks_memory(error):
             raise self._process.out_of_memory()
         if isinstance(error, RuntimeError):
             raise self._process.protocol_error(f"with {error}")
@@ -208,3 +209,9 @@ def _fits(value: Any, info: TensorInfo) -> bool:
 
 def _is_alike(array: Array, info: TensorInfo) -> bool:
     return array.dtype == info.dtype and (info.shape is None or agree(array.shape, info.shape))
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether an error says that memory does not suffice, of the process or to load a file."""
+    findings = error.findings if isinstance(error, NetloopError) else ()
+    return isinstance(error, MemoryError) or any(finding.code == OUT_OF_MEMORY for finding in findings)

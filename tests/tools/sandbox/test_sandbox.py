@@ -11,6 +11,7 @@ import pytest
 import netloop as trt
 from netloop.model.graph.tensor import ITensor
 from netloop.sandbox import SandboxError
+from netloop.values.diagnostics import FileFormatError, Finding
 from tests.support.networks import WHILE, Op, combine, counted, counter, last, mark, stacked
 
 INPUTS = {"b": np.array([1.5, -2], jnp.bfloat16), "n": np.int32(3), "m": np.int64(4), "flag": np.bool_([1, 0])}
@@ -156,6 +157,16 @@ def test_memory_that_does_not_suffice_for_xla_ends_the_process_and_not_this_one(
         trt.sandbox.load(path, memory=1 << 28)
 
     assert caught.value.ended_by not in {"", "seconds"}
+
+
+def test_file_that_memory_does_not_suffice_for_is_a_lack_of_memory(path, monkeypatch):
+    """The allocation that fails may be one of the importer, whose error is about the file."""
+    lacking = FileFormatError(Finding("NL755", "there is not enough memory to load it"))
+    monkeypatch.setattr("netloop.tools.sandbox.model.error_from_json", lambda *_: lacking)
+    with pytest.raises(SandboxError, match=r"NL632: the process of 'missing.plan' ran out of memory") as caught:
+        trt.sandbox.load(path.with_name("missing.plan"))
+
+    assert caught.value.ended_by == "memory"
 
 
 @pytest.mark.slow
