@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from netloop.compiler.execution.compiled_program import CompiledProgram, ProgramSource
-from netloop.compiler.execution.program_cache import Given
+from netloop.compiler.execution.program_cache import MOST_SHARED, Given
 from netloop.compiler.execution.ready_call import BoundCall
 from netloop.compiler.execution.shape_families import ShapeFamily, Shapes, agree
 from netloop.compiler.execution.weight_loading import HostWeights
@@ -279,7 +279,7 @@ class InputBucketing:
 
     def _timed(self, program: CompiledProgram, shapes: Shapes) -> CompiledProgram:
         """A program that adds up the time of its calls, but the first one, which may compile it."""
-        _make_room(self._seconds)
+        _make_room(self._seconds, MOST_SHARED)
         is_first = True
 
         def bind(weights: list[Any]) -> BoundCall:
@@ -303,7 +303,7 @@ def _shapes(given: Given) -> Shapes:
     return tuple(tuple(value.shape) for value in given.values())
 
 
-def _make_room(kept: dict[Any, Any]) -> None:
+def _make_room(kept: dict[Any, Any], most: int = MOST_SETS) -> None:
     """Forget everything that is kept if there is too much of it."""
-    if len(kept) >= MOST_SETS:
+    if len(kept) >= most:
         kept.clear()

@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
 import jax
@@ -24,6 +25,9 @@ from netloop.values.types import LARGEST_KNOWN_VALUE, Absent, Array, Tensors, Te
 MOST_PROGRAMS = 64
 """The capacity of the cache; the least recently used program is dropped."""
 
+MOST_SHARED = 1024
+"""The number of combinations of shapes that share programs and are remembered, which takes a few kilobytes for each."""
+
 Given = Mapping[ITensor, Any]
 """The arrays of the inputs of a network, in order."""
 
@@ -32,9 +36,10 @@ K = TypeVar("K")
 
 
 class LatestUsed(Generic[K, P]):
-    """A dict of ``MOST_PROGRAMS`` values, which drops the least recently used one."""
+    """A dict of ``MOST_PROGRAMS`` values, or of another number, which drops the least recently used one."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = MOST_PROGRAMS if most is None else most
         self._kept: OrderedDict[K, P] = OrderedDict()
 
     def __len__(self) -> int:
@@ -58,7 +63,7 @@ class LatestUsed(Generic[K, P]):
         """Have a key have a value, which is then the latest."""
         self._kept[key] = value
         self._kept.move_to_end(key)
-        if len(self._kept) > MOST_PROGRAMS:
+        if len(self._kept) > self._most:
             self._kept.popitem(last=False)
 
     def __iter__(self) -> Iterator[P]:
@@ -109,14 +114,14 @@ class ProgramCache(Generic[P]):
             self.array_type = type(jnp.zeros(()))
         self._array_types = {np.ndarray, self.array_type}
         self._make = make
-        self._programs = LatestUsed[Any, P]()
+        self._programs, self._shared = LatestUsed[Any, P](), LatestUsed[Any, P](MOST_SHARED)
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._programs)
 
     def __iter__(self) -> Iterator[P]:
-        return iter(self._programs)
+        return chain(self._programs, self._shared)
 
     @property
     def latest(self) -> P | None:
@@ -138,18 +143,24 @@ class ProgramCache(Generic[P]):
         key = self._key(arrays)
         with self._lock:
             # under the lock, so that two threads do not compile the same program
-            program = self._programs.get(key)
+            program = self._known(key)
             if program is None or not self._lasts(program):
-                program = self._new(given, is_checked)
-                self._programs.keep(key, program)
+                program = self._new(key, given, is_checked)
             self._latest = key, program
             return program
 
-    def _new(self, given: Given, is_checked: bool) -> P:
-        shared = self._sharing.find(given) if self._sharing else None
-        if shared is not None:
-            return shared
+    def _known(self, key: Any) -> P | None:
+        program = self._programs.get(key)
+        return self._shared.get(key) if program is None else program
+
+    def _new(self, key: Any, given: Given, is_checked: bool) -> P:
+        program = self._sharing.find(given) if self._sharing else None
+        # combinations that share programs displace none that has its own
+        if program is not None:
+            self._shared.keep(key, program)
+            return program
         program = self._make(*self._specialise(given, is_checked), given)
+        self._programs.keep(key, program)
         if self._sharing:
             self._sharing.learn(given, program)
         return program
@@ -173,7 +184,7 @@ class ProgramCache(Generic[P]):
         # a pair is replaced as a whole, so that the usual call needs no lock
         if key != latest:
             with self._lock:
-                program = self._programs.get(key)
+                program = self._known(key)
                 if program is not None:
                     self._latest = key, program
         return None if program is None or not self._lasts(program) else (program, arrays)

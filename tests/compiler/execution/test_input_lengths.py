@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.compiler.execution import input_lengths
+from netloop.compiler.execution import input_lengths, program_cache
 from netloop.compiler.execution.shape_families import ShapeFamily
 from netloop.compiler.host import padded_pieces
 from netloop.compiler.xla_compilation import XlaFunction
@@ -112,6 +112,17 @@ def test_shapes_that_are_known_compile_nothing(network, compiled):
     del compiled[:]
     for length in (5, 7, 3, 8):
         agree(engine, network, step_inputs(length, seed=1))
+    assert not compiled
+
+
+def test_shapes_that_share_programs_displace_none(network, monkeypatch, compiled):
+    monkeypatch.setattr(program_cache, "MOST_PROGRAMS", 3)
+    engine = trt.compile(step_of_a_decoder(network))
+    for length in (1, 3, 4, 5, 6, 7, 8):
+        engine(step_inputs(length))
+    del compiled[:]
+    for length in (1, 3, 4, 5, 6, 7, 8):
+        agree(engine, network, step_inputs(length))
     assert not compiled
 
 
