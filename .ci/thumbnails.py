@@ -99,41 +99,41 @@ class Picture:
             depth = sum(1 for a, b in zip(one, other, strict=False) if a == b)
             if depth < min(len(one), len(other)):
                 lines.setdefault(one[depth - 1] if depth else TOP, {})[Line(one[depth], other[depth], kind)] = None
-        return {box: [*found] for box, found in lines.items()}
+        return {box: [*of_box] for box, of_box in lines.items()}
 
     def _arrange(self, box: int) -> None:
         rows = self._rows(box)
-        sizes = {each: self._sizes.get(each, (WIDTH, HEIGHT)) for row in rows for each in row}
-        widths = [sum(sizes[each][0] for each in row) + GAP * (len(row) - 1) for row in rows]
+        sizes = {node: self._sizes.get(node, (WIDTH, HEIGHT)) for row in rows for node in row}
+        widths = [sum(sizes[node][0] for node in row) + GAP * (len(row) - 1) for row in rows]
         whole, y = max(widths, default=WIDTH), float(PAD + (TITLE if box != TOP else 0))
         for row, width in zip(rows, widths, strict=True):
-            x, height = PAD + (whole - width) / 2, max(sizes[each][1] for each in row)
-            for each in row:
-                self.places[each] = Place(x + sizes[each][0] / 2, y + height / 2, *sizes[each])
-                x += sizes[each][0] + GAP
+            x, height = PAD + (whole - width) / 2, max(sizes[node][1] for node in row)
+            for node in row:
+                self.places[node] = Place(x + sizes[node][0] / 2, y + height / 2, *sizes[node])
+                x += sizes[node][0] + GAP
             y += height + ROW_GAP
         self._sizes[box] = (whole + 2 * PAD, y - (ROW_GAP if rows else 0) + PAD)
 
     def _rows(self, box: int) -> list[list[int]]:
-        """What is in a box, row by row: each below what it reads, and in the order of that."""
+        """The nodes of a box, row by row: below those that they read, and in the order of these."""
         members = self._members.get(box, [])
-        before = {each: [line.source for line in self._forward(box) if line.target == each] for each in members}
+        before = {node: [line.source for line in self._forward(box) if line.target == node] for node in members}
         ranks = dict.fromkeys(members, 0)
         for _ in members:
-            longer = {each: max((ranks[other] + 1 for other in before[each]), default=0) for each in members}
+            longer = {node: max((ranks[other] + 1 for other in before[node]), default=0) for node in members}
             if longer == ranks:
                 break
             ranks = longer
         last = max(ranks.values(), default=0)
-        for each in members:
-            if self._nodes[each].get("role") == "exit" and len(members) > 1:
-                ranks[each] = max(last, 1)
+        for node in members:
+            if self._nodes[node].get("role") == "exit" and len(members) > 1:
+                ranks[node] = max(last, 1)
         rows: list[list[int]] = []
         position: dict[int, float] = {}
         for rank in sorted(set(ranks.values())):
-            row = [each for each in members if ranks[each] == rank]
-            row.sort(key=lambda each: _mean([position[other] for other in before[each] if other in position]))
-            position |= {each: (index + 0.5) / len(row) for index, each in enumerate(row)}
+            row = [node for node in members if ranks[node] == rank]
+            row.sort(key=lambda node: _mean([position[other] for other in before[node] if other in position]))
+            position |= {node: (index + 0.5) / len(row) for index, node in enumerate(row)}
             rows.append(row)
         return rows
 
@@ -148,8 +148,8 @@ class Picture:
             box = stack.pop()
             left, top = corners[box]
             yield from (self._path(line, left, top) for line in self.lines.get(box, []))
-            for each in self._members.get(box, []):
-                place, node = self.places[each], self._nodes[each]
+            for number in self._members.get(box, []):
+                place, node = self.places[number], self._nodes[number]
                 x, y = left + place.x - place.width / 2, top + place.y - place.height / 2
                 kind = f"box {node['kind']}" if node["box"] else node.get("role") or "layer"
                 area = f'x="{x:g}" y="{y:g}" width="{place.width:g}" height="{place.height:g}"'
@@ -157,8 +157,8 @@ class Picture:
                 below = 11 if node["box"] else place.height / 2 + 3
                 yield f'<text x="{x + place.width / 2:g}" y="{y + below:g}">{escape(_title(node))}</text>'
                 if node["box"]:
-                    stack.append(each)
-                    corners[each] = x, y
+                    stack.append(number)
+                    corners[number] = x, y
 
     def _path(self, line: Line, left: float, top: float) -> str:
         one, other = self.places[line.source], self.places[line.target]

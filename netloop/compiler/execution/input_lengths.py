@@ -74,9 +74,12 @@ class SharedPrograms:
         self._reads = [tensor for tensor in reads_of(self._steps) if tensor in given]
         self._programs: dict[Shapes, PaddedProgram] = {}
         valued = network.shape_tensors()
-        tensors = (tensor for layer in network.layers for tensor in layer.outputs)
-        # their types are the same in all calls, and so most layers need no inference
-        self._settled = {tensor: tensor for tensor in tensors if tensor not in valued and _is_fixed(types, tensor)}
+        # what reads no open length has the same types in all calls, so that most layers need no inference; an output of
+        # fixed shape does not suffice, as a layer may be invalid for some lengths that it reads
+        closed = (
+            layer for layer in network.layers if all(_is_fixed(types, x) for x in (*layer.inputs, *layer.outputs))
+        )
+        self._settled = {tensor: tensor for layer in closed for tensor in layer.outputs if tensor not in valued}
         self._before = self._types(family.shapes)
         self._assumed: dict[ITensor, TensorType] = {}
         self._give_common([self._types(shapes) for shapes in members])
@@ -172,15 +175,15 @@ class SharedPrograms:
         return CompiledProgram(bind, program, network.loops, None, notes, timer.seconds, network, program.compiled)
 
 
-def _is_fixed(types: TypeTable, tensor: ITensor) -> bool:
-    type_ = types.of(tensor)
-    return isinstance(type_, TensorType) and type_.is_fixed
+def _is_fixed(types: TypeTable, tensor: ITensor | None) -> bool:
+    type_ = None if tensor is None else types.of(tensor)
+    return type_ is None or (isinstance(type_, TensorType) and type_.is_fixed)
 
 
 def _common(a: Known, b: Known) -> Known:
-    """A type with what two types have in common; the first one if one is none."""
+    """A type with what two types have in common; where a call is invalid, the type of the other one."""
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
-        return a if isinstance(b, TensorType) else b
+        return a if isinstance(a, TensorType) else b
     result = join(a, b)
     values = a.elements(), b.elements()
     if result is None or a.shape != b.shape or values[0] is None or values[1] is None:

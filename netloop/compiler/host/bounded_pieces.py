@@ -12,7 +12,7 @@ import numpy as np
 from netloop.compiler.host.compiled_pieces import Pieces, fits
 from netloop.compiler.host.frame import HostFrame
 from netloop.compiler.host.numpy_layers import MOST_BYTES
-from netloop.compiler.host.padded_pieces import PaddedFrame, PaddedProgram
+from netloop.compiler.host.padded_pieces import PaddedFrame, PaddedProgram, shorter
 from netloop.compiler.host.padding import Padding
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
@@ -205,8 +205,5 @@ class BoundedProgram(PaddedProgram):
         """Add the outputs to a frame, as long as they are."""
         arrays = [frame.values[tensor] for tensor in self.reads]
         *values, count = completed(self.compiled(arrays, NO_LENGTHS))
-        n = int(count)
-        for tensor, value in zip(self.outputs, values, strict=True):
-            shape = self._lines.shape(tensor, n)
-            # numpy cuts by a view; JAX would compile a slice for each length
-            frame.values[tensor] = value if value.shape == shape else np.asarray(value)[tuple(map(slice, shape))]
+        shapes = [self._lines.shape(tensor, int(count)) for tensor in self.outputs]
+        frame.values.update(zip(self.outputs, map(shorter, values, shapes), strict=True))

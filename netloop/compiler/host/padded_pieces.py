@@ -153,7 +153,7 @@ class PaddedProgram(Program):
 
         arrays = [resized(values[tensor], shape, _longer) for tensor, shape in self.reads.items()]
         results = self.compiled.completed(arrays, lengths)
-        return [resized(value, shape, _shorter) for value, shape in zip(results, shapes, strict=True)]
+        return [resized(value, shape, shorter) for value, shape in zip(results, shapes, strict=True)]
 
     def _lengths_of(self, layer: ILayer) -> Iterator[tuple[ITensor, int]]:
         """The tensors and axes whose lengths the lowering of a layer asks for."""
@@ -219,10 +219,10 @@ def _longer(value: Any, shape: Shape) -> Array:
     return result
 
 
-def _shorter(value: Any, shape: Shape) -> Array:
+def shorter(value: Any, shape: Shape) -> Any:
     """An array that is cut to a shape."""
     # numpy cuts by a view; JAX would compile a slice for each length
-    return np.asarray(value)[tuple(map(slice, shape))]
+    return value if value.shape == shape else np.asarray(value)[tuple(map(slice, shape))]
 
 
 def _resized(value: jax.Array, shape: Shape) -> jax.Array:

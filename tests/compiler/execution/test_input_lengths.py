@@ -273,6 +273,18 @@ def test_length_that_fits_no_table_when_padded(network):
         engine({"x": np.ones((13, 2), np.float32)})
 
 
+def test_length_that_does_not_fit_a_constant_is_the_error_of_a_network(network):
+    """The sum has 12 rows for each length that is valid, so that its type does not tell the others."""
+    x = network.add_input("x", trt.float32, (-1, 4))
+    table = network.add_constant((12, 4), np.ones((12, 4), np.float32)).get_output(0)
+    y = network.add_elementwise(x, table, trt.ElementWiseOperation.SUM).get_output(0)
+    engine = trt.compile(mark(network, y=y))
+    for length in (1, 12):
+        agree(engine, network, {"x": np.ones((length, 4), np.float32)})
+    with pytest.raises(trt.NetworkError, match="NL401"):
+        engine({"x": np.ones((5, 4), np.float32)})
+
+
 def test_network_on_the_host_shares_its_pieces(network, poison, compiled):
     """The branches have caches of different lengths, which only the run knows."""
     decides = network.add_input("decides", trt.bool, ())
