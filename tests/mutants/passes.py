@@ -7,6 +7,7 @@ CACHE = "netloop/model/layers/cache.py"
 CONTRACTION = "netloop/compiler/passes/matmul_recognition.py"
 BUFFERS = "netloop/compiler/passes/buffer_layers.py"
 LISTS = "netloop/compiler/passes/growing_lists.py"
+BEGINNINGS = "netloop/compiler/passes/list_beginnings.py"
 SIZES = "netloop/compiler/passes/fixed_sizes.py"
 FORMS = "netloop/compiler/passes/gate_fusion.py"
 INDEXING = "netloop/compiler/passes/induction_variables.py"
@@ -141,8 +142,17 @@ FAULTS = [
     Mutant("a list that the loop reads is stacked", LISTS,
            "return all(\n        isinstance(reader, ILoop", "return any(\n        isinstance(reader, ILoop",
            "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
-    Mutant("a tensor inserted at a position is appended", LISTS,
-           "and [*insertion.inputs, None][2] is None", "", "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a tensor inserted at a position is appended", BEGINNINGS,
+           "return [*insertion.inputs, None][2] is None", "return True",
+           "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a list begins with all rows of the buffer of another one", BEGINNINGS,
+           "if counted.type.ints() == [rows.type.shape[0]]:", "if True:",
+           "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("the tensors with which a list begins are not counted", BEGINNINGS,
+           "np.int64(1)", "np.int64(0)", "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a negative COUNT takes elements away from a list", BEGINNINGS,
+           "make.maximum(make.cast(number, np.int64), 0), *flags]", "make.cast(number, np.int64), *flags]",
+           "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),
     Mutant("a list has all rows of its buffer", BUFFERS,
            "return rows[:count] if flags is None", "return rows if flags is None",
            "tests/compiler/passes/test_growing_lists.py", NO_SUCH_LIST),

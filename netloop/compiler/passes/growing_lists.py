@@ -7,6 +7,7 @@ import numpy as np
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.buffer_layers import FilledPartLayer, JoinedRowsLayer, RowListLayer, joined_shape
+from netloop.compiler.passes.list_beginnings import appends, begin_with, beginning_of, is_counted
 from netloop.compiler.passes.padded_results import pad_results
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.passes.trip_counts import (
@@ -20,7 +21,7 @@ from netloop.compiler.passes.trip_counts import (
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.loop import ILoop, ILoopOutputLayer, IRecurrenceLayer
-from netloop.model.layers.sequence import ISequenceConcatenationLayer, ISequenceInsertLayer, ISequenceLayer
+from netloop.model.layers.sequence import ISequenceConcatenationLayer, ISequenceInsertLayer
 from netloop.model.nest import LoopStep
 from netloop.values.enums import TripLimit
 from netloop.values.types import normal_axis
@@ -39,9 +40,9 @@ class GrowingLists(Pass):
     after = ("redundant_carries", "growing_states")
     on_host = True
     rule = (
-        "In loops with a COUNT: a sequence that is empty at first, to which each iteration appends a tensor of one "
-        "shape, or those iterations that take one branch of a conditional, becomes a stacked output if it is read only "
-        "after the loop. With a WHILE too, if the COUNT is a "
+        "In loops with a COUNT: a sequence to which each iteration appends a tensor of one shape, or those iterations "
+        "that take one branch of a conditional, becomes a stacked output if it is read only after the loop. It may "
+        "begin with tensors of this shape, or be the list of an earlier loop. With a WHILE too, if the COUNT is a "
         f"compile-time constant of at most {MOST_ROWS:,}. The tensors of a list are joined without the list. Stacked "
         "outputs as long as the trip count of another loop are cut from a buffer. In pure functions all of these are "
         "padded arrays."
@@ -94,7 +95,7 @@ def stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, length: C
         return False
     most, number = length(), number_of_iterations(rewriter, step)
     rows, *flags = (rewriter.make.stacked(step.loop, row, most) for row in appended.rows(rewriter))
-    _read_rows(rewriter, step, state, [rows, number, *flags])
+    _read_rows(rewriter, step, state, begin_with(rewriter, appended.beginning, [rows, number, *flags]))
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
     return True
 
@@ -128,6 +129,8 @@ def grow_tensors(rewriter: Rewriter) -> bool:
 
 
 def _grow(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
+    if has_open_end(step):
+        _stack_beginning(rewriter, state)
     appended, name = _appended(state), state.outputs[0].name
     if appended is None or not has_open_end(step) or not _fits(rewriter, step, state, appended):
         return False
@@ -138,9 +141,20 @@ def _grow(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
         rows.keeps_shape = False
         rows.set_input(1, make.concat([rows.outputs[0], make.expand_dims(row, [0])], 0))
         wholes.append(make.last(step.loop, rows))
-    _read_rows(rewriter, step, state, [wholes[0], number_of_iterations(rewriter, step), *wholes[1:]])
+    grown = [wholes[0], number_of_iterations(rewriter, step), *wholes[1:]]
+    _read_rows(rewriter, step, state, begin_with(rewriter, appended.beginning, grown))
     rewriter.note(f"the list {name!r} is a tensor that grows")
     return True
+
+
+def _stack_beginning(rewriter: Rewriter, state: IRecurrenceLayer) -> None:
+    """Stack the list of an earlier loop with which a list begins."""
+    end = state.tensor(0).producer
+    earlier = end.tensor(0).producer if isinstance(end, ILoopOutputLayer) and not end.stacks else None
+    if isinstance(earlier, IRecurrenceLayer):
+        _stack_beginning(rewriter, earlier)
+        step = next(step for step in rewriter.loops() if step.loop is earlier.loop)
+        _stack(rewriter, step, earlier)
 
 
 class _Appended(NamedTuple):
@@ -149,12 +163,14 @@ class _Appended(NamedTuple):
     Attributes:
         tensor: the tensor.
         insertion: the layer that appends it.
+        beginning: the elements before the first iteration, and sequences of rows.
         choice: the output of a conditional, of which one branch appends the tensor, and the other one nothing.
         branch: the branch that appends it.
     """
 
     tensor: ITensor
     insertion: ISequenceInsertLayer
+    beginning: list[ITensor]
     choice: IIfConditionalOutputLayer | None = None
     branch: int = 0
 
@@ -181,32 +197,44 @@ def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended:
     kind = tensor.type
     # rows of one shape can be stacked, and a compiled loop has no strings
     is_row = kind.is_fixed and kind.is_tensor and not kind.is_string
-    # flags choose rows on the host, where pure functions have nothing
-    is_row = is_row and not (rewriter.is_pure and choice is not None)
+    # pure functions have no host, which chooses rows by flags, and cuts as many as only a run knows
+    is_open = bool(appended.beginning) and not (_has_known_trips(step) and all(map(is_counted, appended.beginning)))
+    is_on_host = choice is not None or is_open
+    is_row = is_row and not (rewriter.is_pure and is_on_host)
     varies = tensor if choice is None else choice.conditional.condition
     is_other = varies is not None and rewriter.scopes.varies_in(varies, step.loop)
     return is_row and is_other and _is_only_read_after(rewriter, step, state, appended)
 
 
+def _has_known_trips(step: LoopStep) -> bool:
+    count = step.loop.limit(TripLimit.COUNT)
+    return count is not None and count.tensor(0).type.ints() is not None and step.loop.limit(TripLimit.WHILE) is None
+
+
 def _appended(state: IRecurrenceLayer) -> _Appended | None:
     """The tensor that iterations append to a state; None if they do something else."""
-    first, now, grown = state.tensor(0).producer, state.outputs[0], state.tensor(1).producer
-    if not isinstance(first, ISequenceLayer) or first.inputs:
-        return None
+    now, grown = state.outputs[0], state.tensor(1).producer
     if isinstance(grown, ISequenceInsertLayer):
-        return _Appended(operand(grown, 1), grown) if _appends(grown, now) else None
+        return _inserted(state, grown)
     if isinstance(grown, IIfConditionalOutputLayer):
         for branch in (0, 1):
             insertion = _outside(operand(grown, branch)).producer
             is_kept = _outside(operand(grown, 1 - branch)) is now
-            if is_kept and isinstance(insertion, ISequenceInsertLayer) and _appends(insertion, now):
-                return _Appended(operand(insertion, 1), insertion, grown, branch)
+            if is_kept and isinstance(insertion, ISequenceInsertLayer):
+                return _inserted(state, insertion, grown, branch)
     return None
 
 
-def _appends(insertion: ISequenceInsertLayer, sequence: ITensor) -> bool:
-    """Whether a layer appends a tensor to a sequence at its end."""
-    return _outside(operand(insertion, 0)) is sequence and [*insertion.inputs, None][2] is None
+def _inserted(
+    state: IRecurrenceLayer,
+    insertion: ISequenceInsertLayer,
+    choice: IIfConditionalOutputLayer | None = None,
+    branch: int = 0,
+) -> _Appended | None:
+    tensor = operand(insertion, 1)
+    is_appended = appends(insertion) and _outside(operand(insertion, 0)) is state.outputs[0]
+    beginning = beginning_of(state.tensor(0), tensor.type) if is_appended else None
+    return None if beginning is None else _Appended(tensor, insertion, beginning, choice, branch)
 
 
 def _outside(tensor: ITensor) -> ITensor:

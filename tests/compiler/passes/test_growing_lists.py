@@ -19,9 +19,9 @@ def doubled(network, loop):
     return state.get_output(0)
 
 
-def appending(network, loop, tensor):
-    """A sequence to which each iteration appends a tensor."""
-    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+def appending(network, loop, tensor, first=None):
+    """A sequence, empty at first or another one, to which each iteration appends a tensor."""
+    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0) if first is None else first)
     listed.keeps_shape = False
     listed.set_input(1, network.add_sequence_insert(listed.get_output(0), tensor).get_output(0))
     return listed.get_output(0)
@@ -144,9 +144,9 @@ def test_empty_list_has_no_concatenation(network):
         engine({"x": X, "n": np.int32(0)})
 
 
-def appending_some(network, loop, tensor, flag, branch=0, is_input=False):
+def appending_some(network, loop, tensor, flag, branch=0, is_input=False, first=None):
     """A sequence to which an iteration appends a tensor if a flag is set; not set for branch 1."""
-    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0) if first is None else first)
     listed.keeps_shape = False
     choice = network.add_if_conditional()
     choice.set_condition(flag)
@@ -203,6 +203,65 @@ def test_list_of_a_known_count_is_joined_in_the_program_of_its_loop(network, axi
     assert engine.latest.function is not None
 
 
+def longer_lists(network, loops, tensors):
+    """y: a list that begins with some tensors, to which loops of several kinds append; z: joined along axis 1."""
+    listed = network.add_sequence([constant(network, X + n) for n in range(tensors)], trt.float32).get_output(0)
+    if tensors:
+        listed = network.add_sequence_insert(listed, constant(network, X - 1)).get_output(0)
+    state = network.add_input("x", trt.float32, (2, 3))
+    for number, kind in enumerate(loops):
+        count = 2 if kind == "known" else network.add_input(f"n{number}", trt.int32, ())
+        loop = network.add_loop() if kind == "while" else counted(network, count)
+        loop.name = f"loop {number}"
+        now = counter(network, loop)
+        if kind == "while":
+            loop.add_trip_limit(combine(network, now, count, Op.LESS), WHILE)
+        carried = loop.add_recurrence(state)
+        carried.set_input(1, combine(network, carried.get_output(0), 2.0, Op.PROD))
+        row = carried.get_output(0)
+        is_odd = combine(network, combine(network, now, combine(network, now, 2, Op.FLOOR_DIV), Op.SUB), 0, Op.GREATER)
+        listed = last(
+            loop,
+            appending_some(network, loop, row, is_odd, first=listed)
+            if kind == "some"
+            else appending(network, loop, row, listed),
+        )
+        state = last(loop, row)
+    return mark(network, y=listed, z=network.add_sequence_concatenation(listed, 1).get_output(0))
+
+
+LOOPS = [
+    ["known"], ["count"], ["while"], ["some"], ["known", "known"], ["count", "known"], ["known", "count"],
+    ["count", "count"], ["some", "count"], ["count", "some"], ["while", "count"], ["count", "while"],
+    ["some", "while", "known"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tensors", [0, 2])
+@pytest.mark.parametrize("loops", LOOPS, ids="-".join)
+def test_list_that_begins_with_tensors_or_that_several_loops_append_to_is_stacked(network, loops, tensors):
+    engine = trt.compile(longer_lists(network, loops, tensors))
+    for counts in ((3, 9, 1), (1, 0, 2), (-1, -2, 3)) if tensors else ((3, 9, 1), (2, 3, 2)):
+        numbers = {f"n{place}": np.int32(n) for place, n in enumerate(counts) if loops[place : place + 1] != ["known"]}
+        inputs = {"x": X, **{name: n for name, n in numbers.items() if int(name[1:]) < len(loops)}}
+        found, wanted = engine(inputs), trt.evaluate(network, inputs)
+        np.testing.assert_array_equal(np.asarray(found["y"]), np.asarray(wanted["y"]))
+        np.testing.assert_array_equal(np.asarray(found["z"]), wanted["z"])
+
+    assert len(notes(engine)) >= len(loops)
+    assert "host" not in {strategy.kind.value for strategy in engine.loop_strategies.values()}
+
+
+@pytest.mark.parametrize(("loops", "length"), [(["known", "known"], 7), (["known", "count"], 10)], ids=str)
+def test_pure_function_has_a_list_that_two_loops_append_to(network, loops, length):
+    longer_lists(network, loops, 2)
+    inputs = {"x": X} | ({} if "count" not in loops else {"n1": np.int32(5)})
+    function, weights = trt.to_jax(network, bound={"loop 1": 10})
+
+    found = np.asarray(function(weights, inputs)["z"])[:, : 3 * length]
+    np.testing.assert_array_equal(found, trt.evaluate(network, inputs)["z"])
+
+
 # ---------------------------------------------------------------------------- negative cases
 
 
@@ -242,12 +301,15 @@ def inserted_at_the_front(network):
     return mark(network, y=last(loop, listed.get_output(0)))
 
 
-def begun_with_a_tensor(network):
-    loop, first = counted(network, 3), network.add_sequence([constant(network, X)])
-    listed = loop.add_recurrence(first.get_output(0))
-    state = doubled(network, loop)
-    listed.set_input(1, network.add_sequence_insert(listed.get_output(0), state).get_output(0))
-    return mark(network, y=last(loop, listed.get_output(0)))
+def begun_with_another_shape(network):
+    loop, first = counted(network, 3), network.add_sequence([constant(network, X[:1])])
+    return mark(network, y=last(loop, appending(network, loop, doubled(network, loop), first.get_output(0))))
+
+
+def begun_with_what_is_erased(network):
+    loop, first = counted(network, 3), network.add_sequence([constant(network, X), constant(network, X)])
+    erased = network.add_sequence_erase(first.get_output(0)).get_output(0)
+    return mark(network, y=last(loop, appending(network, loop, doubled(network, loop), erased)))
 
 
 def concatenated_to_the_front(network):
@@ -276,8 +338,8 @@ def ended_long_before_its_count(network):
 @pytest.mark.parametrize(
     "make",
     [
-        read_in_the_loop, inserted_at_the_front, begun_with_a_tensor, also_read_in_the_branch,
-        appended_in_both_branches,
+        read_in_the_loop, inserted_at_the_front, begun_with_another_shape, begun_with_what_is_erased,
+        also_read_in_the_branch, appended_in_both_branches,
     ],
 )  # fmt: skip
 def test_other_lists_stay_as_they_are(network, make):
