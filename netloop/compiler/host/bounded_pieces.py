@@ -13,7 +13,7 @@ from netloop.compiler.host.compiled_pieces import Pieces, fits
 from netloop.compiler.host.frame import HostFrame
 from netloop.compiler.host.numpy_layers import MOST_BYTES
 from netloop.compiler.host.padded_pieces import PaddedFrame, PaddedProgram, shorter
-from netloop.compiler.host.padding import Padding
+from netloop.compiler.host.padding import Padding, is_known
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.phases import Phase
@@ -85,9 +85,11 @@ class BoundedPieces:
         return layer.most_rows(*(None if tensor is None else self._before[tensor] for tensor in layer.inputs))
 
     def _are_known(self, tensors: Iterable[ITensor], frame: HostFrame) -> bool:
-        """Whether all values among those of some tensors are valid, and of shapes that are the same in all runs."""
+        """Whether all values among those of some tensors are valid, and decide the same shapes in all runs."""
         values = [tensor for tensor in tensors if tensor in frame.values]
-        return frame.poisoned(values) is None and all(map(self._is_fixed, values))
+        decide = [tensor for tensor in values if tensor in frame.valued and tensor not in frame.known]
+        is_settled = all(map(self._is_fixed, values)) and all(is_known(self._before, tensor) for tensor in decide)
+        return frame.poisoned(values) is None and is_settled
 
     def _is_fixed(self, tensor: ITensor) -> bool:
         type_ = self._before.of(tensor)

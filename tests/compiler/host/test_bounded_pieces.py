@@ -177,6 +177,40 @@ def test_what_reads_another_length_of_the_run_is_in_another_piece(bounded):
     assert "y" not in {tensor.name for run in bounded for tensor in run.action.__self__.outputs}
 
 
+@pytest.mark.parametrize("is_before", [True, False])
+def test_shape_that_data_decide_before_or_behind_the_results_is_that_of_the_call(is_before, bounded):
+    inputs = boxes_and_scores(1, 6, 1)
+    network, layer = selected(inputs, most=6)
+    # of more elements than a call has as a part of its types
+    numbers = network.add_input("numbers", trt.float32, (1000,))
+    number = network.add_reduce(numbers, trt.ReduceOperation.SUM, 0b1, True).get_output(0)
+    length = network.add_cast(number, trt.int32).get_output(0)
+    sizes = network.add_concatenation([constant(network, [3], np.int32), length])
+    image = network.add_input("image", trt.float32, (3, 4))
+    if not is_before:
+        count = network.add_shuffle(network.add_cast(layer.get_output(1), trt.float32).get_output(0))
+        count.reshape_dims = (1, 1)
+        image = combine(network, image, count.get_output(0))
+    whole = network.add_resize(image)
+    whole.set_input(1, sizes.get_output(0))
+    part = network.add_slice(whole.get_output(0), (0, 0), (3, 8), (1, 1))
+    part.mode = trt.SampleMode.FILL
+    mark(network, y=part.get_output(0), indices=layer.get_output(0))
+    if is_before:
+        highest = network.add_reduce(part.get_output(0), trt.ReduceOperation.MAX, 0b11, True).get_output(0)
+        least = network.add_shuffle(combine(network, highest, 0.0, Op.PROD))
+        least.reshape_dims = ()
+        layer.set_input(4, least.get_output(0))
+
+    engine = trt.compile(network)
+    for count in (3, 1, 9, 2):
+        numbers = (np.arange(1000) < count).astype(np.float32)
+        call = {**inputs, "numbers": numbers, "image": np.arange(12, dtype=np.float32).reshape(3, 4)}
+        wanted = trt.evaluate(network, call)
+        for name, array in engine(call).items():
+            np.testing.assert_array_equal(np.asarray(array), wanted[name], strict=True)
+
+
 def test_loop_that_fails_before_the_boxes_are_selected_does_fail(bounded):
     inputs = boxes_and_scores(1, 6, 1)
     network, layer = selected(inputs)
