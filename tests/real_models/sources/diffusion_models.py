@@ -198,5 +198,5 @@ MAKES: dict[str, Make] = {
 }
 for name, make in MAKES.items():
     add(RECIPES, f"df_{name}_script", make, dynamo=False)
-for name in ("vae_decoder", "dit", "sd3", "flux", "unet2d_condition"):
+for name in ("dit", "flux"):
     add(RECIPES, f"df_{name}", MAKES[name])

@@ -94,6 +94,6 @@ MAKES: dict[str, Any] = {
 }
 for name, make in MAKES.items():
     add(RECIPES, f"gnn_{name}_script", make, dynamo=False, opset_version=18)
-for name in ("gcn", "gin", "sage_max"):
+for name in ("gin",):
     add(RECIPES, f"gnn_{name}", MAKES[name])
 add(RECIPES, "nf_spline_flow_script", spline_flow, dynamo=False)

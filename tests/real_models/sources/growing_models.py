@@ -227,7 +227,7 @@ for name, convert in {
     "dynamic": dynamic,
     "extended": optimized(Level.ORT_ENABLE_EXTENDED),
 }.items():
-    for base in ("hf_llama_steps_script", "hf_gpt2_steps"):
+    for base in ("hf_gpt2_steps",) if name == "4bits_qdq" else ("hf_llama_steps_script", "hf_gpt2_steps"):
         RECIPES.add(f"ort_{name}_{base}", f"onnxruntime: {name}", converted(base, convert), base)
 HALVED = converted("hf_llama_steps_script", half(keep_io_types=False), "float16")
 RECIPES.add("ort_half_inputs_hf_llama_steps_script", "onnxruntime: half_inputs", HALVED, "hf_llama_steps_script")

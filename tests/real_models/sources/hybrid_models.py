@@ -61,16 +61,6 @@ KINDS: dict[str, dict[str, Any]] = {
         "shared_intermediate_size": 24,
     },
     "Lfm2": {**LLAMA, "layer_types": ["conv", "full_attention"], "block_multiple_of": 8},
-    "Qwen3Next": {
-        **SPARSE,
-        "head_dim": 8,
-        "layer_types": ["linear_attention", "full_attention"],
-        "linear_num_key_heads": 2,
-        "linear_num_value_heads": 4,
-        "linear_key_head_dim": 8,
-        "linear_value_head_dim": 8,
-        "shared_expert_intermediate_size": 24,
-    },
     "NemotronH": {
         **LLAMA,
         "hybrid_override_pattern": "M*-",
@@ -87,38 +77,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "OlmoE": {**SPARSE},
     "Qwen3Moe": {**SPARSE, "head_dim": 8},
     "GptOss": {**SPARSE, "head_dim": 8, "sliding_window": 6},
-    "DeepseekV2": {
-        **SPARSE,
-        "num_key_value_heads": 4,
-        "q_lora_rank": 16,
-        "kv_lora_rank": 16,
-        "qk_rope_head_dim": 8,
-        "qk_nope_head_dim": 8,
-        "v_head_dim": 8,
-        "first_k_dense_replace": 1,
-        "n_routed_experts": 4,
-        "n_group": 1,
-        "topk_group": 1,
-    },
-    "Glm": {**LLAMA, "head_dim": 8},
     "Nemotron": LLAMA,
-    "Helium": {**LLAMA, "head_dim": 8},
     "Starcoder2": LLAMA,
     "Persimmon": LLAMA,
     "BitNet": LLAMA,
     "Exaone4": {**LLAMA, "sliding_window": 6},
-    "Ernie4_5": {**LLAMA, "head_dim": 8},
     "HunYuanDenseV1": {**LLAMA, "head_dim": 8},
     "Arcee": {**LLAMA, "head_dim": 8},
-    "DiffLlama": {**LLAMA, "head_dim": 8},
-    "Dots1": {
-        **SPARSE,
-        "head_dim": 8,
-        "n_routed_experts": 4,
-        "n_group": 1,
-        "topk_group": 1,
-        "first_k_dense_replace": 1,
-    },
 }
 CLASSES = {
     "Gemma3Text": ("Gemma3TextConfig", "Gemma3ForCausalLM"),
@@ -147,11 +112,11 @@ def prompt(kind: str) -> Make:
 
 BY_DYNAMO = (
     *("Mamba2", "FalconMamba", "xLSTM", "RecurrentGemma", "Jamba", "Bamba", "Zamba2", "GraniteMoeHybrid", "Lfm2"),
-    *("Qwen3Next", "NemotronH", "Gemma3Text", "GptOss"),
+    *("NemotronH", "Gemma3Text", "GptOss"),
 )
 for name in BY_DYNAMO:
     add(RECIPES, f"hf_{name.lower()}", prompt(name))
 for name in KINDS:
     # the exporter of TorchScript transposes the chunks of these to other ranks
-    if name not in ("Mamba2", "Bamba", "Zamba2"):
+    if name not in ("Mamba2", "Bamba", "Zamba2", "GraniteMoeHybrid", "NemotronH"):
         add(RECIPES, f"hf_{name.lower()}_script", prompt(name), dynamo=False)

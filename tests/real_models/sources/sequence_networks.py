@@ -25,12 +25,24 @@ def words(batch: int, length: int, most: int = 19) -> Tensor:
     return torch.randint(0, most, (batch, length), generator=torch.Generator().manual_seed(length))
 
 
+class Gated(nn.Module):
+    """A gated recurrent unit of products that both exporters write."""
+
+    def __init__(self, inputs: int, states: int) -> None:
+        super().__init__()
+        self.gates, self.new = nn.Linear(inputs + states, 2 * states), nn.Linear(inputs + states, states)
+
+    def forward(self, x: Tensor, h: Tensor) -> Tensor:
+        reset, update = torch.sigmoid(self.gates(torch.cat([x, h], 1))).chunk(2, 1)
+        return update * h + (1 - update) * torch.tanh(self.new(torch.cat([x, reset * h], 1)))
+
+
 class AdaptiveSteps(nn.Module):
     """Adaptive computation time: a cell that runs until the halting probabilities of all rows add up."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.cell, self.halt = nn.GRUCell(6, 8), nn.Linear(8, 1)
+        self.cell, self.halt = Gated(6, 8), nn.Linear(8, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         state = torch.zeros(x.size(0), 8)
@@ -263,7 +275,7 @@ class Memory(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cell, self.key, self.write = nn.GRUCell(10, 12), nn.Linear(12, 6), nn.Linear(12, 12)
+        self.cell, self.key, self.write = Gated(10, 12), nn.Linear(12, 6), nn.Linear(12, 12)
 
     def forward(self, x: Tensor) -> Tensor:
         batch = x.size(1)
@@ -347,7 +359,7 @@ class Transducer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.cell = nn.Embedding(9, 8), nn.GRUCell(8, 8)
+        self.embed, self.cell = nn.Embedding(9, 8), Gated(8, 8)
         self.frames, self.join = nn.Linear(6, 8), nn.Linear(8, 9)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -371,14 +383,16 @@ class StateMatrix(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.r, self.w, self.k, self.v, self.a = (nn.Linear(16, 16) for _ in range(5))
+        self.r, self.w, self.k = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 16)
+        self.v, self.a = nn.Linear(16, 16), nn.Linear(16, 16)
 
     def forward(self, x: Tensor) -> Tensor:
         batch, length = x.size(0), x.size(1)
-        r, k, v = (layer(x).view(batch, length, 2, 8) for layer in (self.r, self.k, self.v))
+        r, k, v = self.r(x).view(batch, length, 2, 8), self.k(x).view(batch, length, 2, 8), self.v(x)
+        v = v.view(batch, length, 2, 8)
         w = torch.exp(-0.6 * torch.sigmoid(self.w(x))).view(batch, length, 2, 8)
         a = torch.sigmoid(self.a(x)).view(batch, length, 2, 8)
-        k = nn.functional.normalize(k, dim=-1)
+        k = k / torch.sqrt((k * k).sum(3, keepdim=True) + 1e-6)
         state = torch.zeros(batch, 2, 8, 8)
         rows: list[Tensor] = []
         for t in range(length):
@@ -386,7 +400,7 @@ class StateMatrix(nn.Module):
             lost = (state @ key) @ (key * a[:, t].unsqueeze(3)).transpose(2, 3)
             state = state * w[:, t].unsqueeze(2) - lost + v[:, t].unsqueeze(3) @ key.transpose(2, 3)
             rows.append((state @ r[:, t].unsqueeze(3)).squeeze(3))
-        return torch.stack(rows, 1).flatten(2)
+        return torch.stack(rows, 1).reshape(batch, length, 16)
 
 
 class Kernel(nn.Module):
@@ -498,7 +512,7 @@ class Search(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.cell, self.head = nn.Embedding(11, 8), nn.GRUCell(8, 8), nn.Linear(8, 11)
+        self.embed, self.cell, self.head = nn.Embedding(11, 8), Gated(8, 8), nn.Linear(8, 11)
 
     def forward(self, state: Tensor, steps: int) -> tuple[Tensor, Tensor]:
         width = 3

@@ -223,5 +223,5 @@ MAKES: dict[str, Any] = {
 }
 for name, make in MAKES.items():
     add(RECIPES, f"hf_{name}_script", make, dynamo=False)
-for name in ("wav2vec2conformer", "wav2vec2bert", "ast", "bark_semantic", "musicgen_decoder", "dac"):
+for name in ("wav2vec2bert", "bark_semantic", "dac"):
     add(RECIPES, f"hf_{name}", MAKES[name])

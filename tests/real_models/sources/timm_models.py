@@ -64,5 +64,5 @@ for kind in KINDS:
     add(RECIPES, f"timm_{kind}_script", classifier(kind), dynamo=False)
 for name, side in MORE.items():
     add(RECIPES, f"timm_{name}_script", classifier(name, side), dynamo=False)
-for name in ("fastvit_t8", "repvit_m0_9", "inception_next_atto", "xcit_nano_12_p16_224", "starnet_s1"):
+for name in ("fastvit_t8", "starnet_s1"):
     add(RECIPES, f"timm_{name}", classifier(name, MORE[name]))

@@ -115,13 +115,6 @@ def joiner() -> tuple[nn.Module, Sizes]:
     return Tensors(transducer().joiner), [size(4, 3), size(6, 5)]
 
 
-def squim() -> tuple[nn.Module, Sizes]:
-    model = torchaudio.models.squim_objective_model(
-        feat_dim=16, win_len=8, d_model=8, nhead=2, hidden_dim=8, num_blocks=1, rnn_type="LSTM", chunk_size=5
-    )
-    return Tensors(model), [{"x": numbers(n, 400)} for n in (1, 2)]
-
-
 def demucs() -> tuple[nn.Module, Sizes]:
     model = torchaudio.models.HDemucs(sources=["a", "b"], channels=4, nfft=64, depth=2)
     return Tensors(model), [{"x": numbers(n, 2, 1024)} for n in (1, 2)]
@@ -140,14 +133,5 @@ MAKES: dict[str, Any] = {
 }
 for name, make in MAKES.items():
     add(RECIPES, f"ta_{name}_script", make, dynamo=False)
-for name in (
-    "deepspeech",
-    "wavernn",
-    "rnnt_predictor",
-    "rnnt_joiner",
-    "convtasnet",
-    "conformer",
-    "wav2letter",
-    "hdemucs",
-):
+for name in ("deepspeech", "wavernn", "rnnt_predictor", "rnnt_joiner"):
     add(RECIPES, f"ta_{name}", MAKES[name])

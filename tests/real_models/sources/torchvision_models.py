@@ -168,4 +168,4 @@ add_all(
     {"efficientnet_v2_s": 64, "regnet_y_400mf": 64, "vgg11_bn": 64, "alexnet": 64}, classifier, "_script", dynamo=False
 )
 add_all({"ssdlite320_mobilenet_v3_large": 320, "ssd300_vgg16": 300}, fixed_detector, "_script", dynamo=False)
-add_all({"efficientnet_v2_s": 64, "regnet_y_400mf": 64, "maxvit_t": 224, "densenet121": 64}, classifier)
+add_all({"regnet_y_400mf": 64}, classifier)
