@@ -39,9 +39,9 @@ class GrowingLists(Pass):
     after = ("redundant_carries", "growing_states")
     on_host = True
     rule = (
-        "In loops with a COUNT: a sequence that is empty at first, to which each iteration appends a tensor of one "
-        "shape, or those iterations that take one branch of a conditional, becomes a stacked output if it is read only "
-        "after the loop. With a WHILE too, if the COUNT is a "
+        "In loops with a COUNT: a sequence that is empty at first, or has tensors of one shape, to which iterations "
+        "append such a tensor, all or those that take one branch of a conditional, becomes a stacked output if "
+        "it is read only after the loop. With a WHILE too, if the COUNT is a "
         f"compile-time constant of at most {MOST_ROWS:,}. The tensors of a list are joined without the list. Stacked "
         "outputs as long as the trip count of another loop are cut from a buffer. In pure functions all of these are "
         "padded arrays."
@@ -94,7 +94,7 @@ def stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, length: C
         return False
     most, number = length(), number_of_iterations(rewriter, step)
     rows, *flags = (rewriter.make.stacked(step.loop, row, most) for row in appended.rows(rewriter))
-    _read_rows(rewriter, step, state, [rows, number, *flags])
+    _read_rows(rewriter, step, state, appended.after_first(rewriter, [rows, number, *flags]))
     rewriter.note(f"the list {state.outputs[0].name!r} is a stacked output")
     return True
 
@@ -138,7 +138,9 @@ def _grow(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
         rows.keeps_shape = False
         rows.set_input(1, make.concat([rows.outputs[0], make.expand_dims(row, [0])], 0))
         wholes.append(make.last(step.loop, rows))
-    _read_rows(rewriter, step, state, [wholes[0], number_of_iterations(rewriter, step), *wholes[1:]])
+    whole, *flags = wholes
+    rows = appended.after_first(rewriter, [whole, number_of_iterations(rewriter, step), *flags])
+    _read_rows(rewriter, step, state, rows)
     rewriter.note(f"the list {name!r} is a tensor that grows")
     return True
 
@@ -149,12 +151,14 @@ class _Appended(NamedTuple):
     Attributes:
         tensor: the tensor.
         insertion: the layer that appends it.
+        first: the tensors of the list before the loop.
         choice: the output of a conditional, of which one branch appends the tensor, and the other one nothing.
         branch: the branch that appends it.
     """
 
     tensor: ITensor
     insertion: ISequenceInsertLayer
+    first: Sequence[ITensor]
     choice: IIfConditionalOutputLayer | None = None
     branch: int = 0
 
@@ -174,6 +178,17 @@ class _Appended(NamedTuple):
         row = conditional.add_output(*(pair if self.branch == 0 else pair[::-1])).outputs[0]
         return [row, condition if self.branch == 0 else make.logical_not(condition)]
 
+    def after_first(self, rewriter: Rewriter, appended: Sequence[ITensor]) -> list[ITensor]:
+        """What iterations append, as rows, their number and perhaps flags, behind the tensors before the loop."""
+        if not self.first:
+            return [*appended]
+        rows, number, *flags = appended
+        make, count = rewriter.make, len(self.first)
+        zero, more = (make.constant(np.asarray(n, number.type.dtype)) for n in (0, count))
+        rows = make.concat([*(make.expand_dims(tensor, [0]) for tensor in self.first), rows], 0)
+        flags = [make.concat([make.constant(np.ones(count, np.bool_)), flag], 0) for flag in flags]
+        return [rows, make.add(make.maximum(number, zero), more), *flags]
+
 
 def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: _Appended) -> bool:
     """Whether what is appended to a state can be stacked, and the state is nothing but a list that grows."""
@@ -183,6 +198,7 @@ def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended:
     is_row = kind.is_fixed and kind.is_tensor and not kind.is_string
     # flags choose rows on the host, where pure functions have nothing
     is_row = is_row and not (rewriter.is_pure and choice is not None)
+    is_row = is_row and all((x.type.dtype, x.type.shape) == (kind.dtype, kind.shape) for x in appended.first)
     varies = tensor if choice is None else choice.conditional.condition
     is_other = varies is not None and rewriter.scopes.varies_in(varies, step.loop)
     return is_row and is_other and _is_only_read_after(rewriter, step, state, appended)
@@ -191,16 +207,17 @@ def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended:
 def _appended(state: IRecurrenceLayer) -> _Appended | None:
     """The tensor that iterations append to a state; None if they do something else."""
     first, now, grown = state.tensor(0).producer, state.outputs[0], state.tensor(1).producer
-    if not isinstance(first, ISequenceLayer) or first.inputs:
+    if not isinstance(first, ISequenceLayer):
         return None
+    start = [operand(first, position) for position in range(len(first.inputs))]
     if isinstance(grown, ISequenceInsertLayer):
-        return _Appended(operand(grown, 1), grown) if _appends(grown, now) else None
+        return _Appended(operand(grown, 1), grown, start) if _appends(grown, now) else None
     if isinstance(grown, IIfConditionalOutputLayer):
         for branch in (0, 1):
             insertion = _outside(operand(grown, branch)).producer
             is_kept = _outside(operand(grown, 1 - branch)) is now
             if is_kept and isinstance(insertion, ISequenceInsertLayer) and _appends(insertion, now):
-                return _Appended(operand(insertion, 1), insertion, grown, branch)
+                return _Appended(operand(insertion, 1), insertion, start, grown, branch)
     return None
 
 

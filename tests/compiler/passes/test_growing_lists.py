@@ -19,9 +19,9 @@ def doubled(network, loop):
     return state.get_output(0)
 
 
-def appending(network, loop, tensor):
-    """A sequence to which each iteration appends a tensor."""
-    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+def appending(network, loop, tensor, first=()):
+    """A sequence of some tensors to which each iteration appends a tensor."""
+    listed = loop.add_recurrence(network.add_sequence(first, trt.float32).get_output(0))
     listed.keeps_shape = False
     listed.set_input(1, network.add_sequence_insert(listed.get_output(0), tensor).get_output(0))
     return listed.get_output(0)
@@ -144,9 +144,9 @@ def test_empty_list_has_no_concatenation(network):
         engine({"x": X, "n": np.int32(0)})
 
 
-def appending_some(network, loop, tensor, flag, branch=0, is_input=False):
-    """A sequence to which an iteration appends a tensor if a flag is set; not set for branch 1."""
-    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+def appending_some(network, loop, tensor, flag, branch=0, is_input=False, first=()):
+    """A sequence of some tensors to which an iteration appends a tensor if a flag is set; not set for branch 1."""
+    listed = loop.add_recurrence(network.add_sequence(first, trt.float32).get_output(0))
     listed.keeps_shape = False
     choice = network.add_if_conditional()
     choice.set_condition(flag)
@@ -157,15 +157,15 @@ def appending_some(network, loop, tensor, flag, branch=0, is_input=False):
     return before
 
 
-def some_iterations(network, branch=0, is_input=False, is_open=False):
-    """y: the states of the iterations whose flag is set, of as many as there are flags; z: joined along axis 1."""
+def some_iterations(network, branch=0, is_input=False, is_open=False, first=()):
+    """y: some tensors, then the states of the iterations whose flag is set, of as many as there are; z: joined."""
     flags = network.add_input("flags", trt.bool, (-1,))
     length = network.add_gather(network.add_shape(flags).get_output(0), constant(network, 0), 0).get_output(0)
     loop = network.add_loop() if is_open else counted(network, length)
     if is_open:
         loop.add_trip_limit(combine(network, counter(network, loop, 0, np.int64), length, Op.LESS), WHILE)
     flag = network.add_gather(flags, counter(network, loop), 0).get_output(0)
-    found = last(loop, appending_some(network, loop, doubled(network, loop), flag, branch, is_input))
+    found = last(loop, appending_some(network, loop, doubled(network, loop), flag, branch, is_input, first))
     return mark(network, y=found, z=network.add_sequence_concatenation(found, 1).get_output(0))
 
 
@@ -201,6 +201,31 @@ def test_list_of_a_known_count_is_joined_in_the_program_of_its_loop(network, axi
     joined = np.stack(rows, axis) if new_axis else np.concatenate(rows, axis)
     np.testing.assert_array_equal(np.asarray(engine({"x": X})["y"]), joined)
     assert engine.latest.function is not None
+
+
+@pytest.mark.parametrize("n", COUNTS)
+def test_list_that_begins_with_tensors_is_stacked_behind_them(network, n):
+    loop = counted(network, network.add_input("n", trt.int32, ()))
+    first = [network.add_input("first", trt.float32, (2, 3)), constant(network, X)]
+    found = last(loop, appending(network, loop, doubled(network, loop), first))
+    layer = network.add_sequence_concatenation(found, 0)
+    layer.new_axis = True
+    length = network.add_sequence_length(found).get_output(0)
+    inputs = {"x": X, "n": np.int32(n), "first": X - 7}
+    engine = same_as_the_reference(mark(network, y=found, z=layer.get_output(0), length=length), inputs)
+
+    rows = [X - 7, X, *(X * 2.0**trip for trip in range(n))]
+    np.testing.assert_array_equal(np.asarray(engine(inputs)["z"]), np.stack(rows))
+    assert {strategy.kind.value for strategy in engine.loop_strategies.values()} <= {"scan", "while"}
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("flags", [[1, 0, 1, 0, 0, 1, 0, 1, 0, 0], [0, 0]])
+def test_list_that_begins_with_a_tensor_has_some_iterations_behind_it(network, is_open, flags):
+    inputs = {"x": X, "flags": np.array(flags, bool)}
+    engine = same_as_the_reference(some_iterations(network, is_open=is_open, first=[constant(network, X)]), inputs)
+
+    assert {strategy.kind.value for strategy in engine.loop_strategies.values()} <= {"scan", "while"}
 
 
 # ---------------------------------------------------------------------------- negative cases
@@ -242,9 +267,10 @@ def inserted_at_the_front(network):
     return mark(network, y=last(loop, listed.get_output(0)))
 
 
-def begun_with_a_tensor(network):
-    loop, first = counted(network, 3), network.add_sequence([constant(network, X)])
+def begun_with_a_longer_tensor(network):
+    loop, first = counted(network, 3), network.add_sequence([constant(network, X[:1])])
     listed = loop.add_recurrence(first.get_output(0))
+    listed.keeps_shape = False
     state = doubled(network, loop)
     listed.set_input(1, network.add_sequence_insert(listed.get_output(0), state).get_output(0))
     return mark(network, y=last(loop, listed.get_output(0)))
@@ -276,7 +302,7 @@ def ended_long_before_its_count(network):
 @pytest.mark.parametrize(
     "make",
     [
-        read_in_the_loop, inserted_at_the_front, begun_with_a_tensor, also_read_in_the_branch,
+        read_in_the_loop, inserted_at_the_front, begun_with_a_longer_tensor, also_read_in_the_branch,
         appended_in_both_branches,
     ],
 )  # fmt: skip
