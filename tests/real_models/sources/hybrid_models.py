@@ -54,6 +54,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "use_mem_rope": False,
         "use_shared_attention_adapter": False,
     },
+    "FalconH1": {**LLAMA, **MAMBA, "mamba_d_ssm": 64, "head_dim": 8},
     "GraniteMoeHybrid": {
         **SPARSE,
         **MAMBA,
@@ -110,13 +111,12 @@ def prompt(kind: str) -> Make:
     return make
 
 
-BY_DYNAMO = (
-    *("Mamba2", "FalconMamba", "xLSTM", "RecurrentGemma", "Jamba", "Bamba", "Zamba2", "GraniteMoeHybrid", "Lfm2"),
-    *("NemotronH", "Gemma3Text", "GptOss"),
-)
+RECURRENT = "Mamba2", "FalconMamba", "xLSTM", "RecurrentGemma", "Lfm2"
+MIXED = "Jamba", "Bamba", "Zamba2", "FalconH1", "GraniteMoeHybrid", "NemotronH"
+BY_DYNAMO = (*RECURRENT, *MIXED, "Gemma3Text", "GptOss")
 for name in BY_DYNAMO:
     add(RECIPES, f"hf_{name.lower()}", prompt(name))
 for name in KINDS:
     # the exporter of TorchScript transposes the chunks of these to other ranks
-    if name not in ("Mamba2", "Bamba", "Zamba2", "GraniteMoeHybrid", "NemotronH"):
+    if name not in ("Mamba2", "Bamba", "Zamba2", "FalconH1", "GraniteMoeHybrid", "NemotronH"):
         add(RECIPES, f"hf_{name.lower()}_script", prompt(name), dynamo=False)

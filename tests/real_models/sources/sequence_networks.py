@@ -564,31 +564,31 @@ def tree(*children: tuple[int, int]) -> dict[str, Tensor]:
 
 TREES = tree((-1, -1), (-1, -1), (0, 1)), tree((-1, -1), (-1, -1), (0, 1), (-1, -1), (2, 3))
 SCRIPTED: dict[str, Make] = {
-    "act": scripted(AdaptiveSteps(), {"x": numbers(2, 6)}, {"x": numbers(3, 6)}),
-    "bilstm_crf": scripted(TagSequence(), {"ids": words(2, 6)}, {"ids": words(3, 9)}),
-    "convlstm": scripted(ImagesInTime(), {"x": numbers(4, 2, 2, 6, 6)}, {"x": numbers(6, 1, 2, 8, 6)}),
+    "act": scripted(AdaptiveSteps, {"x": numbers(2, 6)}, {"x": numbers(3, 6)}),
+    "bilstm_crf": scripted(TagSequence, {"ids": words(2, 6)}, {"ids": words(3, 9)}),
+    "convlstm": scripted(ImagesInTime, {"x": numbers(4, 2, 2, 6, 6)}, {"x": numbers(6, 1, 2, 8, 6)}),
     "ddim_loop": scripted(
-        Sampler(), {"x": numbers(2, 8), "steps": torch.tensor(5)}, {"x": numbers(3, 8), "steps": torch.tensor(9)}
+        Sampler, {"x": numbers(2, 8), "steps": torch.tensor(5)}, {"x": numbers(3, 8), "steps": torch.tensor(9)}
     ),
     "deepar": scripted(
-        Forecast(), *({"past": numbers(n, 2, 3), "future": numbers(m, 2, 2)} for n, m in ((8, 5), (10, 7)))
+        Forecast, *({"past": numbers(n, 2, 3), "future": numbers(m, 2, 2)} for n, m in ((8, 5), (10, 7)))
     ),
-    "kalman": scripted(Filter(), {"seen": numbers(5, 2)}, {"seen": numbers(9, 2)}),
-    "layernorm_lstm": scripted(NormedCells(), {"x": numbers(5, 2, 6)}, {"x": numbers(8, 3, 6)}),
-    "ntm": scripted(Memory(), {"x": numbers(4, 2, 4)}, {"x": numbers(7, 3, 4)}),
-    "ode_adaptive": scripted(Solver(), {"x": numbers(2, 4)}, {"x": numbers(3, 4)}),
-    "retnet_chunks": scripted(Retention(), {"x": numbers(2, 16, 16)}, {"x": numbers(1, 32, 16)}),
-    "rnnt_greedy": scripted(Transducer(), {"x": numbers(6, 6)}, {"x": numbers(10, 6)}),
-    "rwkv7_loop": scripted(StateMatrix(), {"x": numbers(2, 6, 16)}, {"x": numbers(3, 9, 16)}),
-    "ssm_loop": scripted(Selective(), {"x": numbers(6, 2, 6)}, {"x": numbers(9, 3, 6)}),
-    "tree_lstm": scripted(Tree(), *TREES),
+    "kalman": scripted(Filter, {"seen": numbers(5, 2)}, {"seen": numbers(9, 2)}),
+    "layernorm_lstm": scripted(NormedCells, {"x": numbers(5, 2, 6)}, {"x": numbers(8, 3, 6)}),
+    "ntm": scripted(Memory, {"x": numbers(4, 2, 4)}, {"x": numbers(7, 3, 4)}),
+    "ode_adaptive": scripted(Solver, {"x": numbers(2, 4)}, {"x": numbers(3, 4)}),
+    "retnet_chunks": scripted(Retention, {"x": numbers(2, 16, 16)}, {"x": numbers(1, 32, 16)}),
+    "rnnt_greedy": scripted(Transducer, {"x": numbers(6, 6)}, {"x": numbers(10, 6)}),
+    "rwkv7_loop": scripted(StateMatrix, {"x": numbers(2, 6, 16)}, {"x": numbers(3, 9, 16)}),
+    "ssm_loop": scripted(Selective, {"x": numbers(6, 2, 6)}, {"x": numbers(9, 3, 6)}),
+    "tree_lstm": scripted(Tree, *TREES),
     "beam_search": scripted(
-        Search(),
+        Search,
         {"state": numbers(1, 8), "steps": torch.tensor(4)},
         {"state": numbers(1, 8) / 2, "steps": torch.tensor(7)},
     ),
     "growing_cache_loop": scripted(
-        SpeakTokens(),
+        SpeakTokens,
         {"first": words(2, 1)[:, 0], "steps": torch.tensor(4)},
         {"first": words(2, 3)[:, 0], "steps": torch.tensor(9)},
     ),

@@ -187,19 +187,19 @@ def rows(count: int, width: int = 4) -> Tensor:
     return torch.randn(count, width, generator=torch.Generator().manual_seed(count))
 
 
-def scripted(model: nn.Module, *sizes: dict[str, Tensor]) -> Make:
-    return lambda: (torch.jit.script(model.eval()), list(sizes))
+def scripted(model: type[nn.Module], *sizes: dict[str, Tensor]) -> Make:
+    return lambda: (torch.jit.script(model().eval()), list(sizes))
 
 
 ROWS = [{"x": rows(n)} for n in (3, 6)]
 SIGNS = [{"x": rows(3).abs()}, {"x": -rows(5).abs()}]
 
-add(RECIPES, "script_newton", scripted(Newton(), *({"x": x["x"].abs() + 0.5} for x in ROWS)), dynamo=False)
-add(RECIPES, "script_rows", scripted(Rows(), *ROWS), dynamo=False)
+add(RECIPES, "script_newton", scripted(Newton, *({"x": x["x"].abs() + 0.5} for x in ROWS)), dynamo=False)
+add(RECIPES, "script_rows", scripted(Rows, *ROWS), dynamo=False)
 limits = [{"state": rows(2, 8), "limit": torch.tensor(n)} for n in (4, 7)]
-add(RECIPES, "script_greedy", scripted(Greedy(), *limits), dynamo=False)
-add(RECIPES, "script_nested", scripted(Nested(), *ROWS), dynamo=False)
-add(RECIPES, "script_branch", scripted(Branch(), *SIGNS), dynamo=False)
+add(RECIPES, "script_greedy", scripted(Greedy, *limits), dynamo=False)
+add(RECIPES, "script_nested", scripted(Nested, *ROWS), dynamo=False)
+add(RECIPES, "script_branch", scripted(Branch, *SIGNS), dynamo=False)
 add(RECIPES, "dynamo_cond", lambda: (Cond(), SIGNS))
 counts = [{"x": rows(3), "n": torch.tensor(n)} for n in (3, 8)]
 add(RECIPES, "dynamo_while", lambda: (While(), counts))
