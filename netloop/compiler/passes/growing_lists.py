@@ -1,7 +1,7 @@
 """Stack the tensors that a loop appends to a list."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class GrowingLists(Pass):
     on_host = True
     rule = (
         "In loops with a COUNT: a sequence that is empty at first, or has tensors of one shape, to which iterations "
-        "append such a tensor, all or those that take one branch of a conditional, becomes a stacked output if "
+        "append such a tensor, all or those that take a branch of a conditional, becomes a stacked output if "
         "it is read only after the loop. With a WHILE too, if the COUNT is a "
         f"compile-time constant of at most {MOST_ROWS:,}. The tensors of a list are joined without the list. Stacked "
         "outputs as long as the trip count of another loop are cut from a buffer. In pure functions all of these are "
@@ -149,32 +149,42 @@ class _Appended(NamedTuple):
     """A tensor that iterations append to a list: each of them, or those in which a branch is taken.
 
     Attributes:
-        tensor: the tensor.
-        insertion: the layer that appends it.
         first: the tensors of the list before the loop.
-        choice: the output of a conditional, of which one branch appends the tensor, and the other one nothing.
-        branch: the branch that appends it.
+        insertions: the layer that appends it, or those of both branches.
+        choice: the output of a conditional, of which one branch appends a tensor, and the other one another or nothing.
+        branch: the branch that appends it, the first one of two.
     """
 
-    tensor: ITensor
-    insertion: ISequenceInsertLayer
     first: Sequence[ITensor]
+    insertions: Sequence[ISequenceInsertLayer]
     choice: IIfConditionalOutputLayer | None = None
     branch: int = 0
 
     @property
+    def tensors(self) -> list[ITensor]:
+        """The tensor, or those of both branches."""
+        return [operand(insertion, 1) for insertion in self.insertions]
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether some iterations append nothing."""
+        return self.choice is not None and len(self.insertions) == 1
+
+    @property
     def layers(self) -> set[ILayer]:
         """The layers that make the list after an iteration of the list before it."""
-        return {self.insertion} if self.choice is None else {self.insertion, self.choice}
+        return {*self.insertions} if self.choice is None else {*self.insertions, self.choice}
 
     def rows(self, rewriter: Rewriter) -> list[ITensor]:
         """A row for each iteration, and if not all of them count, a flag of those that do."""
         if self.choice is None:
-            return [self.tensor]
-        conditional, make, kind = self.choice.conditional, rewriter.make, self.tensor.type
+            return self.tensors
+        conditional, make, kind = self.choice.conditional, rewriter.make, self.tensors[0].type
         condition = conditional.condition
         assert condition is not None
-        pair = self.tensor, make.constant(np.zeros(kind.shape, kind.dtype))
+        if not self.has_flags:
+            return [conditional.add_output(*self.tensors).outputs[0]]
+        pair = self.tensors[0], make.constant(np.zeros(kind.shape, kind.dtype))
         row = conditional.add_output(*(pair if self.branch == 0 else pair[::-1])).outputs[0]
         return [row, condition if self.branch == 0 else make.logical_not(condition)]
 
@@ -192,13 +202,14 @@ class _Appended(NamedTuple):
 
 def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: _Appended) -> bool:
     """Whether what is appended to a state can be stacked, and the state is nothing but a list that grows."""
-    tensor, choice = appended.tensor, appended.choice
+    choice, (tensor, *_) = appended.choice, appended.tensors
     kind = tensor.type
     # rows of one shape can be stacked, and a compiled loop has no strings
     is_row = kind.is_fixed and kind.is_tensor and not kind.is_string
     # flags choose rows on the host, where pure functions have nothing
-    is_row = is_row and not (rewriter.is_pure and choice is not None)
-    is_row = is_row and all((x.type.dtype, x.type.shape) == (kind.dtype, kind.shape) for x in appended.first)
+    is_row = is_row and not (rewriter.is_pure and appended.has_flags)
+    others = (*appended.tensors, *appended.first)
+    is_row = is_row and all((x.type.dtype, x.type.shape) == (kind.dtype, kind.shape) for x in others)
     varies = tensor if choice is None else choice.conditional.condition
     is_other = varies is not None and rewriter.scopes.varies_in(varies, step.loop)
     return is_row and is_other and _is_only_read_after(rewriter, step, state, appended)
@@ -211,14 +222,18 @@ def _appended(state: IRecurrenceLayer) -> _Appended | None:
         return None
     start = [operand(first, position) for position in range(len(first.inputs))]
     if isinstance(grown, ISequenceInsertLayer):
-        return _Appended(operand(grown, 1), grown, start) if _appends(grown, now) else None
+        return _Appended(start, [grown]) if _appends(grown, now) else None
     if isinstance(grown, IIfConditionalOutputLayer):
-        for branch in (0, 1):
-            insertion = _outside(operand(grown, branch)).producer
-            is_kept = _outside(operand(grown, 1 - branch)) is now
-            if is_kept and isinstance(insertion, ISequenceInsertLayer) and _appends(insertion, now):
-                return _Appended(operand(insertion, 1), insertion, start, grown, branch)
+        branches = [_outside(operand(grown, branch)) for branch in (0, 1)]
+        insertions = [layer for layer in (tensor.producer for tensor in branches) if _is_insertion(layer, now)]
+        if len(insertions) == 2 or now in branches:
+            appending = [branch for branch, tensor in enumerate(branches) if tensor is not now]
+            return _Appended(start, insertions, grown, appending[0]) if len(insertions) == len(appending) > 0 else None
     return None
+
+
+def _is_insertion(layer: ILayer | None, sequence: ITensor) -> TypeGuard[ISequenceInsertLayer]:
+    return isinstance(layer, ISequenceInsertLayer) and _appends(layer, sequence)
 
 
 def _appends(insertion: ISequenceInsertLayer, sequence: ITensor) -> bool:
