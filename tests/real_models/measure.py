@@ -1,11 +1,11 @@
 """One model in netloop and onnxruntime."""
 
-import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 import onnx
 import onnxruntime
@@ -14,6 +14,8 @@ from onnx import numpy_helper
 import netloop
 import netloop.onnx
 from tests.real_models.agreement import agrees, changed, errors, largest_noise, leaves
+from tests.real_models.costs import Call, Follow, same_inputs, use
+from tests.real_models.feedback import follow
 from tests.real_models.recipe import Inputs, Sizes, load_inputs
 from tests.real_models.records import one_line
 
@@ -84,29 +86,55 @@ def judged(outputs: list[Any], expected: list[Any], noise: list[float]) -> tuple
 
 def measure(path: Path) -> dict[str, Any]:
     """Load and run a model at all of its sizes."""
-    return measured(lambda: netloop.onnx.load(path), load_inputs(path), OnnxRuntime(path))
+    return measured(lambda: netloop.onnx.load(path), load_inputs(path), lambda: OnnxRuntime(path), follow(path))
+
+
+def measure_onnxruntime(path: Path) -> dict[str, Any]:
+    """What onnxruntime takes for a model, with its optimizer."""
+    costs: dict[str, Any] = {}
+    use(lambda: runner(str(path), LEVELS.ORT_ENABLE_ALL), load_inputs(path), costs)
+    del costs["state"]
+    return costs
 
 
 def measured(
-    load: Callable[[], netloop.INetworkDefinition], sizes: Sizes, peer: Callable[[Inputs], Expected]
+    load: Callable[[], netloop.INetworkDefinition],
+    sizes: Sizes,
+    peer: Callable[[], Callable[[Inputs], Expected]],
+    follow: Follow = same_inputs,
 ) -> dict[str, Any]:
-    """Load a network, run it at all sizes and compare it with another runtime."""
+    """Load a network, run it at all sizes and compare it with another runtime, which starts last."""
     result: dict[str, Any] = {"state": "does not load", "sizes": []}
-    began = time.process_time()
-    try:
+
+    def start() -> Call:
         network = load()
         result["layers"] = network.num_layers
         engine = netloop.compile(network)
-        seconds = time.process_time() - began
-        for inputs in sizes:
-            expected = peer(inputs)
-            result["state"], began = "does not run", time.process_time()
-            outputs = list(engine(inputs).values())
-            result.setdefault("seconds", round(seconds + time.process_time() - began, 2))
-            result["sizes"].append(compare(outputs, expected))
+        return lambda inputs: list(engine(inputs).values())
+
+    try:
+        with programs_counted(result):
+            outputs = use(start, sizes, result, follow)
     except Exception as failure:  # any failure is a result
         return {**result, "reason": one_line(failure)}
+    expected = peer()
+    result["sizes"] = [compare(*pair) for pair in zip(outputs, map(expected, sizes), strict=True)]
     if all(value["agrees"] for value in result["sizes"]):
         return {**result, "state": "agrees"}
     with_second = all(value.get("agrees_with_second") for value in result["sizes"])
     return {**result, "state": "agrees with onnxruntime alone" if with_second else "differs"}
+
+
+@contextmanager
+def programs_counted(result: dict[str, Any]) -> Iterator[None]:
+    """Count ``programs``, those that XLA compiles inside."""
+    result["programs"] = 0
+
+    def count(event: str, _: float, **__: Any) -> None:
+        result["programs"] += event == "/jax/core/compile/backend_compile_duration"
+
+    jax.monitoring.register_event_duration_secs_listener(count)
+    try:
+        yield
+    finally:
+        jax.monitoring.unregister_event_duration_listener(count)

@@ -51,5 +51,5 @@ def measure_converted(path: Path) -> dict[str, Any]:
         return {"state": "not in OpenVINO", "sizes": [], "reason": one_line(failure)}
     file = path.with_suffix(".xml")
     openvino.save_model(model, file, compress_to_fp16=False)
-    result = measured(lambda: netloop.openvino.load(file), named, peer)
+    result = measured(lambda: netloop.openvino.load(file), named, lambda: peer)
     return {**result, "openvino_from_onnxruntime": peer.from_onnxruntime}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.real_models.measure import measure
+from tests.real_models.measure import measure, measure_onnxruntime
 from tests.real_models.openvino_peer import measure_converted
 from tests.real_models.records import Records
 
@@ -27,7 +27,9 @@ def run_all(folder: Path, results: Records, chosen: list[str], *, converted: boo
     made, measured = Records(folder / "made.json"), measure_converted if converted else measure
     for name in chosen:
         kept = {word: made[name][word] for word in ("source", "tool")}
-        results[name] = {**kept, **run(measured, folder / f"{name}.onnx", seconds)}
+        path = folder / f"{name}.onnx"
+        result = {**kept, **run(measured, path, seconds)}
+        results[name] = result if converted else {**result, "onnxruntime": run(measure_onnxruntime, path, seconds)}
         print(f"{name}: {results[name]}", flush=True)
 
 

@@ -163,6 +163,8 @@ class PaddedProgram(Program):
                 axes = neutrals[position].axes if position in neutrals else NO_AXES
                 is_asked = isinstance(layer, Operation) and layer.TAKES_LENGTHS
                 yield from ((tensor, axis) for axis in sorted(self.padding.axes(tensor) if is_asked else axes))
+        if isinstance(layer, Operation) and layer.TAKES_LENGTHS:
+            yield from ((tensor, axis) for tensor in layer.outputs for axis in sorted(self.padding.axes(tensor)))
 
     def _trace(self, arrays: Sequence[Any], lengths: Any) -> list[Any]:
         values = dict(zip(self.reads, arrays, strict=True))
@@ -173,18 +175,17 @@ class PaddedProgram(Program):
         if (layer, position) in self.padding.sizes:
             return self.padding.sizes[layer, position]
         result, neutral = super()._operand(layer, position, frame), self.padding.neutrals.get(layer, {}).get(position)
-        return result if neutral is None else filled(result, neutral, self._lengths(layer, position, frame))
+        return result if neutral is None else filled(result, neutral, self._lengths(layer.inputs[position], frame))
 
     def _named(self, layer: Operation, frame: Frame) -> dict[str, Any]:
         named = super()._named(layer, frame)
         if layer.TAKES_LENGTHS and layer in self.padding.neutrals:
-            named["lengths"] = [self._lengths(layer, position, frame) for position in range(len(layer.inputs))]
+            named["lengths"] = [self._lengths(tensor, frame) for tensor in (*layer.inputs, *layer.outputs)]
         return named
 
-    def _lengths(self, layer: ILayer, position: int, frame: Frame) -> dict[int, Any]:
-        """The lengths without padding of the axes of an operand, as far as they are arguments."""
+    def _lengths(self, tensor: ITensor | None, frame: Frame) -> dict[int, Any]:
+        """The lengths without padding of the axes of a tensor, as far as they are arguments."""
         assert isinstance(frame, PaddedFrame)
-        tensor = layer.inputs[position]
         return {axis: length for (other, axis), length in frame.lengths.items() if other is tensor}
 
 

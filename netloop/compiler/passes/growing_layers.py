@@ -225,7 +225,7 @@ def _asks_for_lengths(reader: Operation, kinds: Sequence[Any], axes: Sequence[Ax
         return not is_plain or reader.axis % kinds[0].rank in axes[0]
     if isinstance(reader, IConcatenationLayer):
         return any(reader.axis % kinds[0].rank in own for own in axes)
-    return True
+    return not (isinstance(reader, IShuffleLayer) and reader.keeps_end(kinds, axes[0]))
 
 
 def _whole(reader: ILayer) -> Unbuffered:

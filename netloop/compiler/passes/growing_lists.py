@@ -1,7 +1,7 @@
 """Stack the tensors that a loop appends to a list."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -161,46 +161,56 @@ class _Appended(NamedTuple):
     """A tensor that iterations append to a list: each of them, or those in which a branch is taken.
 
     Attributes:
-        tensor: the tensor.
-        insertion: the layer that appends it.
+        insertions: the layer that appends it, or those of both branches.
         beginning: the elements before the first iteration, and sequences of rows.
-        choice: the output of a conditional, of which one branch appends the tensor, and the other one nothing.
-        branch: the branch that appends it.
+        choice: the output of a conditional, of which one branch appends a tensor, and the other one another or nothing.
+        branch: the branch that appends it, the first one of two.
     """
 
-    tensor: ITensor
-    insertion: ISequenceInsertLayer
+    insertions: Sequence[ISequenceInsertLayer]
     beginning: list[ITensor]
     choice: IIfConditionalOutputLayer | None = None
     branch: int = 0
 
     @property
+    def tensors(self) -> list[ITensor]:
+        """The tensor, or those of both branches."""
+        return [operand(insertion, 1) for insertion in self.insertions]
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether some iterations append nothing."""
+        return self.choice is not None and len(self.insertions) == 1
+
+    @property
     def layers(self) -> set[ILayer]:
         """The layers that make the list after an iteration of the list before it."""
-        return {self.insertion} if self.choice is None else {self.insertion, self.choice}
+        return {*self.insertions} if self.choice is None else {*self.insertions, self.choice}
 
     def rows(self, rewriter: Rewriter) -> list[ITensor]:
         """A row for each iteration, and if not all of them count, a flag of those that do."""
         if self.choice is None:
-            return [self.tensor]
-        conditional, make, kind = self.choice.conditional, rewriter.make, self.tensor.type
+            return self.tensors
+        conditional, make, kind = self.choice.conditional, rewriter.make, self.tensors[0].type
         condition = conditional.condition
         assert condition is not None
-        pair = self.tensor, make.constant(np.zeros(kind.shape, kind.dtype))
+        if not self.has_flags:
+            return [conditional.add_output(*self.tensors).outputs[0]]
+        pair = self.tensors[0], make.constant(np.zeros(kind.shape, kind.dtype))
         row = conditional.add_output(*(pair if self.branch == 0 else pair[::-1])).outputs[0]
         return [row, condition if self.branch == 0 else make.logical_not(condition)]
 
 
 def _fits(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, appended: _Appended) -> bool:
     """Whether what is appended to a state can be stacked, and the state is nothing but a list that grows."""
-    tensor, choice = appended.tensor, appended.choice
+    choice, (tensor, *_) = appended.choice, appended.tensors
     kind = tensor.type
     # rows of one shape can be stacked, and a compiled loop has no strings
     is_row = kind.is_fixed and kind.is_tensor and not kind.is_string
     # pure functions have no host, which chooses rows by flags, and cuts as many as only a run knows
     is_open = bool(appended.beginning) and not (_has_known_trips(step) and all(map(is_counted, appended.beginning)))
-    is_on_host = choice is not None or is_open
-    is_row = is_row and not (rewriter.is_pure and is_on_host)
+    is_row = is_row and not (rewriter.is_pure and (appended.has_flags or is_open))
+    is_row = is_row and all((x.type.dtype, x.type.shape) == (kind.dtype, kind.shape) for x in appended.tensors)
     varies = tensor if choice is None else choice.conditional.condition
     is_other = varies is not None and rewriter.scopes.varies_in(varies, step.loop)
     return is_row and is_other and _is_only_read_after(rewriter, step, state, appended)
@@ -214,27 +224,19 @@ def _has_known_trips(step: LoopStep) -> bool:
 def _appended(state: IRecurrenceLayer) -> _Appended | None:
     """The tensor that iterations append to a state; None if they do something else."""
     now, grown = state.outputs[0], state.tensor(1).producer
-    if isinstance(grown, ISequenceInsertLayer):
-        return _inserted(state, grown)
-    if isinstance(grown, IIfConditionalOutputLayer):
-        for branch in (0, 1):
-            insertion = _outside(operand(grown, branch)).producer
-            is_kept = _outside(operand(grown, 1 - branch)) is now
-            if is_kept and isinstance(insertion, ISequenceInsertLayer):
-                return _inserted(state, insertion, grown, branch)
-    return None
+    choice = grown if isinstance(grown, IIfConditionalOutputLayer) else None
+    lists = [state.tensor(1)] if choice is None else [_outside(operand(choice, branch)) for branch in (0, 1)]
+    longer = [branch for branch, tensor in enumerate(lists) if tensor is not now]
+    insertions = [layer for layer in (lists[branch].producer for branch in longer) if _is_insertion(layer, now)]
+    if not insertions or len(insertions) < len(longer):
+        return None
+    beginning = beginning_of(state.tensor(0), operand(insertions[0], 1).type)
+    return None if beginning is None else _Appended(insertions, beginning, choice, longer[0])
 
 
-def _inserted(
-    state: IRecurrenceLayer,
-    insertion: ISequenceInsertLayer,
-    choice: IIfConditionalOutputLayer | None = None,
-    branch: int = 0,
-) -> _Appended | None:
-    tensor = operand(insertion, 1)
-    is_appended = appends(insertion) and _outside(operand(insertion, 0)) is state.outputs[0]
-    beginning = beginning_of(state.tensor(0), tensor.type) if is_appended else None
-    return None if beginning is None else _Appended(tensor, insertion, beginning, choice, branch)
+def _is_insertion(layer: ILayer | None, sequence: ITensor) -> TypeGuard[ISequenceInsertLayer]:
+    """Whether a layer appends a tensor to a sequence at its end."""
+    return isinstance(layer, ISequenceInsertLayer) and appends(layer) and _outside(operand(layer, 0)) is sequence
 
 
 def _outside(tensor: ITensor) -> ITensor:

@@ -347,7 +347,7 @@ class Operation(ILayer):
     NUMPY_IS_FAST: ClassVar[bool] = False
     """Whether ``host_value`` takes a few microseconds for small arrays; it gives what a program gives, or raises."""
     TAKES_LENGTHS: ClassVar[bool] = False
-    """Whether ``lower`` takes the ``lengths`` of its inputs without padding if axes of them are padded."""
+    """Whether ``lower`` takes the ``lengths`` of its inputs, then of its outputs, without padding if any is padded."""
 
     @abstractmethod
     def evaluate(self, *inputs: Any, **named: Any) -> Arrays:

@@ -13,7 +13,7 @@ Axes = frozenset[int]
 NO_AXES: Axes = frozenset()
 
 Lengths = Sequence[Mapping[int, Any]]
-"""The lengths without padding of the padded axes of each operand, by axis: numbers that only a call knows."""
+"""The lengths without padding of the padded axes of each operand, then of each output, by axis: numbers of a call."""
 
 
 class Neutral(NamedTuple):

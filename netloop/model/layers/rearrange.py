@@ -1,9 +1,11 @@
 """Layers that rearrange elements: shuffle, squeeze, unsqueeze, concatenation."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -39,6 +41,7 @@ class IShuffleLayer(Operation):
     NUMPY_IS_FAST = True
     MOVED_INPUTS = 1
     TAKES_STRINGS = True
+    TAKES_LENGTHS = True
 
     first_transpose: PermutationLike | None = None
     reshape_dims: DimsLike | None = None
@@ -54,19 +57,19 @@ class IShuffleLayer(Operation):
         return x.with_shape(self._transposed(shape, "second_transpose"))
 
     def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
-        dims = types[1].ints() if len(types) > 1 else self.reshape_dims
-        if any(padded[1:]) or (len(types) > 1 and dims is None):
-            return None
-        return NO_NEUTRALS if dims is None or self._keeps_end(types[0], padded[0], dims) else None
+        return None if any(padded[1:]) or (len(types) > 1 and types[1].ints() is None) else NO_NEUTRALS
 
-    def _keeps_end(self, x: TensorType, padded: Axes, dims: Sequence[int]) -> bool:
-        """Whether padding is behind all elements before and after a reshape."""
-        before = [(x.shape[axis], axis in padded) for axis in self.first_transpose or range(x.rank)]
+    def keeps_end(self, types: Sequence[Any], padded: Axes) -> bool:
+        """Whether padding of input 0 is behind all elements before and after a reshape, which moves no element then."""
+        dims = types[1].ints() if len(types) > 1 else self.reshape_dims
+        if dims is None:
+            return len(types) == 1
+        before = [(types[0].shape[axis], axis in padded) for axis in self.first_transpose or range(types[0].rank)]
         copied = [axis for axis, length in enumerate(dims) if length == 0 and self.zero_is_placeholder]
         # of a copy of the padded axis the rest does not change
         is_copied = any(before[axis][1] for axis in copied)
         after = [before[a] if a in copied else (n, n == UNKNOWN and not is_copied) for a, n in enumerate(dims)]
-        return _is_first(before) and _is_first(after)
+        return _keeps_end(before, after)
 
     def _transposed(self, shape: Shape, name: str) -> Shape:
         order = getattr(self, name)
@@ -145,8 +148,47 @@ class IShuffleLayer(Operation):
     def evaluate(self, x: Array, reshape: Array | None = None) -> Array:
         return np.asarray(self._moved(x, reshape))  # numpy makes a number of an array without axes
 
-    def lower(self, x: Any, reshape: Array | None = None) -> Any:
-        return self._moved(jnp.asarray(x), reshape)
+    def lower(self, x: Any, reshape: Array | None = None, lengths: Lengths = ()) -> Any:
+        x = jnp.asarray(x)
+        dims = self.reshape_dims if reshape is None else tuple(reshape.tolist())
+        if not lengths or dims is None:
+            return self._moved(x, reshape)
+        first, second = self.first_transpose or range(x.ndim), self.second_transpose or range(len(dims))
+        before = {axis: lengths[0][own] for axis, own in enumerate(first) if own in lengths[0]}
+        after = {own: lengths[-1][axis] for axis, own in enumerate(second) if axis in lengths[-1]}
+        x = x.transpose(tuple(first))
+        x = _reshaped_within(x, self._reshaped(x.shape, dims), before, after)
+        return x.transpose(tuple(second))
+
+
+def _reshaped_within(x: jax.Array, shape: Shape, before: Mapping[int, Any], after: Mapping[int, Any]) -> jax.Array:
+    """A reshape of padded axes: element i of what is within their lengths before is element i of that after it."""
+    pairs = [(n, a in before) for a, n in enumerate(x.shape)], [(n, a in after) for a, n in enumerate(shape)]
+    if not x.size or _keeps_end(*pairs):
+        return x.reshape(shape)
+    old = [before.get(axis, length) for axis, length in enumerate(x.shape)]
+    new = [after.get(axis, length) for axis, length in enumerate(shape)]
+    # rows that stay whole
+    ends = zip(reversed(old), reversed(new), strict=False)
+    rows = sum(1 for _ in takewhile(lambda pair: all(isinstance(n, int) for n in pair) and pair[0] == pair[1], ends))
+    lead, kept = x.ndim - rows, shape[: len(shape) - rows]
+    place = jnp.zeros(kept, np.int32)
+    for axis in range(len(kept)):
+        place = place * new[axis] + lax.broadcasted_iota(np.int32, kept, axis)
+    position, stride = jnp.zeros(kept, np.int32), 1
+    for axis in reversed(range(lead)):
+        length = jnp.maximum(old[axis], 1)
+        position += place % length * stride
+        place //= length
+        stride *= x.shape[axis]
+    return jnp.take(x.reshape((stride, *x.shape[lead:])), position, 0, mode="clip")
+
+
+def _keeps_end(before: Sequence[tuple[int, bool]], after: Sequence[tuple[int, bool]]) -> bool:
+    """Whether padding is behind all elements of axes before and after a reshape, each with whether it is padded."""
+    # within each element of axes that stay as they are, such as rows of a batch
+    same = next((at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b or a[1]), 0)
+    return _is_first(before[same:]) and _is_first(after[same:])
 
 
 def _is_first(axes: Sequence[tuple[int, bool]]) -> bool:
@@ -395,7 +437,7 @@ class IConcatenationLayer(Operation):
         axis = self.axis % inputs[0].ndim
         if not any(axis in own for own in lengths):
             return lower_joined(inputs, axis)
-        return lower_joined(inputs, axis, [length_along(x, axis, own) for x, own in zip(inputs, lengths, strict=True)])
+        return lower_joined(inputs, axis, [length_along(x, axis, own) for x, own in zip(inputs, lengths, strict=False)])
 
 
 def lower_joined(parts: Sequence[Any], axis: int, lengths: Sequence[Any] = ()) -> Any:

@@ -221,6 +221,41 @@ def test_sizes_that_are_computed_from_lengths(network, poison, compiled):
     assert len(compiled) == 6
 
 
+def test_mask_of_a_batch_that_is_read_by_positions(network, poison, compiled):
+    """As exporters write ``mask[rows, columns]``: of the flat mask, at row * length + column."""
+    mask = network.add_input("mask", trt.float32, (2, -1))
+
+    def reshaped(x, *dims):
+        layer = network.add_shuffle(x)
+        layer.reshape_dims = dims
+        return layer.get_output(0)
+
+    def combined(a, b, operation):
+        return network.add_elementwise(a, b, operation).get_output(0)
+
+    def constant(shape, *values):
+        return network.add_constant(shape, np.int64(values)).get_output(0)
+
+    length = network.add_gather(network.add_shape(mask).get_output(0), constant((1,), 1), 0).get_output(0)
+    columns = network.add_fill((-1,), trt.FillOperation.LINSPACE, trt.int64)
+    for position, tensor in enumerate(
+        (length, network.add_constant((), np.int64([0])).get_output(0), constant((1,), 1))
+    ):
+        columns.set_input(position, tensor)
+    rows = combined(constant((2, 1), 0, 1), reshaped(length, 1, 1), trt.ElementWiseOperation.PROD)
+    places = combined(rows, reshaped(columns.get_output(0), 1, -1), trt.ElementWiseOperation.SUM)
+    elements = network.add_gather(reshaped(mask, -1, 1), places, 0).get_output(0)
+    shape = network.add_concatenation([constant((2,), 2, 1), length]).get_output(0)
+    result = network.add_shuffle(reshaped(elements, -1))
+    result.set_input(1, shape)
+    engine = trt.compile(mark(network, y=result.get_output(0)))
+
+    for length in (2, 3, 4, 9, 30, 37):
+        agree(engine, network, {"mask": np.arange(2 * length, dtype=np.float32).reshape(2, length)})
+    # of 2 and 3 columns, of up to 8, 16, 32 and 64
+    assert len(compiled) == 6
+
+
 def test_slice_that_ends_with_its_table(network, compiled):
     """The padded slice ends behind the table, and still begins where the exact one does."""
     x, at = network.add_input("x", trt.float32, (-1,)), network.add_input("at", trt.int64, (1,))

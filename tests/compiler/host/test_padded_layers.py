@@ -278,6 +278,22 @@ def reshaped(network, x):
     return tuple(layer.get_output(0) for layer in layers)
 
 
+def regrouped(network, x):
+    """Two groups of rows, which are merged and set apart again: the padding of the first is not behind all elements."""
+    groups = combine(network, shuffled(network, x, (1, -1, 3)), constant(network, [[[1]], [[2]]], np.float32), Op.PROD)
+    merged = shuffled(network, groups, (-1, 3))
+    turned = network.add_shuffle(groups)
+    turned.first_transpose, turned.reshape_dims, turned.second_transpose = (2, 0, 1), (3, -1, 1), (1, 2, 0)
+    results = [shuffled(network, x, shape) for x in (groups, merged) for shape in ((2, -1, 3), (2, -1), (-1,))]
+    return merged, *results, turned.get_output(0)
+
+
+def shuffled(network, x, shape):
+    layer = network.add_shuffle(x)
+    layer.reshape_dims = shape
+    return layer.get_output(0)
+
+
 def length_of(network, x):
     shape = network.add_shape(x).get_output(0)
     return network.add_gather(shape, constant(network, 0, np.int32), 0).get_output(0)
@@ -399,6 +415,7 @@ CASES = {
     "attention to earlier keys": several(*map(attention, (Causal.UPPER_LEFT, Causal.LOWER_RIGHT))),
     "softmax of rows with bounds": ragged,
     "reshaped": reshaped,
+    "regrouped": regrouped,
     "running sums": running_sums,
     "padded states": padded_states,
     "nested loops": nested_loops,

@@ -262,6 +262,23 @@ def test_pure_function_has_a_list_that_two_loops_append_to(network, loops, lengt
     np.testing.assert_array_equal(found, trt.evaluate(network, inputs)["z"])
 
 
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_branches_that_append_tensors_of_one_shape_make_one_list(network, n):
+    loop = counted(network, network.add_input("n", trt.int32, ()))
+    listed = loop.add_recurrence(network.add_sequence([], trt.float32).get_output(0))
+    listed.keeps_shape = False
+    state, before, choice = doubled(network, loop), listed.get_output(0), network.add_if_conditional()
+    choice.set_condition(combine(network, counter(network, loop), 2, Op.LESS))
+    pair = (network.add_sequence_insert(before, x).get_output(0) for x in (state, combine(network, state, 5.0)))
+    listed.set_input(1, choice.add_output(*pair).get_output(0))
+    inputs = {"x": X, "n": np.int32(n)}
+    engine = same_as_the_reference(mark(network, y=last(loop, before)), inputs)
+
+    for trip, row in enumerate(engine(inputs)["y"]):
+        np.testing.assert_array_equal(np.asarray(row), X * 2.0**trip + (0 if trip < 2 else 5))
+    assert {strategy.kind.value for strategy in engine.loop_strategies.values()} <= {"scan", "while"}
+
+
 # ---------------------------------------------------------------------------- negative cases
 
 

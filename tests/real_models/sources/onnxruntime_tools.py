@@ -4,8 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import onnx
+import onnx.version_converter
 import onnxruntime
+import onnxsim
+import onnxslim
+from onnx import helper, numpy_helper
 from onnxruntime import GraphOptimizationLevel as Level
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
@@ -146,3 +151,89 @@ add("fused", "hf_gpt2_script", fused("gpt2", 4, 32))
 add("fused", GPT2, fused("gpt2", 4, 32))
 add("fused", "timm_vit_tiny_patch16_224_script", fused("vit", 3, 192))
 add("half_inputs", LLAMA, half(keep_io_types=False), halve=True)
+
+
+def simplified(source: Path, path: Path) -> None:
+    """onnxsim."""
+    model, _ = onnxsim.simplify(onnx.load(source))
+    onnx.save(model, path)
+
+
+def slim(source: Path, path: Path) -> None:
+    """onnxslim."""
+    onnx.save(onnxslim.slim(onnx.load(source)), path)
+
+
+def newer(source: Path, path: Path) -> None:
+    """ONNX's own conversion to operator set 21."""
+    onnx.save(onnx.version_converter.convert_version(onnx.load(source), 21), path)
+
+
+def dynamic_of_bytes(source: Path, path: Path) -> None:
+    """Dynamic quantization with unsigned weights."""
+    quantize_dynamic(str(source), str(path), weight_type=QuantType.QUInt8)
+
+
+def in_brain_floats(source: Path, path: Path) -> None:
+    """Weights in bfloat16, cast to float32 where they are read."""
+    model = onnx.load(source)
+    casts = []
+    for weight in [item for item in model.graph.initializer if item.data_type == onnx.TensorProto.FLOAT]:
+        array = numpy_helper.to_array(weight)
+        if array.size >= 64:
+            name = weight.name
+            weight.CopyFrom(numpy_helper.from_array(array.astype(ml_dtypes.bfloat16), f"{name}_bf16"))
+            casts.append(helper.make_node("Cast", [weight.name], [name], to=onnx.TensorProto.FLOAT))
+    for at, node in enumerate(casts):
+        model.graph.node.insert(at, node)
+    onnx.save(model, path)
+
+
+LOOPS = (
+    "own_deepar_script",
+    "own_lstm_lm_script",
+    "own_convlstm_script",
+    "own_ssm_loop_script",
+    "own_bilstm_crf_script",
+)
+LARGER = ("df_vae_decoder_script", "timm_fastvit_t8_script", "hf_wav2vec2bert_script", "ta_conformer_script")
+for base in (
+    *LOOPS,
+    *LARGER,
+    "own_ntm_script",
+    "own_act_script",
+    "tv_regnet_y_400mf_script",
+    "timm_mambaout_femto_script",
+):
+    add("all", base, optimized(Level.ORT_ENABLE_ALL))
+for base in (*LOOPS, "timm_fastvit_t8_script", "hf_trocr_script", "hf_sam_script"):
+    add("simplified", base, simplified)
+for base in (*LOOPS, "df_vae_decoder_script", "own_act_script", "ta_conformer_script", "hf_jamba", "hf_clip_script"):
+    add("slim", base, slim)
+for base in ("own_deepar_script", "own_lstm_lm_script", "hf_trocr_script"):
+    add("opset21", base, newer)
+for base in ("own_convlstm_script", "own_deepar_script", "own_lstm_lm_script", "ta_conformer_script"):
+    add("dynamic_bytes", base, dynamic_of_bytes)
+add("float16", "timm_fastvit_t8_script", half(keep_io_types=True))
+for base in ("timm_mambaout_femto_script", "tv_regnet_y_400mf_script"):
+    add("qdq", base, static(QuantFormat.QDQ, QuantType.QUInt8))
+add("qdq_int16", "timm_fastvit_t8_script", static(QuantFormat.QDQ, QuantType.QInt16))
+for base in (
+    "hf_jamba",
+    "hf_trocr_script",
+    "hf_siglip_script",
+    "hf_qwen3_script",
+    "hf_mamba_script",
+    "hf_recurrentgemma",
+):
+    add("4bits_qoperator", base, few_bits(QuantFormat.QOperator))
+    add("4bits_qdq", base, few_bits(QuantFormat.QDQ))
+for base in (
+    "hf_jamba",
+    "hf_trocr_script",
+    "hf_siglip_script",
+    "hf_sam_script",
+    "own_lstm_lm_script",
+    "hf_llama_script",
+):
+    add("bfloat16", base, in_brain_floats)

@@ -176,6 +176,70 @@ OTHERS = (
     named(impute.KNNImputer, n_neighbors=2),
 )
 
+BINS = preprocessing.KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf")
+MORE_REGRESSORS = (
+    named(linear_model.GammaRegressor),
+    named(linear_model.QuantileRegressor, alpha=0.01),
+    named(linear_model.TheilSenRegressor, random_state=0, max_subpopulation=100),
+    named(linear_model.RANSACRegressor, random_state=0),
+    named(linear_model.Lars),
+    named(linear_model.OrthogonalMatchingPursuit),
+    named(linear_model.ARDRegression),
+    named(linear_model.PoissonRegressor),
+    named(linear_model.SGDRegressor),
+    named(svm.LinearSVR),
+    named(ensemble.HistGradientBoostingRegressor, max_iter=6),
+    named(ensemble.StackingRegressor, [("a", linear_model.Ridge()), ("b", tree.DecisionTreeRegressor(max_depth=3))]),
+    named(ensemble.VotingRegressor, [("a", linear_model.Ridge()), ("b", tree.DecisionTreeRegressor(max_depth=3))]),
+    named(neighbors.RadiusNeighborsRegressor, 20.0),
+)
+MORE_CLASSIFIERS = (
+    named(linear_model.PassiveAggressiveClassifier),
+    named(svm.SVC, kernel="sigmoid"),
+    named(ensemble.ExtraTreesClassifier, n_estimators=6, max_depth=4),
+    named(ensemble.HistGradientBoostingClassifier, max_iter=4),
+    named(ensemble.BaggingClassifier, n_estimators=4),
+    named(multiclass.OneVsOneClassifier, linear_model.LogisticRegression()),
+    named(multiclass.OutputCodeClassifier, linear_model.LogisticRegression(), random_state=0),
+    named(multioutput.ClassifierChain, linear_model.LogisticRegression()),
+)
+MORE = (
+    named(mixture.BayesianGaussianMixture, n_components=2),
+    named(cluster.MiniBatchKMeans, 3, n_init=1),
+    named(decomposition.IncrementalPCA, 2),
+    named(decomposition.FastICA, 2, random_state=0),
+    named(linear_model.SGDOneClassSVM),
+    named(preprocessing.MaxAbsScaler),
+    named(preprocessing.MinMaxScaler),
+    named(preprocessing.Binarizer),
+    named(preprocessing.SplineTransformer),
+    named(random_projection.SparseRandomProjection, 3),
+    named(feature_selection.VarianceThreshold),
+    named(feature_selection.RFE, linear_model.LogisticRegression(), n_features_to_select=2),
+    named(impute.SimpleImputer, add_indicator=True),
+)
+
+for name, estimator in MORE_REGRESSORS:
+    add(f"{name}_more" if f"sk_{name}" in RECIPES else name, estimator, np.abs(VALUES) + 1)
+for name, estimator in MORE_CLASSIFIERS:
+    chained = name == "classifierchain"
+    both = np.stack([LABELS > 0, LABELS > 1], 1).astype(np.int64)
+    add(f"{name}_more" if name == "svc" else name, estimator, both if chained else LABELS)
+for name, estimator in MORE:
+    add(name, estimator)
+for name, model in (
+    ("categoricalnb", pipeline.make_pipeline(BINS, naive_bayes.CategoricalNB())),
+    ("complementnb", pipeline.make_pipeline(preprocessing.MinMaxScaler(), naive_bayes.ComplementNB())),
+    ("multinomialnb", pipeline.make_pipeline(preprocessing.MinMaxScaler(), naive_bayes.MultinomialNB())),
+    ("knn_cosine", neighbors.KNeighborsClassifier(3, metric="cosine")),
+    ("svc_poly_proba", svm.SVC(kernel="poly", probability=True)),
+    ("targetencoder", pipeline.make_pipeline(BINS, preprocessing.TargetEncoder(target_type="multiclass", cv=2))),
+    ("ordinalencoder", pipeline.make_pipeline(BINS, preprocessing.OrdinalEncoder())),
+):
+    add(name, model)
+add("gpr_std", gaussian_process.GaussianProcessRegressor(alpha=0.1), VALUES, {"return_std": True})
+add("isolation_scores", ensemble.IsolationForest(n_estimators=5, max_samples=16), options={"score_samples": True})
+
 for name, estimator in REGRESSORS:
     add(name, estimator, VALUES)
 for name, estimator in CLASSIFIERS:

@@ -130,6 +130,18 @@ def video() -> tuple[nn.Module, list[dict[str, Tensor]]]:
     return model, [{"clip": clip}, {"clip": clip[:1]}]
 
 
+def fixed_detector(name: str, side: int) -> Make:
+    """A detector for images of one size, which it has itself."""
+
+    def make() -> tuple[nn.Module, list[dict[str, Tensor]]]:
+        model = torchvision.models.get_model(
+            name, weights=None, weights_backbone=None, num_classes=5, topk_candidates=40, detections_per_img=10
+        )
+        return Detector(spread(model)), [{"image": image(1, side)[0]}, {"image": image(1, side + 32)[0]}]
+
+    return make
+
+
 def add_all(kinds: dict[str, int], make: Callable[[str, int], Make], suffix: str = "", **options: Any) -> None:
     for name, side in kinds.items():
         add(RECIPES, f"tv_{name}{suffix}", make(name, side), **options)
@@ -152,3 +164,8 @@ for key, more in {
     "fcos_resnet50_fpn": FEW_ANCHORS,
 }.items():
     add(RECIPES, f"tv_{key}_script", detector(key, 64, **more), dynamo=False)
+add_all(
+    {"efficientnet_v2_s": 64, "regnet_y_400mf": 64, "vgg11_bn": 64, "alexnet": 64}, classifier, "_script", dynamo=False
+)
+add_all({"ssdlite320_mobilenet_v3_large": 320, "ssd300_vgg16": 300}, fixed_detector, "_script", dynamo=False)
+add_all({"regnet_y_400mf": 64}, classifier)
