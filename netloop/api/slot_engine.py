@@ -251,26 +251,27 @@ class SlotEngine(Unpicklable, Compiled):
         """Let waiting requests begin; return those that are over with it."""
         over: list[SlotRequest] = []
         while self._waiting and self._free:
-            request = self._waiting.popleft()
+            request, others = self._waiting.popleft(), [*self._running.values()]
             with _failing([request]):
                 self._begin(request)
-            if request.is_over:
-                over.append(request)
+            over += [other for other in (*others, request) if other.is_over]
         return over
 
     def _begin(self, request: SlotRequest) -> None:
         with pinned_settings():
             group, arrays = self._programs.find(request.inputs)
             prefix = group.prefill(arrays)
-            if bool(prefix.live):
-                slot = self._free[-1]
-                group.insert(prefix, slot)
-                self._free.pop()
-                self._running[slot] = request
-                request.begin(group, slot)
+            if not bool(prefix.live):
+                request.group = group
+                self._end(request, *group.finish_at_once(prefix))
                 return
-            request.group = group
-            self._end(request, *group.finish_at_once(prefix))
+        slot = self._free.pop()
+        self._running[slot] = request
+        request.begin(group, slot)
+        # a call that fails has given the slots of all requests of the program away
+        with _failing([other for other in self._running.values() if other.group is group]), pinned_settings():
+            group.insert(prefix, slot)
+        self._leave_ended()
 
     def _generate(self, group: Slots) -> list[SlotRequest]:
         """Make iterations of the requests of one program; return those that are over."""

@@ -1,7 +1,9 @@
 """Weights: their names, which of them can be replaced, and plans without them."""
 
+import gc
 import threading
 
+import jax
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from netloop import plan
 from netloop.api import refitter as refitter_module
 from tests.support import plan_forge as forge
 from tests.support.log import Log
+from tests.support.networks import mark
 
 
 def scaling_engine(log):
@@ -36,6 +39,25 @@ def test_refitted_engine_has_new_weights_and_the_same_program(log):
     assert refitter.refit_cuda_engine()
     np.testing.assert_array_equal(engine(x)["y"], [5, 7])
     assert engine.program_count == before == 1
+
+
+def test_programs_that_are_not_called_after_a_refit_keep_no_old_weights(network, log):
+    x, table = network.add_input("x", trt.float32, (-1, 64)), network.add_constant((64, 64), np.ones((64, 64), "f"))
+    table.name, none = "table", trt.MatrixOperation.NONE
+    mark(network, y=network.add_matrix_multiply(x, none, table.get_output(0), none).get_output(0))
+    engine = trt.compile(network, passes=trt.PASSES.keys() - {"bucketing"})
+    refitter = trt.Refitter(engine, log)
+
+    def arrays():
+        gc.collect()
+        return sum(array.shape == (64, 64) for array in jax.live_arrays())
+
+    before = arrays()
+    for length in range(1, 6):
+        engine({"x": np.ones((length, 64), np.float32)})
+        refitter.set_named_weights("table", np.full((64, 64), length, np.float32))
+        assert refitter.refit_cuda_engine()
+    assert arrays() - before <= 2
 
 
 def test_weights_on_the_device_are_read_by_each_refit(log):

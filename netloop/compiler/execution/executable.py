@@ -122,10 +122,10 @@ class Executable(Unpicklable, Tunable):
         # in a function that JAX traces, the copies would otherwise be tracers
         with self.settings(), jax.ensure_compile_time_eval():
             loaded = dict(zip(there, _loaded(there), strict=True))
-        self.weights: DeviceWeights = [
+        self.weights = DeviceWeights(
             loaded[constant] if constant in loaded else jax.ShapeDtypeStruct(constant.shape, constant.weights.dtype)
             for constant in self.constants
-        ]
+        )
 
     @contextmanager
     def replacing_weights(self) -> Generator[None]:
@@ -391,8 +391,9 @@ def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset
         TypeError: a name is not a string.
         ValueError: the network has no input of a name.
     """
-    listed = () if isinstance(names, str) else tuple(names)
-    if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    listed = tuple(names) if is_list else ()
+    if not is_list or not all(isinstance(name, str) for name in listed):
         raise TypeError("donate is a list of the names of inputs")
     known = [tensor.name for tensor in network.inputs]
     for name in listed:

@@ -22,12 +22,13 @@ from netloop.compiler.execution.compiled_program import CompiledProgram, Program
 from netloop.compiler.execution.program_cache import MOST_SHARED, Given
 from netloop.compiler.execution.ready_call import BoundCall
 from netloop.compiler.execution.shape_families import ShapeFamily, Shapes, agree
-from netloop.compiler.execution.weight_loading import HostWeights
+from netloop.compiler.execution.weight_loading import HostWeights, own_copy
 from netloop.compiler.host.compiled_pieces import fits
 from netloop.compiler.host.frame import bucket
 from netloop.compiler.host.padded_pieces import PaddedProgram
 from netloop.compiler.host.padding import Padding
 from netloop.compiler.host.routes import reads_of
+from netloop.compiler.lru_cache import LruCache
 from netloop.compiler.passes import Improved, LoweringForm, Note
 from netloop.compiler.phases import PhaseTimer
 from netloop.model.check import require_valid
@@ -72,7 +73,7 @@ class SharedPrograms:
         # other constants are small, and part of the program
         given = {*network.inputs, *self._load(origin.weights)}
         self._reads = [tensor for tensor in reads_of(self._steps) if tensor in given]
-        self._programs: dict[Shapes, PaddedProgram] = {}
+        self._programs = LruCache[Shapes, PaddedProgram](MOST_SETS)
         valued = network.shape_tensors()
         # what reads no open length has the same types in all calls, so that most layers need no inference; an output of
         # fixed shape does not suffice, as a layer may be invalid for some lengths that it reads
@@ -123,8 +124,7 @@ class SharedPrograms:
                 padding = self._padding(types, padded, shapes)
                 if not all(map(padding.takes, self._steps)):
                     return None
-                _make_room(self._programs)
-                program = self._programs[padded] = self._lowered(padding, timer)
+                program = self._programs.put(padded, self._lowered(padding, timer))
             elif not program.padding.holds(types, self._steps):
                 return None
         return self._call(program, types, padded, timer)
@@ -154,6 +154,7 @@ class SharedPrograms:
     def _call(self, program: PaddedProgram, types: TypeTable, padded: Shapes, timer: PhaseTimer) -> CompiledProgram:
         network, place, load = self._source.network, self._origin.recipe.placement, self._load
         lengths, outputs = program.exact_lengths(types), [types[tensor].shape for tensor in program.outputs]
+        kept = set(network.inputs).intersection(network.outputs)
 
         def bind(weights: list[Any]) -> BoundCall:
             loaded = load(weights)
@@ -161,6 +162,9 @@ class SharedPrograms:
             def call(arrays: Sequence[Any]) -> list[Any]:
                 values = {**loaded, **dict(zip(network.inputs, arrays, strict=True))}
                 values.update(zip(program.outputs, program.call(values, lengths, outputs), strict=True))
+                # an input that is an output too may be an array of the caller's, to which it may write
+                copies = {tensor: own_copy(values[tensor]) for tensor in kept if isinstance(values[tensor], np.ndarray)}
+                values.update(copies)
                 return place.committed([jax.device_put(values[tensor]) for tensor in network.outputs])
 
             return call

@@ -1,7 +1,6 @@
 """A cache of the programs of a network: one for each combination of input shapes and shape values."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
@@ -12,6 +11,7 @@ import numpy as np
 from jax.core import Tracer
 
 from netloop.compiler.lower.shape_values import valued_before_run
+from netloop.compiler.lru_cache import LruCache
 from netloop.compiler.placement import Placement
 from netloop.model.check import ValidatedNetwork, known_valid, require_valid
 from netloop.model.graph import ITensor, TypeTable
@@ -32,42 +32,6 @@ Given = Mapping[ITensor, Any]
 """The arrays of the inputs of a network, in order."""
 
 P = TypeVar("P")
-K = TypeVar("K")
-
-
-class LatestUsed(Generic[K, P]):
-    """A dict of ``MOST_PROGRAMS`` values, or of another number, which drops the least recently used one."""
-
-    def __init__(self, most: int | None = None) -> None:
-        self._most = MOST_PROGRAMS if most is None else most
-        self._kept: OrderedDict[K, P] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def get(self, key: K) -> P | None:
-        """The value of a key, which is then the latest; None if there is none."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
-
-    def find(self, key: K, make: Callable[[], P]) -> P:
-        """The value of a key, which is made if there is none."""
-        value = self.get(key)
-        if value is None:
-            value = make()
-            self.keep(key, value)
-        return value
-
-    def keep(self, key: K, value: P) -> None:
-        """Have a key have a value, which is then the latest."""
-        self._kept[key] = value
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
-
-    def __iter__(self) -> Iterator[P]:
-        return iter([*self._kept.values()])
 
 
 class Sharing(Protocol[P]):
@@ -114,7 +78,7 @@ class ProgramCache(Generic[P]):
             self.array_type = type(jnp.zeros(()))
         self._array_types = {np.ndarray, self.array_type}
         self._make = make
-        self._programs, self._shared = LatestUsed[Any, P](), LatestUsed[Any, P](MOST_SHARED)
+        self._programs, self._shared = LruCache[Any, P](MOST_PROGRAMS), LruCache[Any, P](MOST_SHARED)
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -157,10 +121,10 @@ class ProgramCache(Generic[P]):
         program = self._sharing.find(given) if self._sharing else None
         # combinations that share programs displace none that has its own
         if program is not None:
-            self._shared.keep(key, program)
+            self._shared.put(key, program)
             return program
         program = self._make(*self._specialise(given, is_checked), given)
-        self._programs.keep(key, program)
+        self._programs.put(key, program)
         if self._sharing:
             self._sharing.learn(given, program)
         return program

@@ -10,9 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from netloop.compiler.execution.program_cache import MOST_PROGRAMS
 from netloop.compiler.execution.sharding import Sharding, axes_of
+from netloop.compiler.lru_cache import LruCache
 from netloop.model.network import INetworkDefinition
-from netloop.values.diagnostics import Finding, InputError, NetworkError, reason
+from netloop.values.diagnostics import ExecutionError, Finding, InputError, NetworkError, reason
 from netloop.values.types import UNKNOWN
 
 CHANGED = "rows of output {!r} change with rows that are none of theirs"
@@ -62,6 +64,8 @@ class RowCheck:
         inputs, outputs = ([*entry.values()] for entry in (sharding.inputs, sharding.outputs))
         shapes = [tensor.type.shape for tensor in network.inputs]
         self._cuts: list[_Cut] = []
+        # equal rows show nothing, so that calls with them are checked again, which is to compile nothing
+        self._others = LruCache[tuple[_Rows, int, int, int], Callable[[jax.Array], jax.Array]](MOST_PROGRAMS)
         for axes in {entry for spec in inputs for entry in self._entries(spec) if entry}:
             places = self._places(inputs, axes).items()
             rows = {number: place for number, place in places if shapes[number][place : place + 1] == (UNKNOWN,)}
@@ -102,14 +106,14 @@ class RowCheck:
         rows = _Rows(cut.parts, groups)
         # a row may depend on those before it only, or on those after it
         for kept in (0, 1):
-            others = self._mapped(partial(rows.others, kept=kept), cut.inputs, arrays)
+            others = self._mapped(rows, kept, cut.inputs, arrays)
             # equal rows show nothing, and the next call may have others
             if groups > 1 and all(bool(_equal(arrays[number], others[number])) for number in cut.inputs):
                 return False
             try:
                 result = (run if groups > 1 else run_longer)(others)
-            except (InputError, NetworkError):
-                return True  # the network is one of a single row
+            except (InputError, NetworkError, ExecutionError):
+                return True  # the network is one of a single row, or takes no such rows
             for number, place in cut.outputs.items():
                 if not rows.are_same(outputs[number], result[number], place, kept, self._rounds):
                     raise dependent_rows(CHANGED.format(self._names[number]), FIX)
@@ -123,13 +127,15 @@ class RowCheck:
                 what = f"output {self._names[number]!r} has {length} rows for inputs of {groups * cut.parts}"
                 raise dependent_rows(what, FIX)
 
-    def _mapped(self, make: Callable[..., jax.Array], places: Places, arrays: list[jax.Array]) -> list[jax.Array]:
+    def _mapped(self, rows: "_Rows", kept: int, places: Places, arrays: list[jax.Array]) -> list[jax.Array]:
         """The arrays, those with rows made anew, on the same devices."""
         specs = [*self._sharding.inputs.values()]
         result = list(arrays)
         for number, place in places.items():
+            make = partial(rows.others, kept=kept, place=place)
             where = NamedSharding(self._sharding.mesh, specs[number])
-            result[number] = jax.jit(partial(make, place=place), out_shardings=where)(arrays[number])
+            others = self._others.find((rows, kept, number, place), partial(jax.jit, make, out_shardings=where))
+            result[number] = others(arrays[number])
         return result
 
 

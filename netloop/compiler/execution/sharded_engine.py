@@ -14,13 +14,14 @@ from jax.sharding import Mesh, NamedSharding
 
 from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.execution.lowered import Lowered
-from netloop.compiler.execution.program_cache import Given, LatestUsed, ProgramCache
+from netloop.compiler.execution.program_cache import MOST_PROGRAMS, Given, ProgramCache
 from netloop.compiler.execution.row_independence import RowCheck
 from netloop.compiler.execution.sharded_weights import ShardedLoader, ShardedWeights
 from netloop.compiler.execution.sharding import Sharding, Specs, axes_of, misplaced, text
 from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.compilability import require_arrays
+from netloop.compiler.lru_cache import LruCache
 from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm, chosen
 from netloop.compiler.placement import Placement
 from netloop.compiler.recipe import Recipe
@@ -55,7 +56,7 @@ class _Program:
 
     def __init__(self, lowered: Lowered, load: ShardedLoader, make: Callable[[], XlaFunction]) -> None:
         self.lowered, self._load, self._make = lowered, load, make
-        self._functions = LatestUsed[tuple[Any, ...], XlaFunction]()
+        self._functions = LruCache[tuple[Any, ...], XlaFunction](MOST_PROGRAMS)
         self.tried = set[tuple[Any, ...]]()
 
     def __call__(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> list[Any]:
@@ -151,15 +152,15 @@ class ShardedEngine(Unpicklable, Tunable):
         """
         if inputs is not None and named:
             raise TypeError("an engine takes a dict of arrays, or the arrays by name, and not both")
-        with pinned_settings():
-            program, loaded, arrays = self._find(named if inputs is None else inputs)
-            outputs = program(loaded, arrays)
+        with self.settings():
+            program, weights, arrays = self._find(named if inputs is None else inputs)
+            outputs = program(program.loaded(weights), arrays)
             if self._row_check is not None:
-                self._check_rows(self._row_check, program, loaded, arrays, outputs)
+                self._check_rows(self._row_check, program, weights, arrays, outputs)
             return dict(zip(self._sharding.outputs, outputs, strict=True))
 
     def _check_rows(
-        self, check: RowCheck, found: _Program, loaded: list[jax.Array], arrays: list[jax.Array], outputs: list[Any]
+        self, check: RowCheck, found: _Program, weights: ShardedWeights, arrays: list[jax.Array], outputs: list[Any]
     ) -> None:
         """Check, once for each shape, that rows of a block do not depend on each other."""
         key = tuple(array.shape for array in arrays)
@@ -172,12 +173,13 @@ class ShardedEngine(Unpicklable, Tunable):
                 # its program is for one call, and is not kept
                 kept, self._programs = self._programs, {}
                 try:
-                    program, weights, placed = self._find(self._by_name(arrays))
+                    program, _, placed = self._find(self._by_name(arrays))
                 finally:
                     self._programs, self._latest = kept, found
-            return program(weights, placed)
+            # those of the call: a refit may have replaced them meanwhile
+            return program(program.loaded(weights), placed)
 
-        if check(partial(found, loaded), run_longer, arrays, outputs):
+        if check(partial(found, found.loaded(weights)), run_longer, arrays, outputs):
             found.tried.add(key)
 
     def _by_name(self, arrays: list[jax.Array]) -> dict[str, Any]:
@@ -189,18 +191,18 @@ class ShardedEngine(Unpicklable, Tunable):
         Raises:
             InputError, NetworkError: as a call does.
         """
-        with pinned_settings():
-            program, loaded, arrays = self._find(inputs)
-            return program.compiled(loaded, arrays).as_text() or ""
+        with self.settings():
+            program, weights, arrays = self._find(inputs)
+            return program.compiled(program.loaded(weights), arrays).as_text() or ""
 
     @property
     def latest(self) -> Lowered | None:
         return self._latest.lowered if self._latest else None
 
     def prepare(self, inputs: Mapping[str, Any]) -> None:
-        with pinned_settings():
-            program, loaded, arrays = self._find(inputs)
-            program.compiled(loaded, arrays)
+        with self.settings():
+            program, weights, arrays = self._find(inputs)
+            program.compiled(program.loaded(weights), arrays)
 
     def run_to_end(self, inputs: Mapping[str, Any]) -> None:
         jax.block_until_ready(self(inputs))
@@ -224,7 +226,7 @@ class ShardedEngine(Unpicklable, Tunable):
         require_jax()
         with self._refit:
             yield
-            with pinned_settings():
+            with self.settings():
                 self._weights = ShardedWeights(self.constants, self._sharding)
 
     def move_weights(self) -> None:
@@ -236,12 +238,12 @@ class ShardedEngine(Unpicklable, Tunable):
         """Compile again in the next call, because weights that are part of the programs have changed."""
         self._programs = {}
 
-    def _find(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array], list[jax.Array]]:
-        """The program for some inputs, its weights, and the arrays of the inputs on the mesh."""
+    def _find(self, inputs: Mapping[str, Any]) -> tuple[_Program, ShardedWeights, list[jax.Array]]:
+        """The program for some inputs, the weights, and the arrays of the inputs on the mesh."""
         with self._refit:
             return self._find_now(inputs)
 
-    def _find_now(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array], list[jax.Array]]:
+    def _find_now(self, inputs: Mapping[str, Any]) -> tuple[_Program, ShardedWeights, list[jax.Array]]:
         values = self._arrays(inputs)
         with_rows = self._with_rows(values)
         # a row has the types of a single run, whose program is another one
@@ -253,7 +255,9 @@ class ShardedEngine(Unpicklable, Tunable):
         blocks = {name: self._block(values[name], name, name in with_rows) for name in values}
         self._latest = program = cache.find(check_values(self.network.inputs, blocks))
         arrays = [self._sharding.place(values[name], spec) for name, spec in self._sharding.inputs.items()]
-        return program, program.loaded(self._weights), arrays
+        # under the lock, so that one thread loads them
+        program.loaded(self._weights)
+        return program, self._weights, arrays
 
     def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         names = {tensor.name for tensor in self.network.inputs}

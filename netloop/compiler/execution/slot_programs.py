@@ -108,4 +108,4 @@ class SlotPrograms(Tunable):
 def _device_weights(network: INetworkDefinition, constants: list[IConstantLayer]) -> DeviceWeights:
     if any(constant.outputs[0].type.is_string for constant in constants):
         require_program(network, network.types)  # refuses strings, which no device has
-    return [device_copy(constant.evaluate()) for constant in constants]
+    return DeviceWeights(device_copy(constant.evaluate()) for constant in constants)

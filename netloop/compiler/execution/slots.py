@@ -86,7 +86,7 @@ class OutputStream:
             self.layer.check_length(length, len(rows), self.row)
             return self.layer.stack(rows, length, self.row)
         except LayerError as error:
-            raise ExecutionError(self.layer.finding("NL601", error.what, error.why, error.fix)) from None
+            raise ExecutionError(self.layer.finding_of(error, "NL601")) from error
 
 
 class Slots:

@@ -145,7 +145,7 @@ def _loaded(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, 
     def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> tuple[PureFunction, NamedWeights]:
         lowered = Lowered.of(network, types, validated, recipe)
         loader = WeightLoader(lowered, constants)
-        loaded = loader.values(loader([device_copy(constant.evaluate()) for constant in constants]))
+        loaded = loader.values(loader.computed([device_copy(constant.evaluate()) for constant in constants]))
         tensors = _tensor_names(lowered.program.unfolded(loader.tensors))
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
@@ -209,9 +209,9 @@ def _tensor_names(tensors: Iterable[ITensor]) -> dict[str, ITensor]:
     names: dict[str, ITensor] = {}
     for tensor in tensors:
         producer = tensor.producer
-        name = first = producer.name if isinstance(producer, IConstantLayer) else tensor.name
+        name = producer.name if isinstance(producer, IConstantLayer) else tensor.name
         while name in names:
-            name = f"{first}#{len(names)}"
+            name = f"{name}#{len(names)}"
         names[name] = tensor
     return names
 

@@ -1,5 +1,6 @@
 """Weights as the arguments of a compiled program."""
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -16,8 +17,9 @@ from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.types import Array
 
-DeviceWeights = list[jax.Array | jax.ShapeDtypeStruct]
-"""The values of the constants of an executable on the device, or the types of those that are absent."""
+
+class DeviceWeights(list[jax.Array | jax.ShapeDtypeStruct]):
+    """The values of the constants of an executable on the device, or the types of those that are absent."""
 
 
 ALIGNMENT = 64
@@ -58,18 +60,24 @@ def original_constants(
 
 
 class ComputedOnce(Generic[W, V]):
-    """A function of the weights of an engine, of which the latest result is kept until they are replaced."""
+    """A function of the weights of an engine, of which the latest result is kept as long as these weights exist."""
 
     def __init__(self, compute: Callable[[W], V]) -> None:
         self._compute = compute
-        self._latest: tuple[W, V] | None = None
+        self._latest: tuple[weakref.ref[W], V] | None = None
 
     def __call__(self, weights: W) -> V:
         """The result for these weights, which are compared by identity."""
         latest = self._latest
-        if latest is None or latest[0] is not weights:
-            latest = self._latest = weights, self._compute(weights)
+        if latest is None or latest[0]() is not weights:
+            result = self._compute(weights)
+            # a program that is not called after a refit would keep the old weights on the device
+            latest = self._latest = weakref.ref(weights, self._forget), result
         return latest[1]
+
+    def _forget(self, weights: weakref.ref[W]) -> None:
+        if self._latest is not None and self._latest[0] is weights:
+            self._latest = None
 
 
 class WeightLoader:

@@ -14,6 +14,7 @@ from netloop.compiler.host.padding import PaddedFacts, Padding
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
 from netloop.compiler.lower.program import Program
+from netloop.compiler.lru_cache import LruCache
 from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.graph import NO_AXES, ILayer, ITensor, Operation, TypeTable
@@ -47,13 +48,15 @@ class PaddedPieces:
         self._scopes = scopes
         self._before = before
         self._first: dict[Step, Hashable] = {}
-        self._calls: dict[Hashable, PaddedCall] = {}
-        self._compiled: dict[Hashable, PaddedProgram] = {}
+        self._calls, self._compiled = (
+            LruCache[Hashable, PaddedCall](MOST_PADDED),
+            LruCache[Hashable, PaddedProgram](MOST_PADDED),
+        )
 
     @property
     def scratch_size(self) -> int:
         """The memory in bytes that the largest of those that are kept needs besides inputs and outputs."""
-        return max((program.compiled.scratch_size for program in self._compiled.values()), default=0)
+        return max((program.compiled.scratch_size for program in self._compiled), default=0)
 
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Run | None:
         """Some first steps as a padded piece; None if they are to have a piece for their exact lengths."""
@@ -68,10 +71,7 @@ class PaddedPieces:
         key = _call_key(steps, reads, frame)
         if self.is_first(steps, frame):
             return None
-        if key not in self._calls:
-            _make_room(self._calls)
-            self._calls[key] = PaddedCall(self._program(here, frame, padding), types, self._pieces)
-        call = self._calls[key]
+        call = self._calls.find(key, lambda: PaddedCall(self._program(here, frame, padding), types, self._pieces))
         return Run(len(here), call, call.is_better) if call.is_better() else None
 
     def is_first(self, steps: Sequence[Step], frame: HostFrame) -> bool:
@@ -81,14 +81,14 @@ class PaddedPieces:
 
     def _program(self, steps: Sequence[Step], frame: HostFrame, padding: Padding) -> "PaddedProgram":
         reads = frame.arguments_of(reads_of(steps))
-        key = tuple(steps), *(_key(padding.types[tensor]) for tensor in reads)
-        if key not in self._compiled:
-            _make_room(self._compiled)
+
+        def make() -> PaddedProgram:
             outputs, phase = self._pieces.needed_later(steps), self._pieces.phase
             program = PaddedProgram(steps, reads, outputs, padding, self._scopes, phase)
             program.precision, program.platform = self._pieces.precision, self._pieces.platform
-            self._compiled[key] = program
-        return self._compiled[key]
+            return program
+
+        return self._compiled.find((tuple(steps), *(_key(padding.types[tensor]) for tensor in reads)), make)
 
 
 def _call_key(steps: Sequence[Step], reads: Iterable[ITensor], frame: HostFrame) -> Hashable:
@@ -230,9 +230,3 @@ def _resized(value: jax.Array, shape: Shape) -> jax.Array:
     """An array with zeros up to a shape, or cut to it, on its device."""
     widths = [(0, more - length, 0) for length, more in zip(value.shape, shape, strict=True)]
     return jax.lax.pad(value, np.zeros((), value.dtype), widths)
-
-
-def _make_room(kept: dict[Hashable, Any]) -> None:
-    """Forget everything that is kept if there is too much of it."""
-    if len(kept) >= MOST_PADDED:
-        kept.clear()

@@ -7,6 +7,7 @@ import pytest
 import netloop as trt
 from netloop.compiler.execution import input_lengths, program_cache
 from netloop.compiler.execution.shape_families import ShapeFamily
+from netloop.compiler.execution.weight_loading import own_copy
 from netloop.compiler.host import padded_pieces
 from netloop.compiler.xla_compilation import XlaFunction
 from tests.support.networks import mark
@@ -124,6 +125,29 @@ def test_shapes_that_share_programs_displace_none(network, monkeypatch, compiled
     for length in (1, 3, 4, 5, 6, 7, 8):
         agree(engine, network, step_inputs(length))
     assert not compiled
+
+
+def test_lengths_used_least_recently_lose_their_program(network, monkeypatch, compiled):
+    monkeypatch.setattr(input_lengths, "MOST_SETS", 2)
+    monkeypatch.setattr(program_cache, "MOST_SHARED", 1)
+    engine = trt.compile(step_of_a_decoder(network))
+    for length in (3, 4, 9, 20, 40, 21):
+        engine(step_inputs(length))
+    del compiled[:]
+    for length in (41, 22, 10):
+        agree(engine, network, step_inputs(length))
+    assert len(compiled) == 1
+
+
+def test_output_that_is_an_input_is_no_view_of_it(network):
+    x = network.add_input("x", trt.float32, (-1,))
+    mark(network, x=x, y=network.add_elementwise(x, x, trt.ElementWiseOperation.SUM).get_output(0))
+    engine = trt.compile(network)
+    for length in (3, 4, 5, 200, 64):
+        array = own_copy(np.ones(length, np.float32))
+        result = engine({"x": array})
+        array[:] = 0
+        np.testing.assert_array_equal(result["x"], np.ones(length))
 
 
 def test_two_sets_of_shapes_have_programs_of_their_own(network):

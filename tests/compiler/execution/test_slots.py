@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from concurrent.futures import CancelledError
 
 import jax
 import numpy as np
@@ -46,6 +47,34 @@ def test_an_interrupted_call_ends_its_requests(monkeypatch):
 
     assert lost.is_over
     assert engine.submit({"n": np.int32(1)}).result()["y"] == 2
+
+
+@pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt()])
+def test_a_request_that_cannot_begin_ends_those_whose_slots_it_lost(error, monkeypatch):
+    engine = trt.SlotEngine(count_is_an_input(), slots=3)
+    lost = [engine.submit({"n": np.int32(n)}) for n in (5, 6)]
+    engine.step()
+    lost.append(engine.submit({"n": np.int32(4)}))
+    waiting = [engine.submit({"n": np.int32(n)}) for n in (2, 3)]
+    insert, errors = Slots.insert, [error]
+
+    def lose(slots, prefix, slot):
+        # as a program that fails after it has taken the slots
+        if errors:
+            slots._slots = None
+            raise errors.pop()
+        return insert(slots, prefix, slot)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Slots, "insert", lose)
+        with contextlib.suppress(KeyboardInterrupt):
+            assert engine.step() == lost
+
+    assert all(request.is_over for request in lost)
+    for request in lost:
+        with pytest.raises((trt.ExecutionError, CancelledError)):
+            request.result()
+    assert [int(request.result()["y"]) for request in waiting] == [4, 8]
 
 
 def test_an_error_before_the_loop_is_of_one_request(monkeypatch):

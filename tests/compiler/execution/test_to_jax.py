@@ -89,6 +89,21 @@ def test_weights_are_the_floats_by_the_names_of_their_layers(network):
     np.testing.assert_array_equal(weights["start"], F([0.1, -0.2]))
 
 
+@pytest.mark.parametrize("load", [False, True])
+def test_weights_whose_names_are_those_of_numbered_ones_are_numbered_on(network, load):
+    layers = [network.add_constant((), np.float32(number)) for number in (1, 2, 4)]
+    for layer, name in zip(layers, ("w", "w#2", "w"), strict=True):
+        layer.name = name
+    first, *others = (network.add_elementwise(network.add_input(f"x{at}", trt.float32, ()), layer.get_output(0), Op.PROD)
+                      .get_output(0) for at, layer in enumerate(layers))  # fmt: skip
+    for tensor in others:
+        first = combine(network, first, tensor)
+    function, weights = trt.to_jax(mark(network, y=first), load=load)
+
+    assert len(weights) == 3
+    assert function(weights, {"x0": F(1), "x1": F(10), "x2": F(100)})["y"] == 421
+
+
 def test_weights_of_one_name_are_numbered(network):
     layers = [network.add_constant((), np.float32(number)) for number in (1, 2)]
     for layer in layers:
