@@ -94,8 +94,9 @@ def test_weights_whose_names_are_those_of_numbered_ones_are_numbered_on(network,
     layers = [network.add_constant((), np.float32(number)) for number in (1, 2, 4)]
     for layer, name in zip(layers, ("w", "w#2", "w"), strict=True):
         layer.name = name
-    first, *others = (network.add_elementwise(network.add_input(f"x{at}", trt.float32, ()), layer.get_output(0), Op.PROD)
-                      .get_output(0) for at, layer in enumerate(layers))  # fmt: skip
+    inputs = [network.add_input(f"x{at}", trt.float32, ()) for at in range(3)]
+    products = (combine(network, x, layer.get_output(0), Op.PROD) for x, layer in zip(inputs, layers, strict=True))
+    first, *others = products
     for tensor in others:
         first = combine(network, first, tensor)
     function, weights = trt.to_jax(mark(network, y=first), load=load)
