@@ -66,7 +66,14 @@ class Rnn(Workload):
     bidirectional: bool = False
     length: int = 128
 
-    passes = ("horizontal_fusion", "weight_prepacking", "gate_fusion", "weight_folding", "loop_fission")
+    passes = (
+        "recurrent_kernels",
+        "horizontal_fusion",
+        "weight_prepacking",
+        "gate_fusion",
+        "weight_folding",
+        "loop_fission",
+    )
     kind: ClassVar[str]
     gates: ClassVar[int]
     onnx_order: ClassVar[Sequence[int]]

@@ -63,7 +63,8 @@ WINGS = [
         "compiler",
         "the way from a network to programs of XLA, and their calls",
         (
-            "jax_settings product_precision recursion_limit xla_faults phases gpu_notice launches layer_times",
+            "jax_settings product_precision recursion_limit xla_faults phases gpu_notice launches layer_times "
+            "recurrent",
             "placement xla_compilation passes",
             "lower",
             "recipe trial",

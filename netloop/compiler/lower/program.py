@@ -16,11 +16,12 @@ from netloop.compiler.lower.conditional import lower_conditional
 from netloop.compiler.lower.frame import Frame, first_error
 from netloop.compiler.lower.loop.entry import lower_loop
 from netloop.compiler.lower.loop.iterators import lower_iterator
-from netloop.compiler.lower.loop.strategy import StrategyKind, is_for_a_graph
+from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind, is_for_a_graph
 from netloop.compiler.lower.lowering import Lowering
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
 from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm
+from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
 from netloop.compiler.product_precision import HIGHEST, with_precision, without_algorithm
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
@@ -129,7 +130,8 @@ class Program(Lowering):
 
     def drop_kernels(self, error: Exception) -> bool:
         """Lower loops without kernels from now on, as one of them was not compiled; whether there were any."""
-        if not any(strategy.kind is StrategyKind.KERNEL for strategy in self.loop_strategies.values()):
+        has_kernels = any(strategy.kind is StrategyKind.KERNEL for strategy in self.loop_strategies.values())
+        if not has_kernels or LoweringForm.LOOP_KERNELS not in self.passes:
             return False
         self.passes = frozenset(self.passes) - {LoweringForm.LOOP_KERNELS}
         self.notes = {note: None for note in self.notes if note.by != LoweringForm.LOOP_KERNELS}
@@ -209,6 +211,9 @@ class Program(Lowering):
             # errors of JAX name no layer
             error.add_note(f"while lowering {layer.described}, added at {layer.source_location}")
             raise
+        if isinstance(layer, RecurrentKernelLayer):
+            why = "all its iterations are one call of machine code"
+            self.loop_strategies[layer.loop] = LoopStrategy(StrategyKind.KERNEL, why, layer.count)
         outputs = result if isinstance(result, tuple) else (result,)
         frame.values.update(zip(layer.outputs, outputs, strict=True))
         frame.poison(layer.outputs, frame.error_flag(layer.inputs))

@@ -23,8 +23,9 @@ class MatmulRecognition(Pass):
     name = "matmul_recognition"
     level = 2
     platforms = frozenset({"cpu"})
-    # first the boundary of loops, then their bodies: those see iterators and stacked outputs
-    after = ("induction_variables",)
+    # first the boundary of loops, then their bodies: those see iterators and stacked outputs; a loop that becomes a
+    # kernel is taken as it is
+    after = ("induction_variables", "recurrent_kernels")
     rule = (
         "In loops on CPUs, a float32 sum along the last axis of the products of rows with one vector becomes a product "
         "of a matrix and this vector, and an einsum of two operands that sums over nothing becomes an element-wise one."

@@ -22,7 +22,7 @@ class StrategyKind(StrEnum):
     Attributes:
         SCAN: as ``lax.scan``, with a trip count that is a compile-time constant.
         PREFIX: all iterations at once, with prefix scans of the states.
-        KERNEL: as one kernel of a GPU.
+        KERNEL: as one kernel of a GPU, or one call of machine code on a CPU.
         WHILE: as ``lax.while_loop``, until a limit ends it.
         HOST: in Python, with a body that may be compiled.
     """

@@ -1,0 +1,190 @@
+"""Blocks of an iteration: as many units as a vector has numbers, of all rows, in one phase.
+
+The sums of a few rows and of all products of the phase stay in registers while the weights of the block are read from
+front to back. Then everything else is computed row by row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netloop.compiler.recurrent.cell import ITERATOR, NUMBER, PRODUCT, ROW, STATE, CellValue, ProductSource
+from netloop.compiler.recurrent.code import FLOAT_BYTES
+from netloop.compiler.recurrent.job import JobLayout
+from netloop.compiler.recurrent.vectors import FUNCTIONS, Vectors
+
+STEPS = 4
+"""The elements of a row that are multiplied between two jumps."""
+FEW_SUMS = 8
+"""Up to as many sums are split in two, as an addition begins 4 cycles after the one that it needs."""
+
+Sums = dict[tuple[int, int], Any]
+"""The vector of each row of a group and product."""
+
+
+class PhaseCode:
+    """The code of a phase.
+
+    Args:
+        module: the module of LLVM that gets the code.
+        job: the layout of jobs.
+        number: the number of the phase.
+        lanes: the numbers of a vector.
+        registers: the vectors of sums that registers hold.
+
+    Attributes:
+        function: the function that computes a block, of a job, an iteration and the number of the block.
+    """
+
+    def __init__(self, module: Any, job: JobLayout, number: int, lanes: int, registers: int) -> None:
+        self._module, self._job, self._cell, self._number, self._lanes = module, job, job.cell, number, lanes
+        self._bytes = lanes * FLOAT_BYTES
+        self._registers, self._products = registers, job.cell.products_of(number)
+        self.function = self._block()
+
+    def _code(self, name: str, count: int) -> Vectors:
+        return Vectors(self._module, name, count, lanes=self._lanes)
+
+    def _block(self) -> Any:
+        code, rows = self._code(f"phase{self._number}", 3), self._cell.rows
+        most = max(1, self._registers // max(1, len(self._products)))
+        # groups of rows as equal as possible: of 16 rows 6, 5 and 5 instead of 6, 6 and 4
+        groups = -(-rows // most)
+        small, large = rows // groups, rows % groups
+        first = 0
+        for size, count in ((small + 1, large), (small, groups - large)):
+            if count:
+                group = self._group(size)
+                with code.counting(first, first + count * size, size) as row:
+                    code.call(group, *code.arguments, row)
+                first += count * size
+        code.end()
+        return code.function
+
+    def _group(self, size: int) -> Any:
+        """The function that computes some rows of a block: of a job, an iteration, the block and the first row."""
+        code = self._code(f"phase{self._number}_rows{size}", 4)
+        sums = {(place, product): code.constant(0.0) for place in range(size) for product in self._products}
+        for number, source in enumerate(self._cell.sources):
+            if source.products[0] in self._products:
+                self._multiply(code, number, source, sums)
+        # through memory, as the code of one row would be long if it were written for each
+        memory, width = code.memory(max(1, len(sums)) * self._bytes), len(self._products) * self._bytes
+        for position, value in enumerate(sums.values()):
+            code.store_vector(value, memory, position * self._bytes)
+        with code.counting(0, size) as place:
+            line = code.add(memory, code.multiply(place, width))
+            own = {product: code.load_vector(line, at * self._bytes) for at, product in enumerate(self._products)}
+            _RowCode(self._job, code, self._number, code.add(code.arguments[3], place), own).compute()
+        code.end()
+        return code.function
+
+    def _left(self, code: Vectors, source: ProductSource) -> Any:
+        """The address of the rows of a source."""
+        job, trip, _, _ = code.arguments
+        if source.kind == ITERATOR:
+            return self._job.element(code, job, trip, source.number)
+        if source.kind == STATE:
+            return self._job.state(code, job, trip, source.number)
+        return self._job.kept(code, job, source.number)
+
+    def _multiply(self, code: Vectors, number: int, source: ProductSource, sums: Sums) -> None:
+        """Add the products of the rows of a group and the weights of a source to the sums."""
+        job, _, block, row = code.arguments
+        depth, parts = source.depth, source.products
+        keys = [key for key in sums if key[1] in parts]
+        line = len(parts) * self._bytes
+        left = code.add(self._left(code, source), code.multiply(row, depth * FLOAT_BYTES))
+        weights = code.add(self._job.array(code, job, "weights", number), code.multiply(block, depth * line))
+        steps = STEPS if depth % STEPS == 0 else 1
+        halves = 2 if steps > 1 and len(keys) <= min(FEW_SUMS, self._registers // 2) else 1
+        # the operands that are fewer stay in registers for a step, and the others are read one by one: with both kinds,
+        # 12 sums of 3 rows and 4 products would need 19 of 16 registers
+        order = sorted(keys, key=lambda key: key[1]) if len(keys) < len(parts) ** 2 else keys
+        with code.repeating(depth, steps) as loop:
+            phis = [{key: loop.variable(code.constant(0.0) if half else sums[key]) for key in keys}
+                    for half in range(halves)]  # fmt: skip
+            results = [dict(half) for half in phis]
+            rows, panel = (
+                code.add(address, code.multiply(loop.count, size))
+                for address, size in ((left, FLOAT_BYTES), (weights, line))
+            )
+            for step in range(steps):
+                result, factors, vectors = results[step % halves], dict[int, Any](), dict[int, Any]()
+                for place, product in order:
+                    if place not in factors:
+                        factors[place] = code.load_repeated(rows, (place * depth + step) * FLOAT_BYTES)
+                    if product not in vectors:
+                        at = parts.index(product)
+                        vectors[product] = code.load_vector(panel, step * line + at * self._bytes)
+                    result[place, product] = code.fma(factors[place], vectors[product], result[place, product])
+            for half, result in zip(phis, results, strict=True):
+                for key, phi in half.items():
+                    loop.set_next(phi, result[key])
+        for key in keys:
+            sums[key] = code.sum(*(result[key] for result in results))
+
+
+class _RowCode:
+    """The values of one row of a block in one phase.
+
+    Args:
+        job: the layout of jobs.
+        code: the code of a function of a job, an iteration, a block and a row.
+        phase: the phase.
+        row: the row.
+        sums: the sum of each product of the phase.
+    """
+
+    def __init__(self, job: JobLayout, code: Vectors, phase: int, row: Any, sums: dict[int, Any]) -> None:
+        self._layout, self._cell, self._code, self._phase, self._row, self._sums = job, job.cell, code, phase, row, sums
+        self._job, self._trip, block, _ = code.arguments
+        self._column = code.multiply(block, code.lanes * FLOAT_BYTES)
+        self._values: dict[int, Any] = {}
+
+    def compute(self) -> None:
+        """Compute what the phase knows, and write what leaves it."""
+        code, cell, layout, at = self._code, self._cell, self._layout, (self._code, self._job)
+        ready = [phase == self._phase for phase in cell.phases]
+        leaving = [(index, layout.kept(*at, index)) for index in cell.kept if ready[index]]
+        leaving += [(index, layout.stacked(*at, self._trip, number))
+                    for number, (index, _) in enumerate(cell.stacked) if ready[index]]  # fmt: skip
+        if self._phase == cell.number_of_phases - 1:
+            # all phases read the states before
+            after = code.add(self._trip, 1)
+            leaving += [(index, layout.state(*at, after, number)) for number, index in enumerate(cell.states)]
+        for value, array in [(self._value(index), array) for index, array in leaving]:
+            code.store_vector(value, self._place(array, cell.units, 0))
+
+    def _value(self, index: int) -> Any:
+        """The vector of a value."""
+        if index not in self._values:
+            self._values[index] = self._computed(index, self._cell.values[index])
+        return self._values[index]
+
+    def _computed(self, index: int, value: CellValue) -> Any:
+        code, layout, units = self._code, self._layout, self._cell.units
+        if self._cell.has_register(index) and self._cell.phases[index] < self._phase:
+            return code.load_vector(self._place(layout.kept(code, self._job, index), units, 0))
+        if value.is_computed:
+            return FUNCTIONS[value.kind](code, *map(self._value, value.of), *value.numbers)
+        if value.kind == PRODUCT:
+            return self._sums[value.of[0]]
+        if value.kind == STATE:
+            return code.load_vector(self._place(layout.state(code, self._job, self._trip, value.of[0]), units, 0))
+        number, part = value.of
+        if value.kind == ITERATOR:
+            element = layout.element(code, self._job, self._trip, number)
+            return code.load_vector(self._place(element, self._cell.iterators[number].width, part))
+        array = layout.array(code, self._job, "invariant", number)
+        if value.kind == NUMBER:
+            return code.load_repeated(array)
+        if value.kind == ROW:
+            return code.load_vector(code.add(array, self._column), part * units * FLOAT_BYTES)
+        return code.load_vector(self._place(array, self._cell.invariants[number][1], part))
+
+    def _place(self, array: Any, width: int, part: int) -> Any:
+        """The address of the units of the block in the row of an array."""
+        row = self._code.multiply(self._row, width * FLOAT_BYTES)
+        column = self._code.add(self._column, part * self._cell.units * FLOAT_BYTES)
+        return self._code.add(self._code.add(array, row), column)

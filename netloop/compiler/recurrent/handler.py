@@ -1,0 +1,143 @@
+"""XLA's foreign functions: a handler's view of a call.
+
+The offsets are those of the structs in ``xla/ffi/api/c_api.h``, which keep their places between versions: new fields
+come last, and each struct begins with its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from netloop.compiler.recurrent.code import INT, FunctionCode, ir
+
+API, CONTEXT, STAGE, EXTENSIONS = 16, 24, 32, 8
+ARGUMENTS, RESULTS = 40, 80
+COUNT, KINDS, VALUES = 16, 24, 32
+"""The fields of the arguments, and of the results."""
+ELEMENT_TYPE, DATA, RANK, SHAPE = 16, 24, 32, 40
+"""The fields of a buffer."""
+EXECUTE, METADATA, BUFFER, INVALID_ARGUMENT, RESOURCE_EXHAUSTED = 3, 1, 1, 3, 8
+CREATE_ERROR, DESTROY_ERROR, SCHEDULE, NUMBER_OF_THREADS = 48, 64, 136, 144
+"""The functions of the API."""
+VERSION = 0, 1
+"""The version of the API that the handler asks for: the first that has all these fields."""
+INT32_TYPE, FLOAT32_TYPE = 4, 11
+"""XLA's numbers of element types."""
+
+
+class Handler:
+    """The code of a handler: it answers XLA's questions, and checks its arrays.
+
+    Attributes:
+        code: the code, at the place where the work begins.
+        api, context: the addresses of XLA's functions and of the context of the call.
+    """
+
+    def __init__(
+        self, code: FunctionCode, arguments: Sequence[tuple[int, int]], results: Sequence[tuple[int, int]]
+    ) -> None:
+        """Begin the code of a handler for arrays of some element types and least numbers of elements."""
+        self.code = code
+        (self.frame,) = code.arguments
+        self._answer_metadata()
+        with code.builder.if_then(code.builder.not_(code.equals(code.load_number(self.frame, STAGE), EXECUTE))):
+            code.end(0)
+        self.api, self.context = code.load(self.frame, API), code.load(self.frame, CONTEXT)
+        for place, buffers in ((ARGUMENTS, arguments), (RESULTS, results)):
+            self._check_buffers(place, buffers)
+
+    def _answer_metadata(self) -> None:
+        """Answer XLA with the version of the API when it asks for it."""
+        code = self.code
+        extension = code.load(self.frame, EXTENSIONS)
+        with (
+            code.builder.if_then(code.builder.not_(code.equals(extension, 0))),
+            code.builder.if_then(code.equals(code.load_number(extension, 8), METADATA)),
+        ):
+            metadata = code.load(extension, 24)
+            for value, offset in zip((*VERSION, 0), (24, 28, 32), strict=True):
+                code.store_number(value, metadata, offset)
+            code.end(0)
+
+    def _check_buffers(self, place: int, buffers: Sequence[tuple[int, int]]) -> None:
+        code, what = self.code, "argument" if place == ARGUMENTS else "result"
+        count = code.load(self.frame, place + COUNT)
+        self.require(code.equals(count, len(buffers)), f"there are not {len(buffers)} {what}s")
+        for position, (kind, least) in enumerate(buffers):
+            is_buffer = code.equals(code.load_number(code.load(self.frame, place + KINDS), 4 * position), BUFFER)
+            self.require(is_buffer, f"{what} {position} is no array")
+            buffer = self._buffer(place, position)
+            fits = code.equals(code.load_number(buffer, ELEMENT_TYPE), kind)
+            self.require(fits, f"{what} {position} is not of its element type")
+            self.require(code.builder.not_(code.is_less(self._size(buffer), least)), f"{what} {position} is too small")
+            misaligned = code.builder.and_(code.load(buffer, DATA), code.number(3))
+            self.require(code.equals(misaligned, 0), f"{what} {position} is not aligned")
+
+    def _buffer(self, place: int, position: int) -> Any:
+        """The address of the description of an array."""
+        return self.code.load(self.code.load(self.frame, place + VALUES), 8 * position)
+
+    def _size(self, buffer: Any) -> Any:
+        """The number of elements of an array."""
+        code, size = self.code, self.code.memory(8)
+        code.store(1, size)
+        with code.counting(0, code.load(buffer, RANK)) as axis:
+            length = code.load(code.load(buffer, SHAPE), code.multiply(axis, 8))
+            code.store(code.multiply(code.load(size), length), size)
+        return code.load(size)
+
+    def size(self, place: int, position: int) -> Any:
+        """The number of elements of an array."""
+        return self._size(self._buffer(place, position))
+
+    def data(self, place: int, position: int) -> Any:
+        """The address of the elements of an array."""
+        return self.code.load(self._buffer(place, position), DATA)
+
+    def require(self, condition: Any, problem: str, kind: int = INVALID_ARGUMENT) -> None:
+        """Return an error if a condition does not hold."""
+        code = self.code
+        with code.builder.if_then(code.builder.not_(condition), likely=False):
+            error = self._structure([32, 0, self._text(f"netloop's recurrent kernel: {problem}"), 0])
+            code.store_number(kind, error, 24)
+            code.end(code.call_address(code.load(code.load(self.frame, API), CREATE_ERROR), error))
+
+    def number_of_threads(self) -> Any:
+        """The number of threads of XLA's pool; 1 if it has none."""
+        code, answer = self.code, self.code.memory(8)
+        code.store(1, answer)
+        # an error is what an executable without a pool gives
+        self._forget(
+            code.call_address(code.load(self.api, NUMBER_OF_THREADS), self._structure([32, 0, self.context, answer]))
+        )
+        return code.load(answer)
+
+    def schedule(self, function: Any, value: Any) -> Any:
+        """Let a thread of XLA's pool call a function with a value; return whether one will."""
+        code = self.code
+        task = self._structure([40, 0, self.context, code.builder.ptrtoint(function, INT), value])
+        error = code.call_address(code.load(self.api, SCHEDULE), task)
+        self._forget(error)
+        return code.equals(error, 0)
+
+    def _forget(self, error: Any) -> None:
+        """Destroy an error, if there is one."""
+        code = self.code
+        with code.builder.if_then(code.builder.not_(code.equals(error, 0)), likely=False):
+            code.call_address(code.load(self.api, DESTROY_ERROR), self._structure([24, 0, error]))
+
+    def _structure(self, fields: Sequence[Any]) -> Any:
+        """The address of a struct of 64-bit fields."""
+        code, structure = self.code, self.code.memory(8 * len(fields))
+        for position, value in enumerate(fields):
+            code.store(value, structure, 8 * position)
+        return structure
+
+    def _text(self, text: str) -> Any:
+        """The address of a text."""
+        module, encoded = self.code.module, bytearray(text.encode() + b"\0")
+        kind = ir.ArrayType(ir.IntType(8), len(encoded))
+        variable = ir.GlobalVariable(module, kind, module.get_unique_name("text"))
+        variable.linkage, variable.global_constant, variable.initializer = "internal", True, ir.Constant(kind, encoded)
+        return self.code.builder.ptrtoint(variable, INT)

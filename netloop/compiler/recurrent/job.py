@@ -1,0 +1,75 @@
+"""A job: what the threads of one call share, and where its arrays are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netloop.compiler.recurrent.cell import RecurrentCell
+from netloop.compiler.recurrent.code import FLOAT_BYTES, FunctionCode
+
+MOST_THREADS = 8
+LINE = 64
+"""The bytes of a cache line: what several threads write to is on lines of its own."""
+REFERENCES, COME, DONE, TRIPS, THREADS, BEGUN = 0, 8, LINE, 2 * LINE, 2 * LINE + 8, 3 * LINE
+"""The fields of a job: the threads that hold it, those that have come, the blocks that are done, the iterations, the
+threads that share it, and the blocks of each of these that have been begun. Behind them are the addresses of the
+arrays."""
+ARRAYS = BEGUN + MOST_THREADS * LINE
+
+
+class JobLayout:
+    """The layout of the jobs of a cell.
+
+    Attributes:
+        cell: the cell.
+        places: the place of the address of each array, by its name and number, in the order in which XLA gives them.
+        part: the bytes of a value in all rows.
+    """
+
+    def __init__(self, cell: RecurrentCell) -> None:
+        self.cell = cell
+        self.part = cell.rows * cell.units * FLOAT_BYTES
+        states = len(cell.states)
+        counts = {
+            "iterator": len(cell.iterators),
+            "invariant": len(cell.invariants),
+            "weights": len(cell.sources),
+            "before": states,
+            "stacked": len(cell.stacked),
+            "state": states,
+            "kept": 1,
+        }
+        keys = [(name, number) for name, count in counts.items() for number in range(count)]
+        self.places = {key: ARRAYS + 8 * position for position, key in enumerate(keys)}
+
+    @property
+    def size(self) -> int:
+        """The bytes of a job, in whole lines."""
+        return -(-(ARRAYS + 8 * len(self.places)) // LINE) * LINE
+
+    def array(self, code: FunctionCode, job: Any, name: str, number: int = 0) -> Any:
+        """The address of an array."""
+        return code.load(job, self.places[name, number])
+
+    def element(self, code: FunctionCode, job: Any, trip: Any, number: int) -> Any:
+        """The address of the element of an iterator that an iteration reads."""
+        width, is_reverse = self.cell.iterators[number]
+        offset = code.multiply(self._position(code, job, trip, is_reverse), self.cell.rows * width * FLOAT_BYTES)
+        return code.add(self.array(code, job, "iterator", number), offset)
+
+    def stacked(self, code: FunctionCode, job: Any, trip: Any, number: int) -> Any:
+        """The address of the element of a stacked value that an iteration writes."""
+        _, is_reverse = self.cell.stacked[number]
+        offset = code.multiply(self._position(code, job, trip, is_reverse), self.part)
+        return code.add(self.array(code, job, "stacked", number), offset)
+
+    def _position(self, code: FunctionCode, job: Any, trip: Any, is_reverse: bool) -> Any:
+        return code.subtract(code.subtract(code.load(job, TRIPS), 1), trip) if is_reverse else trip
+
+    def state(self, code: FunctionCode, job: Any, trip: Any, number: int) -> Any:
+        """The address of a state before an iteration; every other one is in the same place."""
+        return code.add(self.array(code, job, "state", number), code.multiply(code.remainder(trip, 2), self.part))
+
+    def kept(self, code: FunctionCode, job: Any, value: int) -> Any:
+        """The address of a value that is kept for a later phase."""
+        return code.add(self.array(code, job, "kept"), self.cell.kept.index(value) * self.part)

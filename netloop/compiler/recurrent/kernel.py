@@ -1,0 +1,163 @@
+"""The kernel of a cell: all iterations in one call, shared by threads.
+
+Each thread begins with its own part of the blocks of an iteration, whose weights stay in its cache, and goes on with
+those that others have not begun. It waits only for blocks that have been begun, so that a call ends even if no other
+thread comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from netloop.compiler.recurrent.block import PhaseCode
+from netloop.compiler.recurrent.cell import ROW, WHOLE, RecurrentCell
+from netloop.compiler.recurrent.code import FLOAT_BYTES, FunctionCode, ir
+from netloop.compiler.recurrent.handler import (
+    ARGUMENTS,
+    FLOAT32_TYPE,
+    INT32_TYPE,
+    RESOURCE_EXHAUSTED,
+    RESULTS,
+    Handler,
+)
+from netloop.compiler.recurrent.job import BEGUN, COME, DONE, LINE, MOST_THREADS, REFERENCES, THREADS, TRIPS, JobLayout
+
+HANDLER = "handler"
+WORK_OF_THREAD = 1 << 16
+"""The multiplications of an iteration that are worth a thread: they take 1 us, and to wait for another 0.3 us."""
+SPINS = 4096
+"""The looks at a number after which a waiting thread lets others run."""
+
+
+class RecurrentKernel:
+    """The code of a cell's kernel, whose function ``HANDLER`` XLA calls.
+
+    Args:
+        module: the module of LLVM that gets the code.
+        cell: the cell.
+        lanes: the numbers of a vector.
+        registers: the vectors of sums that registers hold.
+    """
+
+    def __init__(self, module: Any, cell: RecurrentCell, lanes: int, registers: int) -> None:
+        self._module, self._cell, self._job = module, cell, JobLayout(cell)
+        self._blocks = cell.units // lanes
+        phases = range(cell.number_of_phases)
+        work = self._work([PhaseCode(module, self._job, phase, lanes, registers).function for phase in phases])
+        release = self._release()
+        self._handler(work, self._help(work, release), release)
+
+    def _work(self, phases: Sequence[Any]) -> Any:
+        """The function that computes blocks until there are none: of a job and the number of the thread."""
+        code = FunctionCode(self._module, "work", 2)
+        job, thread = code.arguments
+        begun = code.divide(code.load_shared(job, DONE), self._blocks)
+        threads, mine = code.load(job, THREADS), code.memory(8)
+        with code.counting(begun, code.multiply(code.load(job, TRIPS), len(phases))) as step:
+            self._wait(code, job, code.multiply(step, self._blocks))
+            code.store(0, mine)
+            with code.counting(0, threads) as other:
+                lane = code.remainder(code.add(thread, other), threads)
+                first = code.divide(code.multiply(lane, self._blocks), threads)
+                count = code.subtract(code.divide(code.multiply(code.add(lane, 1), self._blocks), threads), first)
+                # what a thread has begun is counted through all steps and never set back, so that a thread that comes
+                # late finds no block of a step that is over
+                base = code.multiply(step, count)
+                end = code.add(base, count)
+                place = code.add(job, code.add(code.multiply(lane, LINE), BEGUN))
+                with code.builder.if_then(code.is_less(code.load_shared(place), end)):
+                    start = code.new_block()
+                    position = code.load_shared(place)
+                    # another thread may have begun the last one meanwhile
+                    with code.builder.if_then(code.is_less(position, end)):
+                        is_mine = code.exchanged(place, position, code.add(position, 1))
+                        with code.builder.if_then(is_mine):
+                            self._compute(code, phases, step, code.add(first, code.subtract(position, base)))
+                            code.store(code.add(code.load(mine), 1), mine)
+                    code.jump_back(code.is_less(code.load_shared(place), end), start)
+            with code.builder.if_then(code.is_less(0, code.load(mine))):
+                code.fetch_and_add(job, code.load(mine), DONE)
+        code.end()
+        return code.function
+
+    def _compute(self, code: FunctionCode, phases: Sequence[Any], step: Any, block: Any) -> None:
+        """Compute a block of a step, which is a phase of an iteration."""
+        trip, number = code.divide(step, len(phases)), code.remainder(step, len(phases))
+        for phase, function in enumerate(phases):
+            with code.builder.if_then(code.equals(number, phase)):
+                code.call(function, code.arguments[0], trip, block)
+
+    def _wait(self, code: FunctionCode, job: Any, blocks: Any) -> None:
+        """Wait until so many blocks are done."""
+        spins = code.memory(8)
+        code.store(0, spins)
+        with code.builder.if_then(code.is_less(code.load_shared(job, DONE), blocks)):
+            start = code.new_block()
+            code.call_intrinsic("llvm.x86.sse2.pause", ir.VoidType())
+            count = code.add(code.load(spins), 1)
+            code.store(count, spins)
+            with code.builder.if_then(code.is_less(SPINS, count), likely=False):
+                code.call_library("sched_yield")
+            code.jump_back(code.is_less(code.load_shared(job, DONE), blocks), start)
+
+    def _release(self) -> Any:
+        """The function by which a thread lets go of a job."""
+        code = FunctionCode(self._module, "release", 1)
+        (job,) = code.arguments
+        with code.builder.if_then(code.equals(code.fetch_and_add(job, -1, REFERENCES), 1)):
+            code.call_library("free", job)
+        code.end()
+        return code.function
+
+    def _help(self, work: Any, release: Any) -> Any:
+        """The function of another thread: of a job."""
+        code = FunctionCode(self._module, "help", 1)
+        (job,) = code.arguments
+        # threads have the numbers in which they come
+        code.call(work, job, code.fetch_and_add(job, 1, COME))
+        code.call(release, job)
+        code.end()
+        return code.function
+
+    def _handler(self, work: Any, help_: Any, release: Any) -> None:
+        """The function that XLA calls: its first argument is the number of iterations, int32 [1]."""
+        cell, layout, part = self._cell, self._job, self._cell.rows * self._cell.units
+        code = FunctionCode(self._module, HANDLER, 1, returns=True, is_public=True)
+        arguments = [0] * len(cell.iterators)
+        arguments += [{ROW: width, WHOLE: cell.rows * width}.get(kind, 1) for kind, width in cell.invariants]
+        arguments += [source.depth * len(source.products) * cell.units for source in cell.sources]
+        arguments += [part] * len(cell.states)
+        results = [0] * len(cell.stacked) + [2 * part] * len(cell.states) + [part * len(cell.kept)]
+        floats = [[(FLOAT32_TYPE, size) for size in sizes] for sizes in (arguments, results)]
+        handler = Handler(code, [(INT32_TYPE, 1), *floats[0]], floats[1])
+        trips = code.load_number(handler.data(ARGUMENTS, 0))
+        handler.require(code.is_less(-1, trips), "there are fewer than 0 iterations")
+        lengths = [(ARGUMENTS, 1 + at, cell.rows * width) for at, (width, _) in enumerate(cell.iterators)]
+        lengths += [(RESULTS, at, part) for at in range(len(cell.stacked))]
+        for where, position, size in lengths:
+            is_short = code.is_less(handler.size(where, position), code.multiply(trips, size))
+            handler.require(code.builder.not_(is_short), "there are more iterations than elements")
+        job = code.call_library("aligned_alloc", LINE, layout.size)
+        handler.require(code.builder.not_(code.equals(job, 0)), "there is no memory", RESOURCE_EXHAUSTED)
+        for position, place in enumerate(layout.places.values()):
+            late = position - len(arguments)
+            code.store(handler.data(ARGUMENTS, 1 + position) if late < 0 else handler.data(RESULTS, late), job, place)
+        for number in range(len(cell.states)):
+            before, state = (layout.array(code, job, name, number) for name in ("before", "state"))
+            code.call_library("memcpy", state, before, part * FLOAT_BYTES)
+        most = min(MOST_THREADS, self._blocks, cell.work() // cell.number_of_phases // WORK_OF_THREAD)
+        threads = code.least(handler.number_of_threads(), most) if most > 1 else code.number(1)
+        for value, place in ((1, REFERENCES), (1, COME), (0, DONE), (trips, TRIPS), (threads, THREADS)):
+            code.store(value, job, place)
+        with code.counting(0, threads) as thread:
+            code.store(0, code.add(job, code.multiply(thread, LINE)), BEGUN)
+        with code.counting(1, threads):
+            code.fetch_and_add(job, 1, REFERENCES)
+            is_coming = handler.schedule(help_, job)
+            with code.builder.if_then(code.builder.not_(is_coming), likely=False):
+                code.fetch_and_add(job, -1, REFERENCES)
+        code.call(work, job, 0)
+        self._wait(code, job, code.multiply(trips, cell.number_of_phases * self._blocks))
+        code.call(release, job)
+        code.end(0)

@@ -1,0 +1,244 @@
+"""Recurrent layers as kernels of netloop's own: numbers, and where they are not used."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import numpy as np
+import onnx
+import pytest
+
+import netloop as trt
+import netloop.onnx
+from netloop.compiler.passes import recurrent_kernels
+from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
+from netloop.compiler.recurrent import machine_code
+from netloop.compiler.recurrent.machine_code import Processor, processor
+from tests.support import onnx_runtime
+from tests.support.devices import only_on_cpus
+from tests.support.examples import seeds
+from tests.support.networks import Op, combine, constant, counted, mark, stacked
+from tests.support.pass_checks import count, improved
+from tests.support.recurrent_layers import recurrent_layer
+
+pytestmark = [
+    only_on_cpus("the pass is not used elsewhere"),
+    pytest.mark.skipif(processor() is None, reason="the extra is not installed, or the processor has no kernels"),
+]
+
+PLAIN = trt.MatrixOperation.NONE
+ONLY = ["recurrent_kernels", "weight_folding"]
+
+
+@pytest.fixture(autouse=True)
+def any_size(monkeypatch):
+    monkeypatch.setattr(recurrent_kernels, "LEAST_WEIGHTS", 1)
+
+
+@pytest.fixture
+def short_vectors(monkeypatch):
+    """Vectors of processors without AVX-512."""
+    monkeypatch.setattr(recurrent_kernels, "processor", lambda: Processor(8, 12))
+
+
+def assert_right(layer, **named):
+    engine = trt.compile(layer.network, passes=ONLY, **named)
+    outputs = engine(layer.inputs)
+    for name, array in layer.wanted.items():
+        np.testing.assert_allclose(np.asarray(outputs[name]), array, rtol=2e-5, atol=2e-6, err_msg=name)
+    return engine
+
+
+def assert_kernel(engine):
+    assert {strategy.name for strategy in engine.loop_strategies.values()} == {"kernel"}
+
+
+@pytest.mark.parametrize("seed", seeds(8, range(1000)))
+def test_random_layers_are_kernels_and_agree_with_numpy(seed):
+    assert_kernel(assert_right(recurrent_layer(seed)))
+
+
+@pytest.mark.usefixtures("short_vectors")
+@pytest.mark.parametrize("seed", seeds(3, range(100)))
+def test_random_layers_in_short_vectors_agree_with_numpy(seed):
+    assert_kernel(assert_right(recurrent_layer(seed)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_reference_of_the_layer_agrees(seed):
+    layer = recurrent_layer(seed)
+
+    network = improved(layer.network, ONLY).network
+
+    assert count(network, RecurrentKernelLayer) == 1
+    outputs = trt.evaluate(network, layer.inputs)
+    for name, array in layer.wanted.items():
+        np.testing.assert_allclose(outputs[name], array, rtol=2e-5, atol=2e-6, err_msg=name)
+
+
+def lstm(rows=4, units=32, width=20, trips=6):
+    """An LSTM of ONNX."""
+    random = np.random.default_rng(0)
+    w, r = ((random.standard_normal((1, 4 * units, n)) / 8).astype(np.float32) for n in (width, units))
+    b = (random.standard_normal((1, 8 * units)) / 8).astype(np.float32)
+    body = f"y, h, c = LSTM <hidden_size = {units}> (x, w, r, b)"
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[{trips},{rows},{width}] x)
+        => (float[{trips},1,{rows},{units}] y, float[1,{rows},{units}] h, float[1,{rows},{units}] c) {{ {body} }}"""
+    model = onnx.parser.parse_model(text)
+    arrays = {"w": w, "r": r, "b": b}
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in arrays.items())
+    return model, {"x": random.standard_normal((trips, rows, width)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("rows", [1, 4, 16])
+def test_lstm_of_onnx_agrees_with_onnxruntime(rows):
+    model, inputs = lstm(rows)
+    engine = trt.compile(netloop.onnx.load(model))
+
+    outputs = engine(inputs)
+
+    assert_kernel(engine)
+    # from 8 rows on the product of the input, which the importer puts before the loop, is part of the kernel
+    (cell,) = [layer.cell for layer in improved(netloop.onnx.load(model), ONLY).network if is_kernel(layer)]
+    assert [source.kind for source in cell.sources] == (["state", "iterator"] if rows >= 8 else ["state"])
+    for name, array in onnx_runtime.run(model, inputs).items():
+        np.testing.assert_allclose(np.asarray(outputs[name]), array, rtol=1e-5, atol=1e-6)
+
+
+def is_kernel(layer):
+    return isinstance(layer, RecurrentKernelLayer)
+
+
+def strategies(network, **named):
+    engine = trt.compile(network, **named)
+    return [strategy.name for strategy in engine.loop_strategies.values()]
+
+
+def loop_of(change=None, units=32, dtype=np.float32, trips=4, kind=trt.LoopOutput.CONCATENATE, matrix=None):
+    """y: h after each step of h = tanh(x + h R), x[trips, 1, units], which ``change`` may change."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32 if dtype is np.float32 else trt.float64, (trips, 1, units))
+    loop = counted(network, trips)
+    state = loop.add_recurrence(constant(network, np.zeros((1, units), dtype)))
+    h = state.get_output(0)
+    matrix = constant(network, np.eye(units, dtype=dtype)) if matrix is None else matrix(network)
+    product = network.add_matrix_multiply(h, PLAIN, matrix, PLAIN).get_output(0)
+    row = loop.add_iterator(x).get_output(0)
+    after = network.add_activation(combine(network, row, product), trt.ActivationType.TANH).get_output(0)
+    after = after if change is None else change(network, loop, after)
+    state.set_input(1, after)
+    return mark(network, y=stacked(loop, after, constant(network, trips, np.int32), kind))
+
+
+def test_loops_that_kernels_do_not_compute_stay_loops(monkeypatch):
+    def less_than(network, loop, x):
+        condition = network.add_elementwise(x, x, Op.EQUAL).get_output(0)
+        return network.add_select(condition, x, x).get_output(0)
+
+    def softmax(network, loop, x):
+        layer = network.add_softmax(x)
+        layer.axes = 2
+        return layer.get_output(0)
+
+    def ended(network, loop, x):
+        loop.add_trip_limit(constant(network, np.bool_(True)), trt.TripLimit.WHILE)
+        return x
+
+    assert strategies(loop_of()) == ["kernel"]
+    assert [strategies(loop_of(change)) for change in (less_than, softmax, ended)] == [["scan"], ["scan"], ["while"]]
+    assert strategies(loop_of(units=24)) == ["scan"]
+    assert strategies(loop_of(dtype=np.float64)) == ["scan"]
+    assert strategies(loop_of(matrix=lambda network: network.add_input("r", trt.float32, (32, 32)))) == ["scan"]
+    assert strategies(loop_of(), max_trips=100) == ["scan"]
+    assert strategies(loop_of(), passes=[*trt.PASSES.keys() - {"recurrent_kernels"}]) == ["scan"]
+    monkeypatch.setattr(recurrent_kernels, "LEAST_WEIGHTS", 32 * 32 + 1)
+    assert strategies(loop_of()) == ["scan"]
+    monkeypatch.setattr(recurrent_kernels, "LEAST_WEIGHTS", 1)
+    monkeypatch.setattr(recurrent_kernels, "MOST_ROWS", 0)
+    assert strategies(loop_of()) == ["scan"]
+
+
+@pytest.mark.usefixtures("short_vectors")
+def test_short_vectors_leave_weights_that_no_cache_holds_to_xla(monkeypatch):
+    def is_used(rows):
+        network = improved(netloop.onnx.load(lstm(rows)[0]), ONLY).network
+        return any(map(is_kernel, network))
+
+    assert is_used(8)
+    monkeypatch.setattr(recurrent_kernels, "MOST_PANEL", 32 * 4 * 8 * 4 - 1)
+    assert not is_used(8)
+    assert is_used(7)
+
+
+def test_without_the_extra_loops_stay_loops(monkeypatch):
+    monkeypatch.setattr(machine_code, "find_spec", lambda name: None)
+    machine_code.processor.cache_clear()
+    try:
+        assert strategies(loop_of()) == ["scan"]
+    finally:
+        monkeypatch.undo()
+        machine_code.processor.cache_clear()
+
+
+def test_pure_functions_and_meshes_have_no_kernels():
+    network, x = loop_of(), np.ones((4, 1, 32), np.float32)
+    function, weights = trt.to_jax(network)
+
+    gradient = jax.grad(lambda x: function(weights, {"x": x})["y"].sum())(x)
+
+    assert np.isfinite(gradient).all()
+    assert "netloop.recurrent" not in jax.jit(function).lower(weights, {"x": x}).as_text()
+    engine = trt.shard(network, jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",)))
+    engine({"x": x})
+    assert [strategy.name for strategy in engine.loop_strategies.values()] == ["scan"]
+
+
+def test_members_of_vmap_are_computed_one_after_the_other():
+    network = improved(loop_of(), ONLY).network
+    (layer,) = filter(is_kernel, network)
+    x = np.random.default_rng(0).standard_normal((3, 4, 1, 32)).astype(np.float32)
+    rest = np.eye(32, dtype=np.float32).reshape(32, 1, -1, layer.processor.lanes).transpose(2, 0, 1, 3)
+    rest = rest, np.zeros((1, 32), np.float32)
+
+    rows, _ = jax.vmap(lambda x: layer.lower(x, *rest))(x)
+
+    for member, row in zip(x, rows, strict=True):
+        np.testing.assert_array_equal(row, layer.lower(member, *rest)[0])
+
+
+def test_refit_packs_new_weights():
+    network, x = loop_of(), {"x": np.random.default_rng(0).standard_normal((4, 1, 32)).astype(np.float32)}
+    (matrix,) = [layer for layer in network if layer.outputs and layer.outputs[0].type.shape == (32, 32)]
+    matrix.name = "R"
+    engine = trt.compile(network)
+    engine(x)
+    half = np.eye(32, dtype=np.float32) / 2
+
+    refitter = trt.Refitter(engine, trt.Logger())
+    assert refitter.set_named_weights("R", half.reshape(-1))
+    assert refitter.refit_cuda_engine()
+
+    assert_kernel(engine)
+    h, wanted = np.zeros((1, 32)), []
+    for row in x["x"]:
+        h = np.tanh(row + h / 2)
+        wanted.append(h)
+    np.testing.assert_allclose(np.asarray(engine(x)["y"]), wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_calls_in_threads_agree():
+    layer = recurrent_layer(3, units=(64,), rows=(16,))
+    engine = assert_right(layer)
+    with ThreadPoolExecutor(4) as pool:
+        for outputs in pool.map(engine, [layer.inputs] * 40):
+            for name, array in layer.wanted.items():
+                np.testing.assert_allclose(np.asarray(outputs[name]), array, rtol=2e-5, atol=2e-6)
+
+
+def test_inspector_and_notes_name_the_loop():
+    network = loop_of()
+    (loop,) = network.loops
+    loop.name = "recurrence"
+    engine = trt.compile(network)
+
+    assert "recurrent_kernels: 'recurrence' is one call of machine code" in map(str, engine.notes)
+    assert engine.loop_strategies["recurrence"].trips == 4

@@ -1,0 +1,245 @@
+"""The machine code of kernels, called without XLA: memory, threads, extreme numbers, and what it refuses."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from netloop.compiler.passes.recurrent_kernels import FUNCTIONS
+from netloop.compiler.recurrent.cell import (
+    ITERATOR,
+    NUMBER,
+    PRODUCT,
+    ROW,
+    STATE,
+    WHOLE,
+    CellValue,
+    Iterated,
+    ProductSource,
+    RecurrentCell,
+)
+from netloop.compiler.recurrent.machine_code import PROCESSORS, machine_code, processor
+from tests.support.ffi_frames import Api, call, guarded
+
+pytestmark = pytest.mark.skipif(processor() is None, reason="the extra is not installed, or there are no kernels")
+
+
+@pytest.fixture(params=list(PROCESSORS), scope="module")
+def vectors(request):
+    """The vectors of this processor, of each length."""
+    import llvmlite.binding as llvm
+
+    if not llvm.get_host_cpu_features().get(request.param):
+        pytest.skip(f"the processor has no {request.param}")
+    return PROCESSORS[request.param]
+
+
+def cell(rows=3, units=32, width=5, reverse=False):
+    """h = tanh(x W + h R + (s * h) Q + b + p * w): products of an iterator, of a state and, later, of a value."""
+    values = (
+        CellValue(STATE, (0,)), CellValue(NUMBER, (0, 0)), CellValue("prod", (0, 1)), CellValue(PRODUCT, (0,)),
+        CellValue(ROW, (1, 1)), CellValue(WHOLE, (2, 0)), CellValue(ITERATOR, (1, 1)), CellValue("prod", (5, 6)),
+        CellValue("sum", (3, 4, 7)), CellValue("tanh", (8,)), CellValue("sigmoid", (0,)),
+    )  # fmt: skip
+    sources = (
+        ProductSource(ITERATOR, 0, width, (0,)),
+        ProductSource(STATE, 0, units, (0,)),
+        ProductSource("", 2, units, (0,)),
+    )
+    iterators = Iterated(width, reverse), Iterated(2 * units, not reverse)
+    invariants = (NUMBER, 1), (ROW, 2 * units), (WHOLE, units)
+    return RecurrentCell(rows, units, values, iterators, invariants, sources, (9,), ((9, reverse), (10, not reverse)))
+
+
+def arrays_of(own, trips):
+    """Random arrays: iterators, invariants, weights [depth, n, units] and states."""
+    random = np.random.default_rng(0)
+    shapes = [(trips, own.rows, width) for width, _ in own.iterators]
+    sizes = {NUMBER: (), ROW: (1,), WHOLE: (own.rows,)}
+    shapes += [(*sizes[kind], width) if kind != NUMBER else () for kind, width in own.invariants]
+    shapes += [(source.depth, len(source.products), own.units) for source in own.sources]
+    shapes += [(own.rows, own.units)] * len(own.states)
+    # small weights, as rounding grows from iteration to iteration with large ones
+    return [np.asarray(random.standard_normal(shape) / (4 + own.units / 8), np.float32) for shape in shapes]
+
+
+def packed(own, arrays, lanes):
+    """The arrays with weights [blocks, depth, n, lanes]."""
+    first = len(own.iterators) + len(own.invariants)
+    result = list(arrays)
+    for place, source in enumerate(own.sources, first):
+        blocks = arrays[place].reshape(source.depth, len(source.products), own.units // lanes, lanes)
+        result[place] = np.ascontiguousarray(blocks.transpose(2, 0, 1, 3))
+    return result
+
+
+def results_of(own, trips):
+    shape = own.rows, own.units
+    shapes = [(trips, *shape)] * len(own.stacked) + [(2, *shape)] * len(own.states) + [(len(own.kept), *shape)]
+    return [np.full(own_shape, 7, np.float32) for own_shape in shapes]
+
+
+def run(own, vectors, arrays, trips, api=None, at_end=True):
+    """The results of a kernel whose arrays touch guard pages, and whose arguments cannot be written."""
+    arguments = [np.full(1, trips, np.int32), *packed(own, arrays, vectors.lanes)]
+    results = [guarded(array, at_end) for array in results_of(own, trips)]
+    api = api or Api()
+    error = call(
+        machine_code(own, vectors).handler,
+        api,
+        [guarded(array, at_end, writable=False) for array in arguments],
+        results,
+    )
+    assert not error, api.messages
+    count = len(own.stacked)
+    return [*results[:count], *(pair[trips % 2] for pair in results[count : count + len(own.states)])]
+
+
+def assert_right(own, vectors, arrays, trips, **named):
+    with np.errstate(all="ignore"):
+        wanted = own.evaluate(FUNCTIONS, trips, arrays)
+    for got, array in zip(run(own, vectors, arrays, trips, **named), wanted, strict=True):
+        np.testing.assert_allclose(got, array, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize(("rows", "width"), [(1, 1), (3, 4), (6, 7), (7, 16), (25, 5)])
+def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, rows, width, at_end):
+    own = cell(rows, 2 * vectors.lanes, width, reverse=rows % 2 == 0)
+
+    assert_right(own, vectors, arrays_of(own, 3), 3, at_end=at_end)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 9])
+def test_any_number_of_iterations(vectors, trips):
+    own = cell()
+
+    assert_right(own, vectors, arrays_of(own, trips), trips)
+
+
+@pytest.fixture
+def many_threads(monkeypatch):
+    from netloop.compiler.recurrent import kernel
+
+    monkeypatch.setattr(kernel, "WORK_OF_THREAD", 1)
+
+
+@pytest.mark.usefixtures("many_threads")
+@pytest.mark.parametrize(
+    "pool", [{"comes": True}, {"refuses": True}, {"refuses": False}], ids=["comes", "refuses", "forgets"]
+)
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_threads_share_a_call_that_needs_none_of_them(vectors, pool, threads):
+    # of another number of rows than elsewhere, as a kernel is compiled once
+    own, api = cell(rows=4, units=64 if threads < 8 else 160), Api(threads, **{"refuses": False, **pool})
+
+    assert_right(own, vectors, arrays_of(own, 40), 40, api=api)
+    assert api.scheduled == min(threads, own.units // vectors.lanes, 8) - 1
+
+
+@pytest.mark.usefixtures("many_threads")
+@pytest.mark.parametrize("times", [50, pytest.param(200, marks=pytest.mark.slow)])
+def test_threads_never_read_a_state_too_early(vectors, times):
+    own = cell(rows=2, units=96)
+    arrays = arrays_of(own, 300)
+    wanted = own.evaluate(FUNCTIONS, 300, arrays)
+    for _ in range(times):
+        for got, array in zip(run(own, vectors, arrays, 300, Api(3, comes=True)), wanted, strict=True):
+            np.testing.assert_allclose(got, array, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e-40, -1e38])
+def test_extreme_numbers_reach_the_results_that_they_reach_in_numpy(vectors, number):
+    own = cell()
+    arrays = arrays_of(own, 4)
+    arrays[0][1, 0, 2] = arrays[1][2, 1, 40] = number
+    arrays[-1][2] = number
+
+    assert_right(own, vectors, arrays, 4)
+
+
+FEW = np.array([0, -0.0, 1e-45, -1e-40, 1e-7, 0.3, -0.6, 1, -2, 4.7, 8.9, 9.1, -20, 1e30, np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [("sum", ()), ("sub", ()), ("prod", ()), ("div", ()), ("max", ()), ("min", ()), ("neg", ()), ("abs", ()),
+     ("tanh", ()), ("sigmoid", ()), ("relu", ()), ("leaky_relu", (0.5,)), ("thresholded_relu", (0.25,)),
+     ("clip", (-0.5, 2.0)), ("hard_sigmoid", (0.25, 0.5)), ("softsign", ()), ("scaled_tanh", (2.0, 0.5))],
+)  # fmt: skip
+def test_functions_of_extreme_numbers(vectors, kind, numbers):
+    units, operands = 304, 2 if kind in ("sum", "sub", "prod", "div", "max", "min") else 1
+    pairs = np.array(np.meshgrid(FEW, FEW)).reshape(2, -1).astype(np.float32)
+    rows = np.zeros((2, 1, units), np.float32)
+    rows[:, 0, : pairs.shape[1]] = pairs
+    values = (
+        *(CellValue(ITERATOR, (at, 0)) for at in range(operands)),
+        CellValue(kind, tuple(range(operands)), numbers),
+    )
+    own = RecurrentCell(1, units, values, (Iterated(units, False),) * operands, (), (), (), ((operands, False),))
+
+    (got,) = run(own, vectors, list(rows[:operands, None]), 1)
+
+    with np.errstate(all="ignore"):
+        wanted = FUNCTIONS[kind](*rows[:operands].astype(np.float64), *numbers).astype(np.float32)
+    np.testing.assert_allclose(got[0], wanted, rtol=4e-7, atol=1.2e-7 if kind == "sigmoid" else 2e-45)
+
+
+def test_tanh_is_within_six_units_in_the_last_place_and_never_beyond_one(vectors):
+    numbers = np.concatenate([np.linspace(-10, 10, 1 << 16), np.geomspace(1e-38, 10, 1 << 15)]).astype(np.float32)
+    values = CellValue(ITERATOR, (0, 0)), CellValue("tanh", (0,))
+    own = RecurrentCell(1, numbers.size, values, (Iterated(numbers.size, False),), (), (), (), ((1, False),))
+
+    (got,) = run(own, vectors, [numbers[None, None]], 1)
+
+    wanted = np.tanh(numbers.astype(np.float64))
+    assert (np.abs(got[0, 0] - wanted) <= 6 * np.spacing(np.abs(wanted).astype(np.float32))).all()
+    assert np.abs(got).max() == 1
+
+
+def refused(own, vectors, arguments, results):
+    """The error of a call, which must leave the results as they are."""
+    before, api = [array.copy() for array in results], Api()
+    assert call(machine_code(own, vectors).handler, api, arguments, results) == 1
+    for array, kept in zip(results, before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+    (message,) = api.messages
+    return message.removeprefix("netloop's recurrent kernel: ")
+
+
+def misaligned(array):
+    memory = np.zeros(array.nbytes + 1, np.uint8)
+    return np.frombuffer(memory.data, np.float32, array.size, 1).reshape(array.shape)
+
+
+def test_other_arrays_are_refused_and_nothing_is_written(vectors):
+    own = cell()
+    trips, *arrays = [np.full(1, 2, np.int32), *packed(own, arrays_of(own, 2), vectors.lanes)]
+    results = results_of(own, 2)
+
+    def answer(arguments=None, returned=None):
+        return refused(own, vectors, arguments or [trips, *arrays], returned or results)
+
+    assert answer([trips]) == f"there are not {len(arrays) + 1} arguments"
+    assert answer(returned=results[1:]) == f"there are not {len(results)} results"
+    assert answer([trips, arrays[0].astype(np.float64), *arrays[1:]]) == "argument 1 is not of its element type"
+    assert answer([trips.astype(np.float32), *arrays]) == "argument 0 is not of its element type"
+    assert answer([trips, misaligned(arrays[0]), *arrays[1:]]) == "argument 1 is not aligned"
+    assert answer([trips, *arrays[:-1], arrays[-1][1:]]) == f"argument {len(arrays)} is too small"
+    assert answer([trips + 1, *arrays]) == "there are more iterations than elements"
+    assert answer([-trips, *arrays]) == "there are fewer than 0 iterations"
+    assert answer(returned=[results[0][1:], *results[1:]]) == "there are more iterations than elements"
+
+
+def test_other_stages_do_nothing(vectors):
+    own, results = cell(), [np.zeros(1, np.float32)]
+
+    assert not call(machine_code(own, vectors).handler, Api(), [], results, stage=0)
+
+
+@pytest.mark.slow
+def test_nobody_needs_the_extra_to_import_netloop():
+    code = "import sys, netloop, netloop.compiler.passes; assert 'llvmlite' not in sys.modules"
+
+    subprocess.run([sys.executable, "-c", code], check=True)
