@@ -2,6 +2,7 @@
 
 import faulthandler
 import gc
+import inspect
 import os
 import signal
 import sys
@@ -53,6 +54,18 @@ def default_precision() -> Generator[None]:
     """JAX with the precision of products that users have by default, also where tests ask for that of float32."""
     with jax.default_matmul_precision(None):
         yield
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Make no items of a slow test where slow tests are left out: each worker would make thousands, to drop them.
+
+    A test that the command line names is made, so that pytest says that it is left out.
+    """
+    config = collector.config
+    if config.option.markexpr != "not slow" or any("::" in argument for argument in config.args):
+        return None
+    is_slow = inspect.isfunction(obj) and any(mark.name == "slow" for mark in getattr(obj, "pytestmark", ()))
+    return [] if is_slow else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -23,7 +23,6 @@ def check_same(
 ) -> Any:
     """Check that the network of a function agrees with it, in the reference and compiled; return the network."""
     network = trt.from_jax(function, *examples, **given)
-    assert not any(finding.severity.name == "ERROR" for finding in trt.check(network))
     arrays = dict(zip((tensor.name for tensor in network.inputs), leaves(examples), strict=True))
     want = leaves(jax.jit(function)(*examples))
     for results in (trt.compile(network)(arrays), trt.evaluate(network, arrays)):
