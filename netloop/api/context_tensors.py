@@ -84,7 +84,7 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
             RuntimeError: the shape has more axes than a tensor can have.
         """
         try:
-            wanted = Dims(shape)
+            wanted = tuple(Dims(shape))
         except ValueError as error:
             raise RuntimeError(str(error)) from None
         tensor = self._input(name)
