@@ -2,8 +2,8 @@
 
 import re
 
-PYTHON = "the script itself is at fault, and does not run on TensorRT either"
-FILES = "lacks files or packages that the script needs"
+SCRIPT = "the script itself is at fault, and does not run on TensorRT either"
+FILES = "needs files or packages that are not there"
 MUTABLE = "the module changes its input, which the engine then reads"
 
 # fmt: off
@@ -49,14 +49,12 @@ REASONS: dict[str, dict[str, str]] = {
     "cookbook8": {
         r"AuxStream/main\.py": "needs the package nvtx",
         r"Layer/NMSLayer/.*|ONNXParser/.*|Refit/main-Onnx.*|INT8-PTQ/main.*": FILES,
-        r"INT8-PTQ/calibrator\.py|TacticSource/main\.py": PYTHON,
-        r"Layer/(SelectLayer/SimpleExample|ShuffleLayer/(First_transpose|SimpleExample|StaticShuffle))\.py": PYTHON,
+        r"INT8-PTQ/calibrator\.py|TacticSource/main\.py": SCRIPT,
+        r"Layer/(SelectLayer/SimpleExample|ShuffleLayer/(First_transpose|SimpleExample|StaticShuffle))\.py": SCRIPT,
         r"Layer/QuantizeDequantizeLayer/Set_input\+ZeroPt\.py":
             "quantizes with zero points other than 0, which TensorRT 8 ignores",
         r"Layer/testAllLayer\.py": "runs all the others, one after the other, which takes longer than a script may",
         r"OptimizationProfile/main-ShapeInput\.py": "reads an address whose memory numpy has freed already",
-        r"Layer/RNNv2Layer/BidirectionalLSTM\.py|Layer/RNNv2Layer/.*[Bb]idirection.*":
-            "gives inputs half of the memory that they need, so that the run is refused",
     },
 }
 # fmt: on
