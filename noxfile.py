@@ -33,6 +33,7 @@ PARTS = {
     "docs/performance.md": "tests.project.passes",
     "netloop/model/layers": "tests.project.method_docstrings",
     "docs/real-models.md": "tests.real_models.page",
+    "docs/tensorrt-code.md": "tests.other_projects.page",
     "netloop/public_names.py": "tests.project.exports",
     "tests/data/messages.txt": "tests.support.mistakes",
 }

@@ -90,7 +90,7 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
         tensor = self._input(name)
         if tensor is None or tensor.declared is None:
             return self._refuse_name("input", name, [tensor.name for tensor in self._engine.network.inputs])
-        if not agree(wanted, tensor.declared.shape) or any(length < 0 for length in wanted):
+        if not agree(tuple(wanted), tensor.declared.shape) or any(length < 0 for length in wanted):
             return self._refuse(f"input {name!r} is {tensor.declared}, and cannot have the shape {wanted}")
         limits = self._engine.profile_of(self._profile).shapes().get(name)
         if limits is not None and not limits.holds(wanted):

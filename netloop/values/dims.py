@@ -2,7 +2,8 @@
 
 import math
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import total_ordering
 from typing import Annotated, Any, NoReturn, Self
 
 UNORDERED = (str, bytes, bytearray, set, frozenset, dict)
@@ -27,29 +28,31 @@ def _length(length: Any) -> int:
         raise TypeError(f"a length is an int, and -1 where only a call knows it, not {length!r}") from None
 
 
-class Dims(tuple[int, ...]):
+@total_ordering
+class Dims(Sequence[int]):
     """The lengths of the axes of a tensor, at most eight; -1 is an unknown length.
 
     A length can be set in place, ``shape[0] = 4``, as in TensorRT, which changes this object and nothing else: what a
-    property or method returns is a copy. It is a tuple in all else, and can be the key of a dict: from the first
-    ``hash`` on it is fixed, and so are the dims that an attribute of a layer holds.
+    property or method returns is a copy. It is a sequence that equals tuples and lists of its lengths, and as in
+    TensorRT no tuple, so that ``"%s" % shape`` is its text. It can be the key of a dict: from the first ``hash`` on it
+    is fixed, and so are the dims that an attribute of a layer holds.
     """
 
     MAX_DIMS = 8
     NAMES: tuple[str, ...] = ()
     """The names of the lengths, where their number is fixed."""
 
-    def __new__(cls, *args: Any, **named: Any) -> "Dims":
-        shape = cls._given(*args, **named)
+    def __init__(self, *args: Any, **named: Any) -> None:
+        shape = self._given(*args, **named)
         if isinstance(shape, UNORDERED) or not isinstance(shape, Iterable):
             hint = f": write ({shape},)" if isinstance(shape, int) else ""
-            raise TypeError(f"{cls.__name__} takes a sequence of ints, not {shape!r}{hint}")
+            raise TypeError(f"{type(self).__name__} takes a sequence of ints, not {shape!r}{hint}")
         lengths = tuple(map(_length, shape))
-        if len(lengths) > cls.MAX_DIMS:
-            raise ValueError(f"a shape has at most {cls.MAX_DIMS} axes, not {len(lengths)}")
-        if cls.NAMES and len(lengths) != len(cls.NAMES):
-            raise ValueError(f"{cls.__name__} has {len(cls.NAMES)} numbers, not {len(lengths)}")
-        return super().__new__(cls, lengths)
+        if len(lengths) > self.MAX_DIMS:
+            raise ValueError(f"a shape has at most {self.MAX_DIMS} axes, not {len(lengths)}")
+        if self.NAMES and len(lengths) != len(self.NAMES):
+            raise ValueError(f"{type(self).__name__} has {len(self.NAMES)} numbers, not {len(lengths)}")
+        self._lengths, self._is_fixed = lengths, False
 
     @classmethod
     def _given(cls, *args: Any, **named: Any) -> Any:
@@ -65,79 +68,51 @@ class Dims(tuple[int, ...]):
         return (*args, *(named[name] for name in rest))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, tuple | list) and self._now() == tuple(other)
+        return isinstance(other, tuple | list | Dims) and self._lengths == tuple(other)
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+    def __lt__(self, other: Any) -> bool:
+        return self._lengths < tuple(other)
 
     def __hash__(self) -> int:
-        return hash(tuple(self.fixed()))
+        return hash(self.fixed()._lengths)
 
     def fixed(self) -> Self:
         """Return this object, which cannot be changed in place from here on."""
-        vars(self)["_is_fixed"] = True
+        self._is_fixed = True
         return self
 
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._lengths[index]
+
     def __setitem__(self, index: int | slice, value: Any) -> None:
-        if vars(self).get("_is_fixed"):
+        if self._is_fixed:
             what = "these dims are the key of a dict, or in an attribute of a layer, and cannot be changed in place"
             raise TypeError(f"{what}; change list(dims), and pass that")
         numbers = list(self)
         numbers[index] = value
         if len(numbers) != len(self):
             raise ValueError(f"a slice of {len(self)} dims is set to {value!r}, which would make them {len(numbers)}")
-        vars(self)["_changed"] = tuple(type(self)(numbers))
-
-    # ------------------------------------------------------------------ what a tuple does, with the changed lengths
-
-    def _now(self) -> tuple[int, ...]:
-        return vars(self).get("_changed") or tuple.__getitem__(self, slice(None))
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._now())
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._now()[index]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._now()
+        self._lengths = type(self)(numbers)._lengths
 
     def __add__(self, other: Any) -> Any:
-        return self._now() + tuple(other)
+        return self._lengths + tuple(other)
 
     def __radd__(self, other: Any) -> Any:
-        return tuple(other) + self._now()
+        return tuple(other) + self._lengths
 
     def __mul__(self, count: Any) -> Any:
-        return self._now() * count
+        return self._lengths * count
 
     __rmul__ = __mul__
 
-    def __lt__(self, other: Any) -> bool:
-        return self._now() < tuple(other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._now() <= tuple(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._now() > tuple(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._now() >= tuple(other)
-
-    def index(self, *args: Any) -> int:
-        """The index of the first length that equals a number."""
-        return self._now().index(*args)
-
-    def count(self, value: Any) -> int:
-        """How many lengths equal a number."""
-        return self._now().count(value)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._now(),)
+        return type(self), (self._lengths,)
 
     def __repr__(self) -> str:
-        return str(self._now())
+        return str(self._lengths)
 
 
 class Dims2(Dims):

@@ -1,21 +1,42 @@
 """The base class of TensorRT's enumerations."""
 
+from collections.abc import Iterator, Mapping
 from enum import Enum, EnumMeta
+from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from netloop.values.removed_names import removal
 
 
 class TensorRTEnumType(EnumMeta):
-    """The type of enumerations that list their members where one is misspelt."""
+    """The type of enumerations that list their members where one is misspelt.
+
+    Members whose numbers are at least ``OWN`` of their enumeration, which only netloop has, are not listed: tools have
+    tables with an entry for each member that TensorRT lists.
+    """
 
     if not TYPE_CHECKING:  # a type checker would take every name for a member
+
+        @property
+        def __members__(cls) -> Mapping[str, Any]:
+            listed = {name: member for name, member in cls._member_map_.items() if member.value < cls._own()}
+            return MappingProxyType(listed)
+
+        def _own(cls) -> float:
+            return vars(cls).get("OWN", inf)
+
+        def __iter__(cls) -> Iterator[Any]:
+            return (member for member in super().__iter__() if member.value < cls._own())
+
+        def __len__(cls) -> int:
+            return sum(1 for _ in cls)
 
         def __getattr__(cls, name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(name)
-            if name in cls.__members__:  # until Python 3.12, members are not attributes of the class
-                return cls.__members__[name]
+            if name in cls._member_map_:  # until Python 3.12, members are not attributes of the class
+                return cls._member_map_[name]
             known, hint = ", ".join(cls.__members__), removal(cls.__name__, name)
             what = f"{cls.__name__} has no member {name!r}; {hint or f'it has {known}'}"
             raise AttributeError(what, name=name, obj=cls)

@@ -1,5 +1,7 @@
 """The enumerations of TensorRT, with its names and numbers."""
 
+from enum import nonmember
+
 from netloop.values.enum_base import TensorRTEnum as TensorRTEnum
 
 
@@ -114,7 +116,8 @@ class LayerType(TensorRTEnum):
     KV_CACHE_UPDATE = 54
     MOE = 55
     DIST_COLLECTIVE = 56
-    # netloop's own kinds have numbers from 100 on, which TensorRT does not use; a new one takes the next
+    # netloop's own kinds have numbers from here on, which TensorRT does not use; a new one takes the next
+    OWN = nonmember(100)
     BIT_CAST = 100
     DETERMINANT = 101
     UNIQUE = 102

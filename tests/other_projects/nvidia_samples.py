@@ -1,8 +1,8 @@
 """Run samples of NVIDIA unchanged, with netloop in TensorRT's place, on a machine without a GPU.
 
-``python -m tests.other_projects.nvidia_samples FOLDER`` takes a folder with the sources of the public repository
-NVIDIA/TensorRT, of which it reads ``samples/python``. The models and pictures that the samples would download are made
-here, of the names and shapes that the scripts ask for. The scripts check their results themselves.
+They are in ``samples/python`` of the public repository NVIDIA/TensorRT, and ``tests.other_projects.tensorrt_code`` runs
+them. The models and pictures that they would download are made here, of the names and shapes that the scripts ask for.
+The scripts check their results themselves.
 """
 
 import json
@@ -212,7 +212,7 @@ ALL = {
 def missing(sources: Path | None, sample: Sample) -> str:
     """Why a sample cannot run here; empty if it can."""
     if sources is None or not (sources / SAMPLES).is_dir():
-        return "NETLOOP_TENSORRT_SOURCES is no folder with the sources of NVIDIA/TensorRT"
+        return "there are no sources of NVIDIA/TensorRT"
     absent = [need for need in ("onnx", *sample.needs) if find_spec(need) is None]
     return f"{' and '.join(absent)} is not installed" if absent else ""
 
@@ -233,21 +233,10 @@ def run(sources: Path, sample: Sample) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def main() -> int:
-    """Run all samples that can run here, and print how each ended."""
-    (folder,) = sys.argv[1:]
-    failures = 0
-    for name, sample in ALL.items():
-        why = missing(Path(folder), sample)
-        if why:
-            print(f"{name}: left out, {why}")
-            continue
-        done = run(Path(folder), sample)
-        is_well = done.returncode == 0 and re.search(sample.prints, done.stdout)
-        failures += not is_well
-        print(f"{name}: {'runs' if is_well else 'fails'}", *([] if is_well else [done.stdout[-2000:], done.stderr]))
-    return failures
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def passes(sources: Path, sample: Sample) -> bool:
+    """Whether a sample ends, and prints what it prints if all is well."""
+    try:
+        process = run(sources, sample)
+    except subprocess.TimeoutExpired:
+        return False
+    return process.returncode == 0 and re.search(sample.prints, process.stdout) is not None

@@ -39,6 +39,7 @@ SUBJECTS = {
     "failures": "errors while a network runs",
     "forgiven": "faults of models that leave them one meaning",
     "forks": "calls in forks of a process",
+    "from_cpp": "programs in C++, call by call",
     "fusions": "engine against reference on random networks that XLA fuses",
     "golden": "results recorded from TensorRT",
     "hostile": "damaged and malicious input",

@@ -162,7 +162,7 @@ class FakeCuda:
         return (INVALID, None, None) if block is None or block.kind == HOST else (OK, block.address, block.size)
 
     def cudaMemcpyAsync(self, dst, src, count, kind, stream):
-        assert kind in Kind
+        assert kind in self.cudaMemcpyKind
         if stream not in self.streams:
             return (BAD_HANDLE,)
         self.copies.append((dst, src, count, stream))

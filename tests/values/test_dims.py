@@ -1,5 +1,4 @@
 import copy
-import json
 import pickle
 import re
 
@@ -88,7 +87,7 @@ OPERATIONS = {
     "Dims": Dims,
     "numpy": lambda dims: (np.zeros(dims).shape, np.arange(6).reshape(dims).shape, np.array(dims).tolist()),
     "jax": lambda dims: jnp.zeros(dims).shape,
-    "json": lambda dims: json.dumps([dims, {"dims": dims}]),
+    "text": lambda dims: ("%s" % dims, f"{dims}", "%s %s" % (dims, 1)),  # noqa: UP031 (the operator is tested)
     "match": lambda dims: [rest for first, *rest in [dims]],
 }
 

@@ -14,3 +14,15 @@ def test_members_and_missing_special_names_are_as_in_any_enumeration():
     assert trt.TripLimit["COUNT"] is trt.TripLimit.COUNT is trt.TripLimit(0)
     assert pickle.loads(pickle.dumps(trt.TripLimit.WHILE)) is trt.TripLimit.WHILE
     assert not hasattr(trt.TripLimit, "__array__")
+
+
+def test_members_that_only_netloop_has_are_not_listed():
+    names = [member.name for member in trt.LayerType]
+
+    assert names == [*trt.LayerType.__members__]
+    assert names[-1] == "DIST_COLLECTIVE"
+    assert len(trt.LayerType) == len(names)
+    assert trt.LayerType.DFT is trt.LayerType["DFT"] is trt.LayerType(104)
+    assert trt.LayerType.DFT in trt.LayerType
+    assert pickle.loads(pickle.dumps(trt.LayerType.DFT)) is trt.LayerType.DFT
+    assert not hasattr(trt.LayerType, "OWN_KIND")

@@ -21,6 +21,7 @@ from netloop.model.plugins.interfaces import IPluginCreatorV3One, IPluginV3, IPl
 from netloop.model.plugins.kernel import Kernel, Types, calling, ensure
 from netloop.model.plugins.registry import get_plugin_registry
 from netloop.values.diagnostics import LayerError
+from netloop.values.dims import Dims
 from netloop.values.types import UNKNOWN, Array, TensorType, agree, data_type, merge
 
 Function = Callable[..., Any]
@@ -291,7 +292,7 @@ def _filled(type: TensorType, probe: int) -> tuple[int, ...]:
 def _attribute(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Dims):
         return tuple(_attribute(name, element) for element in value)
     if value is not None and not isinstance(value, bool | int | float | str):
         what = f"the attribute {name!r} is {type(value).__name__}, not a bool, int, float, str or sequence of these"

@@ -24,7 +24,7 @@ from netloop.tools.compat.cuda_library import load_library
 from netloop.tools.compat.distributions import StandInDistributions
 from netloop.tools.compat.versions import VERSIONS, module_of
 
-TENSORRT = ("tensorrt", "tensorrt.tensorrt", "tensorrt_bindings", "tensorrt_lean", "tensorrt_dispatch")
+TENSORRT = ("tensorrt", "tensorrt.tensorrt", "tensorrt_bindings", "tensorrt_libs", "tensorrt_lean", "tensorrt_dispatch")
 """The names under which netloop is TensorRT."""
 
 # fmt: off

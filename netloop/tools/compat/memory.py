@@ -20,10 +20,14 @@ class MemoryBlocks:
 
     They are pages of their own, which the system takes back when a block is freed: who reads them then has an error,
     and not the numbers of another.
+
+    Attributes:
+        is_shared: whether memory outside of the blocks counts too, as that of PyTorch's tensors on the device.
     """
 
     def __init__(self) -> None:
         self._blocks: dict[int, Array] = {}
+        self.is_shared = False
 
     def allocate(self, size: int) -> int:
         """Return the address of a new block.
@@ -72,6 +76,10 @@ class MemoryBlocks:
         block = self.block_at(address)
         return block is not None and address < sum(block)
 
+    def rules(self, address: int) -> bool:
+        """Whether an address has to be in a block."""
+        return not self.is_shared or self.has(address)
+
     def bytes_at(self, address: int, size: int) -> Array:
         """A range of bytes as an array of uint8, without a copy.
 
@@ -113,7 +121,7 @@ def copy(target: Any, source: Any, size: int, *, to_device: bool, from_device: b
     """
     places = [(address_of(target), to_device), (address_of(source), from_device)]
     for address, is_device in places:
-        if is_device:
+        if is_device and DEVICE.rules(address):
             DEVICE.check(address, size)
         elif size < 0 or (size and not address):
             raise InvalidAddress(f"there are no {size} bytes at {address:#x}")

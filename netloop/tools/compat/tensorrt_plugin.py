@@ -4,6 +4,9 @@ from typing import Any, NoReturn
 
 from netloop.model.plugins.unavailable import V3, refuse
 
+__path__: list[str] = []
+"""That of a package without modules, of which scripts ask ``importlib.util.find_spec``."""
+
 
 class PluginName:
     """A name of ``tensorrt.plugin``, for annotations; refused when it is called."""

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
+from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from netloop.tools.compat.device import free_and_total
+from netloop.tools.compat.device import ATTRIBUTES, free_and_total
 from netloop.tools.compat.handles import EVENTS, STREAMS
+from netloop.tools.compat.memory import DEVICE
 
 
 class HostStream:
@@ -89,17 +92,36 @@ class CurrentStream:
             self.stream = before
 
 
+NAME = "host memory, by netloop"
+CAPABILITY = (ATTRIBUTES[75], ATTRIBUTES[76])
+
+# fmt: off
 ANSWERS = {
-    "is_available": True,
-    "device_count": 1,
-    "current_device": 0,
-    "get_device_name": "host memory, by netloop",
-    "synchronize": None,
-    "set_device": None,
-    "init": None,
-    "empty_cache": None,
+    "is_available":                True,
+    "is_initialized":              True,
+    "is_bf16_supported":           True,
+    "is_current_stream_capturing": False,
+    "device_count":                1,
+    "current_device":              0,
+    "get_device_name":             NAME,
+    "get_device_capability":       CAPABILITY,
+    "device":                      nullcontext(),
+    "synchronize":                 None,
+    "set_device":                  None,
+    "init":                        None,
+    "empty_cache":                 None,
+    "ipc_collect":                 None,
+    "reset_peak_memory_stats":     None,
+    "memory_allocated":            0,
+    "max_memory_allocated":        0,
+    "memory_reserved":             0,
+    "max_memory_reserved":         0,
 }
+# fmt: on
 """The results of functions of ``torch.cuda``, whatever their arguments."""
+
+RECENT = 64
+"""The number of copies that are kept alive."""
 
 
 def _returning(result: Any) -> Callable[..., Any]:
@@ -116,12 +138,77 @@ def put_on_host(torch: Any) -> None:
     current, cuda = CurrentStream(), torch.cuda
     for kind in (torch.Tensor, torch.nn.Module):
         kind.cuda = _returning_itself()
+    torch.Tensor.pin_memory = _returning_itself()
+    torch.Tensor.contiguous = _keeping_copies(getattr(torch.Tensor, "contiguous", None))
     for name, result in ANSWERS.items():
         setattr(cuda, name, _returning(result))
+    cuda.manual_seed = cuda.manual_seed_all = lambda seed: torch.default_generator.manual_seed(seed) and None
+    cuda.get_rng_state = lambda *_: torch.get_rng_state()
+    cuda.set_rng_state = lambda state, *_: torch.set_rng_state(state)
+    cuda.get_device_properties = lambda *_: device_properties()
+    cuda.nvtx = SimpleNamespace(range_push=_returning(0), range_pop=_returning(0), mark=_returning(None))
     cuda.Stream, cuda.Event, cuda.stream = HostStream, HostEvent, current.using
     cuda.current_stream, cuda.default_stream = current.get, lambda *_: HostStream(handle=0)
     cuda.mem_get_info = lambda *_: free_and_total()
+    cuda._lazy_init = _returning(None)
+    DEVICE.is_shared = True
+    create_on_host(torch)
     on_host(torch).__enter__()
+
+
+LIBRARIES: list[Any] = []
+"""The libraries of operators with which PyTorch creates tensors: they last as long as these objects."""
+
+
+def create_on_host(torch: Any) -> None:
+    """Let PyTorch's operators create tensors of the device ``cuda`` on the host.
+
+    All others follow these two. Unlike a mode, this also holds in other threads, and inside of operators in Python,
+    which run without the modes of their callers.
+    """
+    if not hasattr(torch, "library"):
+        return
+    library, operators = torch.library.Library("aten", "IMPL"), torch.ops.aten
+
+    def empty(size: Any, *, dtype: Any = None, layout: Any = None, memory_format: Any = None, **device: Any) -> Any:
+        named = {"dtype": dtype, "layout": layout, "memory_format": memory_format}
+        return operators.empty.memory_format(size, device="cpu", **named)
+
+    def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, **device: Any) -> Any:
+        return operators.empty_strided.default(size, stride, device="cpu", dtype=dtype, layout=layout)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*overriding a previously registered kernel", category=UserWarning)
+        library.impl("empty.memory_format", empty, "CUDA")
+        library.impl("empty_strided", empty_strided, "CUDA")
+    LIBRARIES.append(library)
+
+
+def device_properties() -> SimpleNamespace:
+    """The properties of the device that scripts read."""
+    major, minor = CAPABILITY
+    _, total = free_and_total()
+    return SimpleNamespace(
+        name=NAME, major=major, minor=minor, total_memory=total, multi_processor_count=1, warp_size=ATTRIBUTES[10]
+    )  # fmt: skip
+
+
+def _keeping_copies(contiguous: Callable[..., Any] | None) -> Callable[..., Any]:
+    """The method ``contiguous``, whose latest copies stay alive.
+
+    Scripts pass ``x.contiguous().data_ptr()`` to a context. On a GPU the allocator of PyTorch keeps that memory until
+    work that was enqueued later asks for some; the host frees it at once.
+    """
+    recent = deque[Any](maxlen=RECENT)
+
+    def kept(tensor: Any, *arguments: Any, **named: Any) -> Any:
+        assert contiguous is not None
+        copy = contiguous(tensor, *arguments, **named)
+        if copy is not tensor:
+            recent.append(copy)
+        return copy
+
+    return kept
 
 
 def on_host(torch: Any) -> Any:
@@ -139,7 +226,9 @@ def on_host(torch: Any) -> Any:
             args: Sequence[Any] = (),
             kwargs: Mapping[str, Any] | None = None,
         ) -> Any:
-            named = {name: moved(value) for name, value in (kwargs or {}).items()}
+            if function is torch.device:
+                return moved(function(*args, **(kwargs or {})))
+            named = {name: moved(value) for name, value in (kwargs or {}).items() if name != "pin_memory"}
             return function(*map(moved, args), **named)
 
     return OnHost()

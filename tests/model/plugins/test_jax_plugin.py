@@ -345,6 +345,7 @@ def test_plugin_does_not_change():
 
 def test_attributes_are_kept_as_tuples():
     assert circular_pad(pads=[[1, np.int64(2)], [3, 4]]).attributes == {"pads": ((1, 2), (3, 4))}
+    assert circular_pad(pads=trt.Dims((1, 2))).attributes == {"pads": (1, 2)}
 
 
 def test_function_keeps_its_name_and_its_docstring():

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from _pytest.assertion.rewrite import AssertionRewriter
 
 import netloop
 from netloop.compat import stand_ins
@@ -239,6 +240,16 @@ def test_packages_have_versions_in_their_context_only():
         assert {"tensorrt", "pytest"} <= {package.name for package in importlib.metadata.distributions()}
     with pytest.raises(importlib.metadata.PackageNotFoundError):
         importlib.metadata.version("tensorrt")
+
+
+def test_libraries_of_tensorrt_are_a_package_and_plugins_have_no_modules():
+    with stand_ins():
+        assert importlib.import_module("tensorrt_libs").__version__ == netloop.tensorrt.__version__
+        assert importlib.util.find_spec("tensorrt.plugin._lib") is None
+
+
+def test_fixture_may_be_imported_before_pytest_knows_of_it():
+    assert AssertionRewriter.is_rewrite_disabled(importlib.import_module("netloop.compat.fixtures").__doc__ or "")
 
 
 def test_plugins_of_python_can_be_mentioned():

@@ -40,6 +40,45 @@ assert torch.cuda.current_stream().cuda_stream == 0 != stream.cuda_stream
 print(y.tolist(), torch.cuda.get_device_name())
 """
 
+MORE = """
+import threading
+import warnings
+warnings.simplefilter("error")
+import numpy as np
+import torch
+from cuda.bindings import runtime as cudart
+
+assert torch.cuda.get_device_capability() == (9, 0) and torch.cuda.get_device_properties(0).major == 9
+assert torch.device("cuda", 0) == torch.empty(1, device="cuda").device
+torch.cuda.manual_seed(3)
+first = torch.randn(4, device="cuda")
+torch.cuda.set_rng_state(torch.cuda.get_rng_state())
+torch.manual_seed(3)
+assert torch.equal(first, torch.randn(4, pin_memory=True).pin_memory())
+
+created = []
+thread = threading.Thread(target=lambda: created.append(torch.arange(6.0, device="cuda:0").reshape(2, 3)))
+thread.start()
+thread.join()
+(x,) = created
+
+@torch.library.custom_op("netloop_test::ones", mutates_args=())
+def ones(like: torch.Tensor) -> torch.Tensor:
+    return torch.ones(like.shape, device="cuda")
+
+assert torch.equal(torch.ops.netloop_test.ones(x), torch.ones(2, 3))
+
+address = x.T.contiguous().data_ptr()
+torch.zeros(2, 3)
+copy = np.empty(6, np.float32)
+(status,) = cudart.cudaMemcpy(copy, address, copy.nbytes, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost)
+assert status == cudart.cudaError_t.cudaSuccess
+status, block = cudart.cudaMalloc(4)
+(status,) = cudart.cudaMemcpy(block, copy, copy.nbytes, cudart.cudaMemcpyKind.cudaMemcpyHostToDevice)
+assert status == cudart.cudaError_t.cudaErrorInvalidValue
+print(copy.tolist())
+"""
+
 
 def ran(*arguments):
     command = [sys.executable, "-m", "netloop.compat", *map(str, arguments)]
@@ -80,6 +119,7 @@ def test_pytorch_is_on_the_host_when_it_has_been_imported(monkeypatch, tmp_path,
         (tmp_path / "torch" / name).write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setattr(torch_device.DEVICE, "is_shared", False)
     torch_device.install()
     torch_device.install()
     assert sum(isinstance(finder, torch_device.TorchFinder) for finder in sys.meta_path) == 1
@@ -95,6 +135,7 @@ def test_pytorch_is_on_the_host_when_it_has_been_imported(monkeypatch, tmp_path,
         for name in ("torch", "torch.overrides"):
             sys.modules.pop(name, None)
 
+    assert torch_device.DEVICE.is_shared
     assert package.cuda.is_available()
     assert package.cuda.current_stream().cuda_stream == 0
     assert seen == [(("cpu", 2), {"device": "cpu"})]
@@ -114,3 +155,11 @@ def test_device_of_pytorch_is_the_host(before, tmp_path):
     result = ran(tmp_path / "script.py")
 
     assert result.stdout == "[1.0, 1.0, 1.0] host memory, by netloop\n", result.stderr
+
+
+@needs_torch
+def test_device_is_the_host_in_threads_and_operators_and_for_copies_of_cuda(tmp_path):
+    (tmp_path / "script.py").write_text(MORE)
+    result = ran(tmp_path / "script.py")
+
+    assert result.stdout == "[0.0, 3.0, 1.0, 4.0, 2.0, 5.0]\n", result.stderr

@@ -11,6 +11,7 @@ from netloop.formats.onnx_graph.array_bytes import array_bytes
 from netloop.formats.onnx_graph.unique_names import UniqueNames
 from netloop.formats.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrNet, IrPort, IrWire
 from netloop.formats.shared.word_tables import ELEMENT_TYPES
+from netloop.values.dims import Dims
 from netloop.values.types import Array, data_type
 
 ALIGNMENT = 64
@@ -159,7 +160,7 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, np.dtype):
         return str(element_type(value))
-    return ",".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)
+    return ",".join(map(_text, value)) if isinstance(value, list | tuple | Dims) else str(value)
 
 
 def _joined(names: Iterable[str]) -> str:

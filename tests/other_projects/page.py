@@ -1,0 +1,64 @@
+"""The tables of ``docs/tensorrt-code.md``: ``python -m tests.other_projects.page`` makes them of what was recorded."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from tests.other_projects.reasons import reason
+from tests.other_projects.suites import ROOT, SUITES
+from tests.other_projects.tensorrt_code import recorded
+
+PAGE = ROOT / "docs" / "tensorrt-code.md"
+BEGIN, END = "<!-- outcomes -->\n", "<!-- end of outcomes -->\n"
+NOT_EXAMINED = "not examined"
+
+
+def row(suite: str, outcomes: dict[str, int | list[str]]) -> str:
+    """The row of a suite in the table of counts."""
+    title, source = next((each.title, each.source) for each in SUITES if each.name == suite)
+    passed, skipped, failed = (outcomes[key] for key in ("passed", "skipped", "failed"))
+    assert isinstance(failed, list)
+    return f"| {title} | {source} | {passed} | {len(failed)} | {skipped} |"
+
+
+def names(tests: Iterable[str]) -> str:
+    """The tests, one for all that differ in their parameters only."""
+    counts = Counter(test.partition("[")[0] for test in tests)
+    parts = (f"`{test}`" + (f" ({count})" if count > 1 else "") for test, count in sorted(counts.items()))
+    return ", ".join(parts)
+
+
+def failures(suite: str, failed: Iterable[str]) -> list[str]:
+    """The rows of a suite in the table of failures."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for test in failed:
+        by_reason[reason(suite, test) or NOT_EXAMINED].append(test)
+    return [f"| {len(tests)} | {why} | {names(tests)} |" for why, tests in sorted(by_reason.items(), key=_rank)]
+
+
+def _rank(entry: tuple[str, list[str]]) -> tuple[bool, int, str]:
+    return entry[0] == NOT_EXAMINED, -len(entry[1]), entry[0]
+
+
+def tables() -> str:
+    """The counts of all suites, and what fails in each."""
+    outcomes = recorded()
+    lines = ["| suite | from | pass | fail | skipped |", "|---|---|---|---|---|"]
+    listed = [suite for suite in SUITES if suite.name in outcomes]
+    lines += [row(suite.name, outcomes[suite.name]) for suite in listed]
+    for suite in listed:
+        failed = outcomes[suite.name]["failed"]
+        assert isinstance(failed, list)
+        if failed:
+            lines += ["", f"## {suite.title}", "", "| tests | why they fail | names |", "|---|---|---|"]
+            lines += failures(suite.name, failed)
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """The page with the tables of today."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    return before + BEGIN + "\n" + tables() + "\n" + END + rest.partition(END)[2]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

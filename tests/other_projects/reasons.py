@@ -1,0 +1,67 @@
+"""Why tests of other projects fail: for each suite, patterns of names and the reasons, of which the first counts."""
+
+import re
+
+SCRIPT = "the script itself is at fault, and does not run on TensorRT either"
+FILES = "needs files or packages that are not there"
+MUTABLE = "the module changes its input, which the engine then reads"
+
+# fmt: off
+REASONS: dict[str, dict[str, str]] = {
+    "polygraphy": {
+        r"test_config\.py::.*::test_(defaults|tactic_sources\[.*)":
+            "the numbers are those of TensorRT 10, where CUBLAS, CUBLAS_LT and CUDNN come first",
+        r"test_config\.py::.*::test_flags\[True-allow_gpu_fallback.*":
+            "Polygraphy sets the flag only for a DLA, and there is none",
+        r"test_config\.py::.*::test_use_dla": "Polygraphy refuses a DLA where there is none",
+        r"test_util\.py::test_str_from_config\[dla\]": "Polygraphy refuses a DLA where there is none",
+        r"test_loader\.py::TestLoadPlugins::test_can_load_libnvinfer_plugins":
+            "asks for `plugin_creator_list`, which TensorRT 11 has removed, and for the plugins of NVIDIA's library",
+        r"test_loader\.py::TestOnnxLikeFromNetwork::.*\[empty_tensor_expand\]":
+            "Polygraphy cannot convert bool weights to ONNX, and netloop computes this shape with some",
+        r"test_runner\.py::TestTrtRunner::test_torch_tensors\[.*":
+            "asks for tensors whose device is `cuda`; they are those of the host",
+    },
+    "torch2trt": {
+        r"test_converters\.py::(test_iadd|test_scalar_op\[.*__ipow__\])": MUTABLE,
+        r"test_converters\.py::test_conv_transpose\[.-3-1-1-2-1-True-False\]":
+            "torch2trt does not pass the dilation on",
+        r"test_converters\.py::test_floordiv_scalar\[.*":
+            "torch2trt rounds towards zero, as PyTorch did before 1.13; it now rounds down",
+        r"test_converters\.py::test_log_softmax\[1\]":
+            "torch2trt sets no axis; TensorRT's default for a matrix is its first one, and PyTorch's here the second",
+        r"test_converters\.py::test_instance_norm\[4-1\]":
+            "a scale layer of three axes; TensorRT's documentation asks for at least four",
+        r"test_converters\.py::test_narrow\[-1--1-1\]":
+            "a slice that starts at -1: in TensorRT it is out of bounds, and does not count from the end",
+        r"test_converters\.py::test_pad\[.*":
+            "`add_padding`, which TensorRT dropped; and the converter reads paddings of exactly two axes",
+    },
+    "torch_tensorrt": {
+        r"test_embedding_bag_aten\.py::.*::test_embedding_bag_with_ITensor_offsets_1":
+            "the converter replaces the last offset by the length; PyTorch on a CPU keeps it",
+        r"test_softmax_aten\.py::.*": "PyTorch has no softmax of float16 with float32 results on a CPU",
+    },
+    "model_connect": {
+        r"test_graph_blocks\.py::.*::test_silu_activation":
+            "the test passes a parameter that its function does not have",
+    },
+    "cookbook8": {
+        r"AuxStream/main\.py": "needs the package nvtx",
+        r"Layer/NMSLayer/.*|ONNXParser/.*|Refit/main-Onnx.*|INT8-PTQ/main.*": FILES,
+        r"INT8-PTQ/calibrator\.py|TacticSource/main\.py": SCRIPT,
+        r"Layer/(SelectLayer/SimpleExample|ShuffleLayer/(First_transpose|SimpleExample|StaticShuffle))\.py": SCRIPT,
+        r"Layer/QuantizeDequantizeLayer/Set_input\+ZeroPt\.py":
+            "quantizes with zero points other than 0, which TensorRT 8 ignores",
+        r"Layer/testAllLayer\.py": "runs all the others, one after the other, which takes longer than a script may",
+        r"OptimizationProfile/main-ShapeInput\.py": "reads an address whose memory numpy has freed already",
+    },
+}
+# fmt: on
+"""The reasons, by the name of the suite."""
+
+
+def reason(suite: str, name: str) -> str | None:
+    """Why a test of a suite fails; None if nobody has looked."""
+    patterns = REASONS.get(suite, {}).items()
+    return next((why for pattern, why in patterns if re.fullmatch(pattern, name)), None)

@@ -1,0 +1,203 @@
+"""Suites of other projects that run with netloop in TensorRT's place: where their sources are, and how they run.
+
+A suite is found by a path of its sources, runs in processes of its own, and has an outcome for each test: ``passed``,
+``failed`` or ``skipped``.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.other_projects import nvidia_samples
+
+ROOT = Path(__file__).parents[2]
+PLUGINS = Path(__file__).parent / "plugins"
+"""Plugins of pytest for the suites, outside of this package: a suite may have a package of the same name."""
+
+RUNNER = "netloop.compat"
+Outcomes = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tests or scripts of a public repository.
+
+    Attributes:
+        name: its name on the command line.
+        title: its name on the page.
+        source: the repository.
+        marker: a path in the sources that no other repository has.
+        packages: the packages that it needs.
+    """
+
+    name: str
+    title: str
+    source: str
+    marker: str
+    packages: Sequence[str] = ()
+
+    def missing(self) -> str:
+        """The packages that are not installed; empty if there are none."""
+        return ", ".join(name for name in self.packages if find_spec(name) is None)
+
+    def outcomes(self, sources: Path, options: Sequence[str] = (), runner: str = RUNNER) -> Iterator[Outcomes]:
+        """The outcomes of the tests, in parts as they are there.
+
+        Args:
+            sources: the folder of the sources.
+            options: options of pytest.
+            runner: the module that runs scripts.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TestSuite(Suite):
+    """Tests that pytest runs, each file in a process of its own.
+
+    Attributes:
+        folder: the folder in which they run, from that of the sources.
+        files: patterns of the files, from that folder.
+        paths: folders of modules, from that of the sources.
+        options: options of pytest.
+        marks: expressions of marks, for each of which a file has a process.
+        seconds: the time that a file may take.
+    """
+
+    __test__ = False
+    folder: str = "."
+    files: Sequence[str] = ()
+    paths: Sequence[str] = (".",)
+    options: Sequence[str] = ()
+    marks: Sequence[str] = ("",)
+    seconds: int = 600
+
+    def outcomes(self, sources: Path, options: Sequence[str] = (), runner: str = RUNNER) -> Iterator[Outcomes]:
+        folder = (sources / self.folder).resolve()
+        for file in [path for pattern in self.files for path in sorted(folder.glob(pattern))]:
+            print(".", end="", file=sys.stderr, flush=True)
+            for mark in self.marks:
+                yield self._outcomes_of(sources, folder, file.relative_to(folder), [*options, "-m", mark])
+
+    def _outcomes_of(self, sources: Path, folder: Path, file: Path, options: Sequence[str]) -> Outcomes:
+        paths = os.pathsep.join([str(ROOT), str(PLUGINS), *(str((sources / path).resolve()) for path in self.paths)])
+        plugins = ["-p", "netloop.compat.pytest_plugin", "-p", "outcomes"]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *plugins,
+            *options,
+            *self.options,
+        ]
+        with tempfile.TemporaryDirectory() as name:
+            report = Path(name, "outcomes.json")
+            named = {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu", "NETLOOP_OUTCOMES": str(report)}
+            ended = _ended([*command, str(file)], folder, named, self.seconds)
+            outcomes = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+        # a process that died has no test that failed: the file stands for those that did not run
+        return outcomes if ended else {**outcomes, str(file): "failed"}
+
+
+@dataclass(frozen=True)
+class ScriptSuite(Suite):
+    """Scripts of which each runs in a copy of its folder.
+
+    Attributes:
+        folder: the folder that has them, from that of the sources.
+        tensorrt: the version of TensorRT that they are written for.
+        seconds: the time that a script may take.
+    """
+
+    folder: str = "."
+    tensorrt: int = 11
+    seconds: int = 100
+
+    def outcomes(self, sources: Path, options: Sequence[str] = (), runner: str = RUNNER) -> Iterator[Outcomes]:
+        scripts = sources / self.folder
+        for script in sorted(scripts.rglob("*.py")):
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name, "copy")
+                shutil.copytree(script.parent, folder)
+                command = [sys.executable, "-m", runner, "--tensorrt", str(self.tensorrt), script.name]
+                named = {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+                passed = _ended(command, folder, named, self.seconds)
+            yield {str(script.relative_to(scripts)): "passed" if passed else "failed"}
+
+
+@dataclass(frozen=True)
+class SampleSuite(Suite):
+    """NVIDIA's samples for Python, with the models and pictures of ``nvidia_samples``."""
+
+    def outcomes(self, sources: Path, options: Sequence[str] = (), runner: str = RUNNER) -> Iterator[Outcomes]:
+        for name, sample in nvidia_samples.ALL.items():
+            if not nvidia_samples.missing(sources, sample):
+                yield {name: "passed" if nvidia_samples.passes(sources, sample) else "failed"}
+
+
+def _ended(command: Sequence[str], folder: Path, named: dict[str, str], seconds: int) -> bool:
+    """Whether a process ends in time, with success or, if it is pytest, with tests or files that fail."""
+    lines = None if os.environ.get("NETLOOP_SHOW") else subprocess.DEVNULL
+    accepted = (0, 1, 2, 5) if "pytest" in command else (0,)
+    try:
+        process = subprocess.run(
+            command, cwd=folder, env=os.environ | named, stdout=lines, stderr=lines, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return process.returncode in accepted
+
+
+CONVERTERS = (
+    "abs", "cat", "cumsum", "embedding", "embedding_bag", "index", "matmul", "reshape", "select", "slice", "softmax",
+    "split", "topk", "unsqueeze", "where",
+)  # fmt: skip
+"""The fifteen operators of PyTorch whose converters are tested."""
+
+SUITES = (
+    TestSuite(
+        "polygraphy", "Polygraphy's backend of TensorRT", "NVIDIA/TensorRT", "tools/Polygraphy/tests/backend/trt",
+        ("polygraphy", "torch", "onnx_graphsurgeon", "onnxruntime"), "tools/Polygraphy",
+        [f"tests/backend/trt/test_{name}.py" for name in ("config", "loader", "profile", "runner", "util")],
+        options=["-p", "lean_runtime"], paths=(), marks=("serial", "not serial"),
+    ),
+    SampleSuite("samples", "NVIDIA's samples for Python", "NVIDIA/TensorRT", "samples/python", ("onnx",)),
+    TestSuite(
+        "torch2trt", "torch2trt", "NVIDIA-AI-IOT/torch2trt", "torch2trt/torch2trt.py",
+        ("torch", "torchvision", "packaging"),
+        files=["tests/converter_tests/test_*.py", "tests/feature_tests/test_*.py"],
+        options=["-p", "older_export"],
+    ),
+    TestSuite(
+        "torch_tensorrt", "Torch-TensorRT's converters", "pytorch/TensorRT", "tests/py/dynamo/conversion",
+        ("torch", "parameterized", "dllist", "packaging"), "tests/py/dynamo/conversion",
+        [f"test_{name}_aten.py" for name in CONVERTERS], ["py"],
+    ),
+    TestSuite(
+        "model_connect", "TensorRT-Model-Connect", "NVIDIA/TensorRT-Model-Connect",
+        "python/tensorrt_model_connect/families", ("torch", "transformers"),
+        files=[
+            "tests/builder/test_graph_*.py", "tests/builder/test_qwen_llama_native_kv_attention.py",
+            "tests/builder/test_dynamic_batch_profile.py", "tests/builder/test_debug_runner*.py",
+            "tests/builder/test_cache_state_machine.py", "tests/builder/test_lfm2_python_builder.py",
+            "tests/builder/test_falcon_graph_ops.py", "tests/e2e/models/*/test_*_build_engine_integration.py",
+        ],
+        paths=["python"],
+    ),
+    ScriptSuite(
+        "cookbook8", "The cookbook's scripts for TensorRT 8.6", "NVIDIA/trt-samples-for-hackathon-cn",
+        "cookbook/02-API/Layer/RNNv2Layer", folder="cookbook/02-API", tensorrt=8,
+    ),
+)  # fmt: skip
+"""All suites, in the order of the page."""

@@ -1,0 +1,143 @@
+"""Suites of other projects pass on netloop, except for the tests that the page ``docs/tensorrt-code.md`` explains.
+
+They run where the variable ``NETLOOP_CODE_SOURCES`` names a folder with folders of sources.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.other_projects import nvidia_samples, page, tensorrt_code
+from tests.other_projects.reasons import REASONS, reason
+from tests.other_projects.suites import SUITES, ScriptSuite, TestSuite
+
+NAMED = os.environ.get("NETLOOP_CODE_SOURCES")
+SCRIPT = "import tensorrt as trt\nprint(trt.Builder(trt.Logger()).max_batch_size)\n"
+TESTS = """
+import pytest
+import tensorrt
+
+def test_names():
+    assert tensorrt.__version__.startswith("11")
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_flag(flag):
+    assert flag
+
+@pytest.mark.skip
+def test_device():
+    pass
+"""
+
+
+def failures(name):
+    failed = tensorrt_code.recorded()[name]["failed"]
+    assert isinstance(failed, list)
+    return failed
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_only_what_the_page_explains_fails(suite):
+    sources = tensorrt_code.sources_of(suite, [Path(NAMED)]) if NAMED else None
+    if sources is None or suite.missing():
+        pytest.skip(f"NETLOOP_CODE_SOURCES has no sources of {suite.source}, or packages are missing")
+
+    assert not tensorrt_code.compared(suite, tensorrt_code.run(suite, sources))
+
+
+def test_page_has_the_recorded_outcomes():
+    assert page.PAGE.read_text(encoding="utf-8") == page.page()
+
+
+def test_page_explains_each_failure():
+    recorded = tensorrt_code.recorded()
+
+    assert set(recorded) == {suite.name for suite in SUITES}
+    assert not [(name, test) for name in recorded for test in failures(name) if reason(name, test) is None]
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_each_reason_is_that_of_a_test_that_fails(name):
+    unused = [pattern for pattern in REASONS[name] if not any(re.fullmatch(pattern, test) for test in failures(name))]
+
+    assert not unused
+
+
+def test_page_of_runs_without_a_gpu_names_the_samples():
+    text = (page.ROOT / "docs" / "without-a-gpu.md").read_text(encoding="utf-8")
+
+    assert not [name for name in nvidia_samples.ALL if f"`{name.partition(',')[0]}`" not in text]
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    """A suite with two tests that pass, of which one is new, one that fails and one that is skipped."""
+    (tmp_path / "project" / "tests").mkdir(parents=True)
+    (tmp_path / "project" / "tests" / "test_names.py").write_text(TESTS)
+    monkeypatch.setattr(tensorrt_code, "RECORD", tmp_path / "record.json")
+    made = TestSuite("made", "Made", "nobody/made", "tests", files=["tests/test_*.py"])
+    monkeypatch.setattr(tensorrt_code, "SUITES", [made])
+    return made
+
+
+@pytest.mark.slow
+def test_command_runs_the_suites_in_folders_and_tells_what_changed(suite, tmp_path, capsys):
+    name = str(tmp_path)
+    assert tensorrt_code.main([name, "--record"]) == 0
+    assert tensorrt_code.recorded()["made"] == {
+        "passed": 2,
+        "skipped": 1,
+        "failed": ["test_names.py::test_flag[False]"],
+    }
+    text = tensorrt_code.RECORD.read_text()
+    tensorrt_code.RECORD.write_text(text.replace("test_flag[False]", "test_names"))
+    capsys.readouterr()
+    assert tensorrt_code.main([name, "--", "-k", "flag or names"]) == 1
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:] == ["  fails now: test_names.py::test_flag[False]", "  passes now: test_names.py::test_names"]
+
+
+@pytest.mark.slow
+def test_file_that_cannot_be_imported_fails(suite, tmp_path):
+    (tmp_path / "project" / "tests" / "test_names.py").write_text("import no_such_package")
+
+    assert tensorrt_code.run(suite, tmp_path / "project") == {"test_names.py": "failed"}
+
+
+@pytest.mark.slow
+def test_scripts_run_as_for_their_version(tmp_path):
+    (tmp_path / "scripts" / "one").mkdir(parents=True)
+    (tmp_path / "scripts" / "one" / "main.py").write_text(SCRIPT)
+    outcomes = {
+        version: tensorrt_code.run(
+            ScriptSuite("made", "Made", "nobody/made", "scripts", folder="scripts", tensorrt=version), tmp_path
+        )
+        for version in (8, 11)
+    }
+
+    assert outcomes == {8: {"one/main.py": "passed"}, 11: {"one/main.py": "failed"}}
+
+
+def test_changes_are_those_of_tests_that_failed_before_or_fail_now():
+    outcomes = {"a": "failed", "b": "passed", "c": "failed", "d": "skipped"}
+
+    assert tensorrt_code.changes(outcomes, ["a", "b", "gone"]) == (["c"], ["b"])
+    assert tensorrt_code.summary(outcomes) == {"passed": 1, "skipped": 1, "failed": ["a", "c"]}
+
+
+def test_sources_are_folders_or_in_them(tmp_path):
+    (tmp_path / "project" / "tests").mkdir(parents=True)
+    suite = TestSuite("made", "Made", "nobody/made", "tests")
+
+    assert tensorrt_code.sources_of(suite, [tmp_path]) == tmp_path / "project"
+    assert tensorrt_code.sources_of(suite, [tmp_path / "none", tmp_path / "project"]) == tmp_path / "project"
+    assert tensorrt_code.sources_of(suite, [tmp_path / "none"]) is None
+
+
+def test_command_skips_suites_without_sources(tmp_path, capsys):
+    assert tensorrt_code.main([str(tmp_path)]) == 0
+    assert "skipped, no " in capsys.readouterr().out
