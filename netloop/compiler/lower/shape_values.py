@@ -52,7 +52,7 @@ def _not_followed(network: INetworkDefinition) -> set[ITensor]:
 
 
 def _looked_up(network: INetworkDefinition) -> Iterator[ITensor]:
-    """What layers gather at positions that follow from the states of loops."""
+    """The elements that layers gather at positions that follow from the states of loops."""
     stack = [layer.outputs[0] for layer in network.layers if isinstance(layer, IRecurrenceLayer)]
     varying = set[ITensor]()
     while stack:

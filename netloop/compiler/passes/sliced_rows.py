@@ -1,27 +1,35 @@
 """Let loops over slices of lengths that only an iteration knows, such as embedding bags, be compiled."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.growing_layers import Buffers
+from netloop.compiler.passes.growing_states import FAR
 from netloop.compiler.passes.growth import LinearLengths, Unbuffered
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.formulas import FormulaBuilder
+from netloop.model.formulas.rearrange import Length
 from netloop.model.graph import ILayer, ITensor, TypeTable
+from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import IElementWiseLayer, IIdentityLayer, ISelectLayer
 from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.model.layers.slice import ISliceLayer
+from netloop.model.layers.sources import IShapeLayer
 from netloop.model.nest import LoopStep, Scopes, walk
 from netloop.values.dims import Dims
 from netloop.values.enums import ElementWiseOperation as Op
 from netloop.values.enums import SampleMode
-from netloop.values.types import TensorType, normal_axis
+from netloop.values.types import UNKNOWN, TensorType, normal_axis
 
 MOST_ELEMENTS = 1 << 16
 """The most elements of a tensor that takes the length of the whole axis: a program computes them in 10 to 60 us, and
 the layers of an iteration take Python a few hundred."""
+
+USUAL = 1 << 10
+"""The length that an axis is taken to have where only a run knows it."""
 
 
 class SlicedRows(Pass):
@@ -72,7 +80,9 @@ def _read_whole(rewriter: Rewriter, step: LoopStep) -> int:
         raise Unbuffered("its slices have several lengths")
     lengths = SliceLengths(rewriter, step, slices)
     # what is joined to a slice needs room too
-    buffers = Buffers(rewriter, lengths, lengths.longest + lengths.ahead(), lengths.last)
+    room, ahead = lengths.room(rewriter.make), lengths.ahead()
+    whole = room + ahead if isinstance(room, int) else rewriter.make.add(room, np.int64(ahead))
+    buffers = Buffers(rewriter, lengths, whole, lengths.last + ahead)
     _check(step, lengths, buffers)
     edits = [edit for layer in lengths.layers for edit in buffers.edits(layer)]
     for edit in edits:
@@ -89,8 +99,7 @@ def _check(step: LoopStep, lengths: "SliceLengths", buffers: Buffers) -> None:
             raise Unbuffered(f"{tensor.name!r}, whose length varies, leaves the iteration")
     tensors = (tensor for inner in walk(step.body) for layer in inner.layers for tensor in layer.outputs)
     for tensor in tensors:
-        kind, lines = lengths.types(tensor)[-1], buffers.lines(tensor)
-        if buffers.stand_in(kind, lines).volume > MOST_ELEMENTS:
+        if math.prod(line.at(lengths.longest) for line in buffers.lines(tensor)) > MOST_ELEMENTS:
             raise Unbuffered(f"{tensor.name!r} would have more than {MOST_ELEMENTS:,} elements")
 
 
@@ -123,7 +132,8 @@ def _is_open(piece: ISliceLayer) -> bool:
     strides = piece.inputs[3] if len(piece.inputs) > 3 else None
     numbers = [*Dims(piece.stride)] if strides is None else strides.type.ints()
     has_axes = len(piece.inputs) <= 5 or piece.inputs[5] is None
-    return has_axes and numbers is not None and {*numbers} == {1} and operand(piece, 0).type.is_fixed
+    others = (length for axis, length in enumerate(operand(piece, 0).type.shape) if axis != _axis(piece))
+    return has_axes and numbers is not None and {*numbers} == {1} and UNKNOWN not in others
 
 
 def _axis(piece: ISliceLayer) -> int:
@@ -133,12 +143,16 @@ def _axis(piece: ISliceLayer) -> int:
 def _is_inside(piece: ISliceLayer) -> bool:
     """Whether a slice is from its start to an end that are both limited to the axis, so that it cannot fail."""
     start, size = piece.inputs[1], _without_neutral(operand(piece, 2))
-    length = operand(piece, 0).type.shape[_axis(piece)]
-    if start is None or length < 1 or not isinstance(size, IElementWiseLayer) or size.op is not Op.SUB:
+    if (
+        start is None
+        or operand(piece, 0).type.shape[_axis(piece)] == 0
+        or not isinstance(size, IElementWiseLayer)
+        or size.op is not Op.SUB
+    ):
         return False
     is_from_start = _moved(operand(size, 1)) is _moved(start)
     is_possible = is_from_start and _has_limit(start, 0, Op.MAX) and _has_limit(operand(piece, 2), 0, Op.MAX)
-    return is_possible and _has_limit(operand(size, 0), length, Op.MIN)
+    return is_possible and _ends_inside(operand(size, 0), piece)
 
 
 def _without_neutral(tensor: ITensor) -> ILayer | None:
@@ -164,11 +178,50 @@ def _has_limit(tensor: ITensor, limit: int, op: Op) -> bool:
     if numbers is not None:
         return min(numbers) >= limit if op is Op.MAX else max(numbers) <= limit
     if isinstance(layer, ISelectLayer):
-        return all(_has_limit(operand(layer, at), limit, op) for at in (1, 2))
+        return all(_has_limit(branch, limit, op) for branch in _branches(layer))
+    if op is Op.MAX and limit == 0 and _is_shape(layer):
+        return True
     if not isinstance(layer, IElementWiseLayer) or layer.op not in (Op.MIN, Op.MAX):
         return False
     sides = (_has_limit(operand(layer, at), limit, op) for at in (0, 1))
     return any(sides) if layer.op is op else all(sides)
+
+
+def _ends_inside(end: ITensor, piece: ISliceLayer) -> bool:
+    """Whether the end of a slice is limited to the length of its axis."""
+    whole, axis = operand(piece, 0), _axis(piece)
+    length = whole.type.shape[axis]
+    if length != UNKNOWN:
+        return _has_limit(end, length, Op.MIN)
+    layer = _moved(end).producer
+    if not isinstance(layer, IElementWiseLayer) or layer.op is not Op.MIN:
+        return False
+    return any(_is_length(operand(layer, at), whole, axis) for at in (0, 1))
+
+
+def _is_length(tensor: ITensor, whole: ITensor, axis: int) -> bool:
+    """Whether a tensor is the length of an axis, or less."""
+    layer = _moved(tensor).producer
+    if isinstance(layer, ISelectLayer):
+        return all(_is_length(branch, whole, axis) for branch in _branches(layer))
+    if isinstance(layer, IElementWiseLayer) and layer.op is Op.SUB:
+        return _has_limit(operand(layer, 1), 0, Op.MAX) and _is_length(operand(layer, 0), whole, axis)
+    if layer is None or not _is_shape(layer):
+        return False
+    shape = operand(layer, 0).producer
+    return shape is not None and operand(shape, 0) is whole and _ints(operand(layer, 1)) == {axis}
+
+
+def _is_shape(layer: ILayer | None) -> bool:
+    """Whether a layer takes lengths of a shape."""
+    return isinstance(layer, IGatherLayer) and isinstance(operand(layer, 0).producer, IShapeLayer)
+
+
+def _branches(layer: ISelectLayer) -> list[ITensor]:
+    """The tensors of which a layer may select, given what is known of its condition."""
+    condition = operand(layer, 0).type.value
+    taken = {True, False} if condition is None else {*condition.reshape(-1).tolist()}
+    return [operand(layer, 1 if flag else 2) for flag in taken]
 
 
 def _ints(tensor: ITensor) -> set[int] | None:
@@ -177,7 +230,7 @@ def _ints(tensor: ITensor) -> set[int] | None:
 
 
 class SliceLengths(LinearLengths):
-    """The lengths in the body of a loop that follow from the length of its slices, which takes the place of a trip.
+    """The lengths in the body of a loop that follow from the length of its slices, which stands for the iteration.
 
     Args:
         rewriter: the copy of the network.
@@ -185,16 +238,24 @@ class SliceLengths(LinearLengths):
         slices: slices of one length.
 
     Attributes:
-        longest: the largest length of the slices.
+        longest: the largest length of the slices, or a usual one if only a run knows it.
     """
 
     def __init__(self, rewriter: Rewriter, step: LoopStep, slices: Sequence[ISliceLayer]) -> None:
         types, self._step = rewriter.network.types, step
-        self._size = operand(slices[0], 2)
+        self._size, self._axis = operand(slices[0], 2), _axis(slices[0])
         outside = {tensor: kind for tensor in step.reads if isinstance(kind := types.of(tensor), TensorType)}
         self._outside, self._slices = outside, {piece.outputs[0]: piece for piece in slices}
-        self.longest = max(operand(piece, 0).type.shape[_axis(piece)] for piece in slices)
-        super().__init__(self.longest)
+        self._wholes = [operand(piece, 0) for piece in slices]
+        lengths = {whole.type.shape[_axis(piece)] for piece, whole in zip(slices, self._wholes, strict=True)}
+        if UNKNOWN in lengths and len({*self._wholes}) > 1:
+            raise Unbuffered("it slices several tensors whose lengths only a run knows")
+        self.longest = USUAL if UNKNOWN in lengths else max(lengths)
+        super().__init__(FAR if UNKNOWN in lengths else self.longest)
+
+    def room(self, make: FormulaBuilder) -> Length:
+        """The largest length of the slices; a tensor if only a run knows it."""
+        return make.length(self._wholes[0], self._axis) if self.last == FAR else self.longest
 
     @property
     def layers(self) -> Iterable[ILayer]:

@@ -152,11 +152,14 @@ def test_lengths_share_programs(network):
     bags = Bags(network)
     engine = trt.compile(bags.stacked(reduced(network, bags.rows())))
 
-    for n in (5, 6, 7, 8, 9, 16, 17):
+    for n in (5, 6, 7, 8, 9, 15, 16, 17, 2, 3):
         x, numbers = values(n), offsets(0, 1, n - 2, n)
+        x[0] = np.nan
         np.testing.assert_allclose(np.asarray(engine({"x": x, "offsets": numbers})["y"]), wanted(x, numbers), rtol=1e-5)
+        assert "host" not in strategies(engine)
 
-    assert engine.program_count <= 3
+    # those of the first two lengths, and those of lengths up to 8, 16 and 32
+    assert engine.program_count <= 5
 
 
 def test_slices_that_may_end_behind_the_axis_fail_as_they_did(network):
