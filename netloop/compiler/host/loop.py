@@ -11,6 +11,7 @@ from netloop.model.layers.loop import ILoopOutputLayer
 from netloop.model.nest import LoopStep, Step
 from netloop.values.diagnostics import ExecutionError, LayerError
 from netloop.values.enums import TripLimit
+from netloop.values.types import TensorType
 
 Run = Callable[[Sequence[Step], HostFrame], None]
 """Runs steps in order, and adds their results to the frame."""
@@ -92,9 +93,11 @@ def _stack(layer: ILoopOutputLayer, rows: Sequence[Any], frame: HostFrame) -> An
     poisoned = next((row for row in (length, *rows) if isinstance(row, Poisoned)), None)
     if poisoned is not None:
         return poisoned
+    arrays = [np.asarray(row) for row in rows]
+    # all types are inferred only where no iteration has made a row
+    row = TensorType.of(arrays[0]) if arrays else frame.type_table()[layer.tensor(0)]
     try:
-        row = frame.type_table()[layer.tensor(0)]
-        layer.check_length(int(length), len(rows), row)
-        return layer.stack([np.asarray(row) for row in rows], int(length), row)
+        layer.check_length(int(length), len(arrays), row)
+        return layer.stack(arrays, int(length), row)
     except LayerError as error:
         return Poisoned(layer.finding_of(error, code="NL601"))

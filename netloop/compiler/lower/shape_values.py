@@ -1,7 +1,11 @@
 """Tensors whose values determine shapes; programs are specialised on those values."""
 
+from collections.abc import Iterator
+
 from netloop.model.graph import ITensor, Operation
 from netloop.model.graph.infer import Known
+from netloop.model.layers.gather import IGatherLayer
+from netloop.model.layers.loop import IRecurrenceLayer
 from netloop.model.layers.sources import IShapeLayer
 from netloop.model.network import INetworkDefinition
 from netloop.values.types import LARGEST_KNOWN_VALUE, TensorType
@@ -27,11 +31,16 @@ def valued_in_run(network: INetworkDefinition) -> frozenset[ITensor]:
 
 
 def _not_followed(network: INetworkDefinition) -> set[ITensor]:
-    """The tensors whose values types do not have, whatever the inputs: large ones, and what follows from them."""
+    """The tensors whose values types do not have, whatever the inputs, and what follows from them.
+
+    They are large ones, and those that the iterations of a loop look up: the bags of an embedding bag have other
+    lengths in each call, and no program is made for each combination of them.
+    """
     values = {
         tensor: None for layer in network.layers for tensor in (*layer.inputs, *layer.outputs) if tensor is not None
     }
     stack, tensors = [tensor for tensor in values if _is_large(network.types.of(tensor))], set[ITensor]()
+    stack += _looked_up(network)
     while stack:
         tensor = stack.pop()
         if tensor not in tensors:
@@ -40,6 +49,21 @@ def _not_followed(network: INetworkDefinition) -> set[ITensor]:
             readers = (layer for layer, _ in tensor.uses if isinstance(layer, Operation))
             stack += [tensor for layer in readers if not isinstance(layer, IShapeLayer) for tensor in layer.outputs]
     return tensors
+
+
+def _looked_up(network: INetworkDefinition) -> Iterator[ITensor]:
+    """The elements that layers gather at positions that follow from the states of loops."""
+    stack = [layer.outputs[0] for layer in network.layers if isinstance(layer, IRecurrenceLayer)]
+    varying = set[ITensor]()
+    while stack:
+        tensor = stack.pop()
+        if tensor not in varying:
+            varying.add(tensor)
+            for layer, position in tensor.uses:
+                if isinstance(layer, IGatherLayer) and position == 1:
+                    yield layer.outputs[0]
+                elif isinstance(layer, Operation) and not isinstance(layer, IShapeLayer):
+                    stack += layer.outputs
 
 
 def _is_float(type_: Known) -> bool:
