@@ -165,5 +165,7 @@ class CudaDevice:
 LIBC = ctypes.CDLL("msvcrt" if sys.platform == "win32" else None)
 LIBC.malloc.restype, LIBC.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 LIBC.free.restype, LIBC.free.argtypes = None, [ctypes.c_void_p]
-NEW_CAPSULE = ctypes.pythonapi.PyCapsule_New
-NEW_CAPSULE.restype, NEW_CAPSULE.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+# a prototype of its own: what ctypes.pythonapi has is shared with others, such as JAX, which set other argument types
+NEW_CAPSULE = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)

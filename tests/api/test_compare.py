@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.compiler.execution.weight_loading import DeviceWeights
 from netloop.model.layers.pointwise import IElementWiseLayer, IUnaryLayer
 from tests.support.networks import (
     EXAMPLES,
@@ -196,7 +197,7 @@ def test_output_that_is_wrong_only_in_the_engine_itself_is_reported(network):
     x = network.add_input("x", trt.float32, ())
     mark(network, y=combine(network, x, constant(network, 2, F), Op.PROD))
     engine = trt.compile(network, passes=[])
-    engine.executable.weights = [weight + 1 for weight in engine.executable.weights]
+    engine.executable.weights = DeviceWeights(weight + 1 for weight in engine.executable.weights)
     found = trt.compare(network, {"x": F(1)}, engine)
 
     assert (found.difference.tensor, found.difference.got) == ("y", 3)

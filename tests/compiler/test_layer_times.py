@@ -29,7 +29,9 @@ def products(network):
 
 
 def test_layers_have_the_time_of_their_operations(products):
-    seconds = trt.compile(products).layer_times({"x": X}, calls=2)
+    # a kernel is one operation
+    engine = trt.compile(products, passes=trt.PASSES.keys() - {"recurrent_kernels"})
+    seconds = engine.layer_times({"x": X}, calls=2)
 
     assert {"product/1", "total"} <= {*seconds}
     assert [*seconds] == sorted(seconds, key=lambda name: seconds[name], reverse=True)

@@ -253,7 +253,7 @@ def test_states_of_steps_are_on_the_device(here):
 def test_slots_are_on_the_device(here):
     engine = trt.SlotEngine(looped(), slots=2, device=here)
     requests = [engine.submit(inputs) for inputs in given(lambda array: {"x": array})]
-    group = next(iter(engine._programs._programs._programs._kept.values()))
+    group = next(iter(engine._programs._programs._programs))
     engine.step()
 
     assert places([engine._programs.weights, group._slots]) == {engine.device} == {here}

@@ -113,9 +113,10 @@ class ShardedEngine(Unpicklable, Tunable):
             self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
             names = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
             self._weights = ShardedWeights(self.constants, self._sharding)
-        # the devices of the mesh need not be of JAX's default platform
         recipe = Recipe.of(names, forms, max_trips, tf32)
-        self.recipe = replace(recipe, placement=Placement.on(mesh.devices.flat[0]))
+        # the devices of the mesh need not be of JAX's default platform, and may be of other processes
+        own = next(iter(mesh.local_devices), mesh.devices.flat[0])
+        self.recipe = replace(recipe, placement=Placement.on(own))
         self._has_ranks = any(layer.num_ranks > 1 for layer in self.network.layers)
         self._name_ranks()
         is_by_device = dependent_rows or self._has_ranks

@@ -22,6 +22,11 @@ class DeviceWeights(list[jax.Array | jax.ShapeDtypeStruct]):
     """The values of the constants of an executable on the device, or the types of those that are absent."""
 
 
+jax.tree_util.register_pytree_node(
+    DeviceWeights, lambda weights: (list(weights), None), lambda _, values: DeviceWeights(values)
+)
+
+
 ALIGNMENT = 64
 """The alignment of memory, in bytes, that XLA's CPU computes in as it is; JAX would copy other arrays once more."""
 

@@ -1,7 +1,8 @@
 """Let loops over slices of lengths that only an iteration knows, such as embedding bags, be compiled."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.rearrange import Length
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.gather import IGatherLayer
+from netloop.model.layers.loop import ILoop
 from netloop.model.layers.pointwise import IElementWiseLayer, IIdentityLayer, ISelectLayer
 from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.model.layers.slice import ISliceLayer
@@ -51,12 +53,14 @@ class SlicedRows(Pass):
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        is_changed = False
+        is_changed, slices = False, defaultdict[ILoop, list[ISliceLayer]](list)
+        for piece in rewriter.layers(ISliceLayer):
+            for loop in rewriter.scopes.chain_of(piece.outputs[0])[-1:]:
+                slices[loop].append(piece)
         # the inner ones first
-        for loop in [step.loop for step in rewriter.loops()][::-1]:
-            step = next(step for step in rewriter.loops() if step.loop is loop)
+        for loop in [step.loop for step in rewriter.loops() if step.loop in slices][::-1]:
             try:
-                number = _read_whole(rewriter, step)
+                number = _read_whole(rewriter, loop, slices[loop])
             except Unbuffered as reason:
                 rewriter.refusals.setdefault(loop, str(reason))
                 continue
@@ -67,15 +71,16 @@ class SlicedRows(Pass):
         return is_changed
 
 
-def _read_whole(rewriter: Rewriter, step: LoopStep) -> int:
-    """Edit a loop; the number of slices that are read whole.
+def _read_whole(rewriter: Rewriter, loop: ILoop, slices: Iterable[ISliceLayer]) -> int:
+    """Edit a loop with some slices; the number of those that are read whole.
 
     Raises:
         Unbuffered: a program cannot hold the loop; nothing is edited then.
     """
-    slices = [piece for piece in _open_slices(step) if step.loop in rewriter.scopes.chain_of(piece.outputs[0])[-1:]]
+    slices = [piece for piece in slices if _is_open(piece) and _is_inside(piece)]
     if not slices:
         return 0
+    step = next(step for step in rewriter.loops() if step.loop is loop)
     if len({piece.inputs[2] for piece in slices}) > 1:
         raise Unbuffered("its slices have several lengths")
     lengths = SliceLengths(rewriter, step, slices)
@@ -109,14 +114,6 @@ def _read_on(buffers: Buffers, piece: ISliceLayer) -> None:
     room = buffers.room(buffers.lines(old)[axis])
     rows = buffers.make.slice(operand(piece, 0), operand(piece, 1), [room], axes=[axis], outside=SampleMode.FILL)
     buffers.replace(old, rows)
-
-
-def _open_slices(step: LoopStep) -> Iterator[ISliceLayer]:
-    """The slices of a loop along one axis whose length only an iteration knows, all within the axis."""
-    for inner in walk(step.body):
-        for layer in inner.layers:
-            if isinstance(layer, ISliceLayer) and _is_open(layer) and _is_inside(layer):
-                yield layer
 
 
 def _is_open(piece: ISliceLayer) -> bool:
