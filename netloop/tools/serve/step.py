@@ -14,7 +14,7 @@ from netloop.api.refitter import ATTRIBUTES
 from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_type, require_weights
 from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.execution.lowered import Lowered
-from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
+from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader, device_copy
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import Samples, sample_inputs
 from netloop.compiler.xla_compilation import XlaFunction
@@ -108,7 +108,7 @@ class StepProgram(Tunable):
         self.outputs = [*self.output_types]
         self._compiled: dict[int, XlaFunction] = {}
         self._lock = threading.Lock()
-        self.weights: Any = engine.executable.weights
+        self.weights = engine.executable.weights
 
     @property
     def sizes(self) -> list[int]:
@@ -152,7 +152,7 @@ class StepProgram(Tunable):
 
     def move_weights(self) -> None:
         with self.settings():
-            self.weights = [device_copy(constant.evaluate()) for constant in self.engine.constants]
+            self.weights = DeviceWeights(device_copy(constant.evaluate()) for constant in self.engine.constants)
 
     def empty_states(self) -> dict[str, jax.Array]:
         """Zeros as the states of all slots."""
