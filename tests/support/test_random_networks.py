@@ -89,42 +89,51 @@ def drawn():
     return found_in(NUMBER)
 
 
+@pytest.mark.slow
 def test_every_kind_of_layer_is_drawn(drawn):
     assert set(kinds().values()) - set(drawn.kinds) == set()
 
 
+@pytest.mark.slow
 def test_loops_carry_every_element_type(drawn):
     assert drawn.carried == set(trt.DataType) - {trt.string}
 
 
+@pytest.mark.slow
 def test_loops_have_every_limit(drawn):
     count, goes_on = trt.TripLimit
     assert drawn.limits == {frozenset({count}), frozenset({goes_on}), frozenset({count, goes_on})}
 
 
+@pytest.mark.slow
 def test_loops_make_no_iteration_or_several(drawn):
     assert {-1, 0, 1, 2, 3} <= drawn.counts
 
 
+@pytest.mark.slow
 def test_iterators_go_both_ways(drawn):
     assert drawn.ways == {False, True}
 
 
+@pytest.mark.slow
 def test_every_kind_of_loop_output_is_drawn(drawn):
     assert drawn.outputs == set(trt.LoopOutput)
 
 
 @pytest.mark.parametrize("nest", ["lll", "lc", "cl", "lcl", "clc", "cc"])
+@pytest.mark.slow
 def test_loops_and_conditionals_nest(drawn, nest):
     assert any(nest in value for value in drawn.nests)
 
 
+@pytest.mark.slow
 def test_nearly_every_layer_is_live(drawn):
     constants = drawn.kinds[trt.IConstantLayer]
 
     assert drawn.kinds.total() - constants > 0.99 * drawn.layers
 
 
+@pytest.mark.slow
 def test_many_networks_run_on_the_host_and_more_do_not(drawn):
     assert NUMBER / 10 < drawn.on_host < NUMBER / 2
 

@@ -7,7 +7,7 @@ from tests.support.saved_law import SavedLaw
 for runtime in ("onnxruntime", "openvino"):
     pytest.importorskip(runtime)
 
-FAST, BLOCK = 50, 25
+FAST, BLOCK = 25, 25
 SLOW = 2000
 WITH_ENGINE = 25
 """Of the first networks, one of so many is compiled too: that takes longer than all of the rest."""

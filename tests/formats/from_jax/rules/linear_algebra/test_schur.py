@@ -61,10 +61,12 @@ def test_network_of_eigenvalues():
     check_same(function, normal(np.float32, 4, 4), **LOOSE)
 
 
+@pytest.mark.slow
 def test_roots_of_a_polynomial():
     check_same(lambda p: jnp.sort(jnp.roots(p, strip_zeros=False).real), np.float32([1, -6, 11, -6]), **LOOSE)
 
 
+@pytest.mark.slow
 def test_square_root_of_a_matrix():
     def function(x):
         root = jax.scipy.linalg.sqrtm(x)
