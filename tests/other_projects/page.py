@@ -14,7 +14,7 @@ NOT_EXAMINED = "not examined"
 
 def row(suite: str, outcomes: dict[str, int | list[str]]) -> str:
     """The row of a suite in the table of counts."""
-    title, source = next((each.title, each.source) for each in SUITES if each.name == suite)
+    title, source = next((entry.title, entry.source) for entry in SUITES if entry.name == suite)
     passed, skipped, failed = (outcomes[key] for key in ("passed", "skipped", "failed"))
     assert isinstance(failed, list)
     return f"| {title} | {source} | {passed} | {len(failed)} | {skipped} |"

@@ -1,6 +1,6 @@
 """Stack the tensors that a loop appends to a list."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeGuard
 
 import numpy as np
@@ -24,7 +24,7 @@ from netloop.model.layers.loop import ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sequence import ISequenceConcatenationLayer, ISequenceInsertLayer
 from netloop.model.nest import LoopStep
 from netloop.values.enums import TripLimit
-from netloop.values.types import normal_axis
+from netloop.values.types import SequenceType, normal_axis
 
 
 class GrowingLists(Pass):
@@ -124,15 +124,17 @@ def _joined(rewriter: Rewriter, layer: ISequenceConcatenationLayer, inputs: Sequ
 
 def grow_tensors(rewriter: Rewriter) -> bool:
     """Let a tensor grow by a row where a sequence gets a tensor, in loops whose end only a run knows."""
-    flags = [_grow(rewriter, step, state) for step in list(rewriter.loops()) for state in step.recurrences]
-    return any(flags)
+    steps, is_changed = {step.loop: step for step in rewriter.loops()}, False
+    for step in steps.values():
+        for state in step.recurrences if has_open_end(step) else ():
+            _stack_beginnings(rewriter, steps, state)
+            is_changed |= _grow(rewriter, step, state)
+    return is_changed
 
 
 def _grow(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
-    if has_open_end(step):
-        _stack_beginning(rewriter, state)
     appended, name = _appended(state), state.outputs[0].name
-    if appended is None or not has_open_end(step) or not _fits(rewriter, step, state, appended):
+    if appended is None or not _fits(rewriter, step, state, appended):
         return False
     make, wholes = rewriter.make, list[ITensor]()
     for row in appended.rows(rewriter):
@@ -147,14 +149,17 @@ def _grow(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer) -> bool:
     return True
 
 
-def _stack_beginning(rewriter: Rewriter, state: IRecurrenceLayer) -> None:
-    """Stack the list of an earlier loop with which a list begins."""
-    end = state.tensor(0).producer
-    earlier = end.tensor(0).producer if isinstance(end, ILoopOutputLayer) and not end.stacks else None
-    if isinstance(earlier, IRecurrenceLayer):
-        _stack_beginning(rewriter, earlier)
-        step = next(step for step in rewriter.loops() if step.loop is earlier.loop)
-        _stack(rewriter, step, earlier)
+def _stack_beginnings(rewriter: Rewriter, steps: Mapping[ILoop, LoopStep], state: IRecurrenceLayer) -> None:
+    """Stack the lists of earlier loops with which a list begins, the first one first."""
+    earlier = [state]
+    while isinstance(earlier[-1].outputs[0].type, SequenceType):
+        end = earlier[-1].tensor(0).producer
+        before = end.tensor(0).producer if isinstance(end, ILoopOutputLayer) and not end.stacks else None
+        if not isinstance(before, IRecurrenceLayer):
+            break
+        earlier.append(before)
+    for before in earlier[:0:-1]:
+        _stack(rewriter, steps[before.loop], before)
 
 
 class _Appended(NamedTuple):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.compiler.passes.growing_lists import MOST_ROWS
+from netloop.compiler.passes.growing_lists import MOST_ROWS, grow_tensors
+from netloop.compiler.passes.rewriter import Rewriter
 from netloop.compiler.xla_compilation import XlaFunction
 from tests.support.networks import WHILE, Op, combine, constant, counted, counter, last, mark, stacked
 
@@ -252,14 +253,26 @@ def test_list_that_begins_with_tensors_or_that_several_loops_append_to_is_stacke
     assert "host" not in {strategy.kind.value for strategy in engine.loop_strategies.values()}
 
 
+def test_states_that_pass_through_many_loops_take_no_time(network):
+    state, most = network.add_input("x", trt.float32, (2,)), network.add_input("m", trt.int32, ())
+    for _ in range(1200):
+        loop = network.add_loop()
+        loop.add_trip_limit(combine(network, counter(network, loop), most, Op.LESS), WHILE)
+        carried = loop.add_recurrence(state)
+        carried.set_input(1, combine(network, carried.get_output(0), 1.0))
+        state = last(loop, carried.get_output(0))
+
+    assert not grow_tensors(Rewriter(mark(network, y=state), network.types))
+
+
 @pytest.mark.parametrize(("loops", "length"), [(["known", "known"], 7), (["known", "count"], 10)], ids=str)
 def test_pure_function_has_a_list_that_two_loops_append_to(network, loops, length):
     longer_lists(network, loops, 2)
     inputs = {"x": X} | ({} if "count" not in loops else {"n1": np.int32(5)})
     function, weights = trt.to_jax(network, bound={"loop 1": 10})
 
-    found = np.asarray(function(weights, inputs)["z"])[:, : 3 * length]
-    np.testing.assert_array_equal(found, trt.evaluate(network, inputs)["z"])
+    joined = np.asarray(function(weights, inputs)["z"])[:, : 3 * length]
+    np.testing.assert_array_equal(joined, trt.evaluate(network, inputs)["z"])
 
 
 @pytest.mark.parametrize("n", [0, 1, 6])
