@@ -43,9 +43,9 @@ OF_LIBRARIES = (
     "tests/formats/from_jax/test_libraries.py",
     "tests/formats/onnx/importer/test_scikit_learn.py",
     "tests/real_models/test_models.py",
-    "tests/project/test_samples.py",
     "tests/benchmarks/test_figure.py",
 )
+EXAMPLES = ("tests/project/test_docs.py", "tests/project/test_notebooks.py", "tests/project/test_samples.py")
 
 
 @nox.session
@@ -87,6 +87,13 @@ def libraries(session: nox.Session) -> None:
     # only for the models in their wheels: the first needs PyTorch
     session.install("--no-deps", "silero-vad", "rapidocr-onnxruntime")
     session.run("python", "-m", "pytest", *OF_LIBRARIES, *session.posargs)
+
+
+@nox.session
+def examples(session: nox.Session) -> None:
+    """The code of the documentation, the tutorials and the samples, with what they print."""
+    session.install("-e", ".[libraries]")
+    session.run("python", "-m", "pytest", "-m", "slow", *EXAMPLES, *session.posargs)
 
 
 @nox.session

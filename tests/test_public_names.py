@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import netloop
+from tests.support.examples import mostly_slow
 
 PACKAGE = Path(netloop.__file__).parent
 ON_DEMAND = vars(netloop)["_ON_DEMAND"]
@@ -31,12 +32,14 @@ def test_first_name_imports_all():
     assert run("import netloop; netloop.volume; print('Builder' in vars(netloop))") == "True\n"
 
 
+@pytest.mark.slow
 def test_star_imports_the_public_names():
     assert run("from netloop import *; print(compile.__module__, float32)") == "netloop.api.engine DataType.FLOAT\n"
 
 
 @pytest.mark.parametrize(
-    "module", ["netloop.api.engine_plan", "netloop.values.diagnostics", "netloop.compiler.execution.gradient"]
+    "module",
+    mostly_slow(1, ["netloop.compiler.execution.gradient", "netloop.api.engine_plan", "netloop.values.diagnostics"]),
 )
 def test_module_of_the_package_can_be_imported_first(module):
     assert run(f"import {module}; print('Builder' in vars(__import__('netloop')))") == "False\n"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.support.examples import mostly_slow
 from tests.support.generators import generator, prompts
 from tests.support.networks import (
     EXAMPLES,
@@ -38,7 +39,7 @@ def assert_same(found, alone):
             np.testing.assert_array_equal(found[name], array)
 
 
-@pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - WITHOUT_A_LOOP))
+@pytest.mark.parametrize("name", mostly_slow(8, sorted(EXAMPLES.keys() - WITHOUT_A_LOOP)))
 def test_each_example_has_the_outputs_that_it_has_alone(name):
     example = EXAMPLES[name]
     engine = trt.SlotEngine(example.make(), slots=2, trips=2)
@@ -53,7 +54,7 @@ def test_each_example_has_the_outputs_that_it_has_alone(name):
             np.testing.assert_allclose(request.result()[output], array)
 
 
-@pytest.mark.parametrize(("slots", "trips"), [(1, 1), (3, 1), (4, 5), (40, 3)])
+@pytest.mark.parametrize(("slots", "trips"), mostly_slow(2, [(3, 1), (4, 5), (1, 1), (40, 3)]))
 def test_requests_of_different_lengths_have_the_outputs_that_they_have_alone(slots, trips):
     network, inputs = generator(), prompts(17)
     alone, engine = trt.compile(network), trt.SlotEngine(network, slots=slots, trips=trips)

@@ -16,6 +16,7 @@ from netloop.compiler.product_precision import CALLERS, DeviceTraits, product_ty
 from netloop.compiler.tuning.candidates import Candidates, _what_counts
 from netloop.model.plugins.jax_plugin import JaxKernel
 from tests.model.layers.test_example_calls import added, is_plain
+from tests.support.examples import mostly_slow
 from tests.support.layer_specs import CALLS
 from tests.support.networks import combine, constant, counted, last, mark
 
@@ -47,7 +48,7 @@ def drawn(network):
     return {tensor.name: random.random(tensor.shape).astype(tensor.type.dtype) for tensor in network.inputs}
 
 
-@pytest.fixture(params=["gpu", "tpu", "cpu"])
+@pytest.fixture(params=mostly_slow(2, ["gpu", "cpu", "tpu"]))
 def platform(request, monkeypatch):
     """A platform, whose passes are chosen as if its devices were here."""
     monkeypatch.setattr(jax, "default_backend", lambda: request.param)

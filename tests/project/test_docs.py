@@ -48,6 +48,7 @@ def run(example: Example, page: str, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
+@pytest.mark.slow
 @each_page_with_examples
 def test_examples_print_what_the_page_says(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where examples write files
@@ -60,6 +61,7 @@ def test_examples_print_what_the_page_says(path, tmp_path, monkeypatch):
             assert same, f"{name_of(path)}:{example.line} prints\n{printed}\nand the page says\n{example.output}"
 
 
+@pytest.mark.slow
 @pytest.mark.eight_devices
 @pytest.mark.parametrize("page", ["laptop-to-cluster", "sharding"])
 def test_examples_of_several_devices_run_on_eight(page, tmp_path, monkeypatch):

@@ -4,6 +4,8 @@ import ast
 import re
 from functools import cache
 
+import pytest
+
 from tests.mutants.mutant import ROOT
 from tests.mutants.reach import lines_of
 from tests.mutants.table import MUTANTS, PAGE, page, recorded
@@ -19,6 +21,7 @@ def dumped(file: str) -> str:
     return ast.dump(ast.parse(read(file)))
 
 
+@pytest.mark.slow
 def test_every_fault_can_be_made_in_one_place():
     for mutant in MUTANTS:
         text = read(mutant.file)

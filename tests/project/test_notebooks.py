@@ -20,6 +20,7 @@ def printed(notebook):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda value: value.stem)
 def test_notebook_prints_what_it_shows(path, monkeypatch, tmp_path):

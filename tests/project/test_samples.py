@@ -41,6 +41,7 @@ def promised(path: Path) -> str:
     return textwrap.dedent("\n".join(lines[before + 1 :])).strip()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
 @pytest.mark.parametrize("name", NAMES)
 def test_sample_prints_what_its_docstring_promises(name, capsys, monkeypatch):

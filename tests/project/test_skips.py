@@ -31,5 +31,5 @@ def test_what_ci_runs_for_other_packages_are_files_that_are_skipped_without_them
     task = (TESTS.parent / "noxfile.py").read_text(encoding="utf-8").partition("OF_LIBRARIES = (")[2].partition(")")[0]
     paths = [TESTS.parent / value for value in re.findall(r'"(tests/\S+\.py)"', task)]
 
-    assert len(paths) == 5
+    assert len(paths) == 4
     assert [path for path in paths if "skip" not in path.read_text(encoding="utf-8")] == []

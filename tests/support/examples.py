@@ -21,6 +21,9 @@ def same_examples(number: int, nightly: int | None = None) -> settings:
     return settings(examples(number, nightly), derandomize=not IS_NIGHTLY)
 
 
-def seeds(fast: int, every: Iterable[int]) -> list[Any]:
-    """Seeds of random networks, of which all after the first few are slow."""
-    return [pytest.param(seed, marks=[pytest.mark.slow] if place >= fast else []) for place, seed in enumerate(every)]
+def mostly_slow(fast: int, cases: Iterable[Any]) -> list[Any]:
+    """Cases of a test, single values or tuples of them, of which all after the first few are slow."""
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=[pytest.mark.slow] if place >= fast else [])
+        for place, case in enumerate(cases)
+    ]

@@ -12,6 +12,7 @@ from tests.support.random_networks import agree, random_network, random_networks
 from tests.support.strategies import assert_equal, is_pure, networks
 
 
+@pytest.mark.slow
 @same_examples(2, nightly=150)
 @given(random_networks(depth=1, most=20))
 def test_engine_gives_exactly_what_the_reference_means_in_flat_loops(grown):
@@ -51,13 +52,13 @@ def test_engine_fails_exactly_where_the_reference_does_at_length(number):
 # ---------------------------------------------------------------------------- laws
 
 
-@same_examples(20)
+@same_examples(10)
 @given(networks(depth=2, most=10))
 def test_copy_means_the_same(grown):
     assert_equal(trt.evaluate(grown.network.copy(), grown.inputs), trt.evaluate(grown.network, grown.inputs))
 
 
-@same_examples(3, nightly=100)
+@same_examples(1, nightly=100)
 @given(networks(depth=2, most=10))
 def test_more_outputs_change_no_output(grown):
     meant = trt.evaluate(grown.network, grown.inputs)
@@ -71,7 +72,7 @@ def test_more_outputs_change_no_output(grown):
     assert_equal({name: got[name] for name in meant}, meant, grown.rough)
 
 
-@same_examples(3, nightly=100)
+@same_examples(1, nightly=100)
 @given(networks(depth=2, most=10))
 def test_function_of_jax_gives_what_the_reference_means(grown):
     assume(is_pure(grown.network, grown.inputs))
@@ -140,7 +141,7 @@ INPUT = {"x": np.int32([3, -2])}
 
 
 @both_ways
-@same_examples(10)
+@same_examples(5)
 @given(rows=ROWS, ops=OPS)
 def test_loop_is_what_it_unrolls_to(run, rows, ops):
     got, meant = run(looped(array(rows), ops), INPUT)["y"], run(unrolled(array(rows), ops), INPUT)["y"]
@@ -149,7 +150,7 @@ def test_loop_is_what_it_unrolls_to(run, rows, ops):
 
 
 @both_ways
-@same_examples(10)
+@same_examples(5)
 @given(rows=ROWS, ops=OPS, cut=st.integers(0, 6))
 def test_loop_is_two_loops_one_after_the_other(run, rows, ops, cut):
     whole, parts = looped(array(rows), ops), looped(array(rows), ops, [min(cut, len(rows))])
@@ -158,7 +159,7 @@ def test_loop_is_two_loops_one_after_the_other(run, rows, ops, cut):
 
 
 @both_ways
-@same_examples(10)
+@same_examples(5)
 @given(rows=ROWS)
 def test_what_is_reversed_twice_is_as_it_was(run, rows):
     network = trt.INetworkDefinition()
@@ -172,7 +173,7 @@ def test_what_is_reversed_twice_is_as_it_was(run, rows):
 
 
 @both_ways
-@same_examples(10)
+@same_examples(5)
 @given(rows=ROWS)
 def test_reversed_output_is_what_a_reverse_iterator_reads(run, rows):
     network = trt.INetworkDefinition()

@@ -9,6 +9,7 @@ import pytest
 import netloop as trt
 from netloop.model.layers.pointwise import ICastLayer
 from netloop.values.types import NUMPY_TYPES, TINY
+from tests.support.examples import mostly_slow
 from tests.support.laws import Case, check_laws
 from tests.support.networks import cast, constant, counted, last, mark, stacked
 
@@ -160,7 +161,7 @@ def test_every_type_is_cast_to_every_type(from_type):
 
 
 @pytest.mark.parametrize("dtype", [trt.DataType.INT2, trt.DataType.UINT2, trt.int4, trt.fp4], ids=str)
-@pytest.mark.parametrize("trips", [8, 9, 17])
+@pytest.mark.parametrize("trips", mostly_slow(1, [9, 8, 17]))
 def test_small_loops_stack_sub_byte_types(trips, dtype):
     """XLA ends the process when it concatenates arrays of 2 bits, as JAX does with the rows of unrolled iterations."""
     network = trt.INetworkDefinition()
@@ -185,7 +186,7 @@ def test_input_equals_a_constant(dtype):
         assert value.tolist() == [one == other for other in values.tolist()]
 
 
-@pytest.mark.parametrize("way", trt.DataType, ids=str)
+@pytest.mark.parametrize("way", mostly_slow(12, trt.DataType), ids=str)
 def test_constant_is_cast_alike_by_compiler_and_reference(way):
     """XLA converts compile-time constants with other code than run-time values."""
     network = trt.INetworkDefinition()
@@ -228,7 +229,7 @@ WHOLE = [trt.int32, trt.uint32, trt.int64, trt.uint64]
 
 
 # all floating-point types are converted by the same instructions
-FLOATS = [trt.float32, *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in (trt.float64, trt.bfloat16))]
+FLOATS = mostly_slow(1, [trt.float32, trt.float64, trt.bfloat16])
 
 
 @pytest.mark.parametrize("way", ["add_cast", "add_bit_cast"])

@@ -371,7 +371,7 @@ def test_arrays_of_a_device_with_memory_of_its_own_stay_there():
 
 # ------------------------------------------------------------------ random networks
 
-FEW, MANY = 4, 300
+FEW, MANY = 2, 300
 
 
 @pytest.fixture

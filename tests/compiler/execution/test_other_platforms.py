@@ -14,7 +14,7 @@ from netloop.compiler.lower import has_program
 from netloop.model.graph.layer import ILayer
 from tests.model.layers.test_example_calls import added, value
 from tests.support import networks
-from tests.support.examples import seeds
+from tests.support.examples import mostly_slow
 from tests.support.layer_specs import CALLS
 from tests.support.quantized_models import quantized_block
 from tests.support.random_networks import random_network
@@ -122,7 +122,7 @@ def test_sample_has_a_program_for_the_platform(path, platform):
     assert program(network, inputs, platform).platforms == (platform,)
 
 
-@pytest.mark.parametrize("seed", seeds(3, range(20)))
+@pytest.mark.parametrize("seed", mostly_slow(3, range(20)))
 def test_random_network_has_a_program_for_the_platform(seed, platform):
     grown = random_network(seed, False)
     if is_pure(grown.network, grown.inputs):

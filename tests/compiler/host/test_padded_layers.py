@@ -9,6 +9,7 @@ from netloop.compiler.host import padded_pieces, program
 from netloop.compiler.host.padding import bucket
 from netloop.compiler.xla_compilation import XlaFunction
 from tests.support.devices import assert_allclose
+from tests.support.examples import mostly_slow
 from tests.support.networks import Op, combine, constant, counted, counter, last, mark, stacked
 from tests.support.unknown_lengths import CHOSEN, OnlyChosen, poisoned
 
@@ -444,7 +445,7 @@ def check(network, name, lengths, programs):
             buckets.add(bucket(length))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mostly_slow(18, CASES))
 def test_poison_behind_the_end_reaches_no_result(network, name, programs):
     check(network, name, LENGTHS, programs)
 

@@ -13,6 +13,7 @@ from netloop.compiler.host.padding import bucket
 from netloop.compiler.recipe import Recipe
 from netloop.values.types import LARGEST_KNOWN_VALUE
 from tests.support.devices import assert_allclose
+from tests.support.examples import mostly_slow
 from tests.support.networks import Op, combine, constant, counted, mark
 from tests.support.speech import frames_of, rounded_up, total_of
 
@@ -137,7 +138,7 @@ NOT_PADDED = {
 """Functions that read the frames after the last one, and may be padded up to there."""
 
 
-@pytest.mark.parametrize("name", PADDED | NOT_PADDED)
+@pytest.mark.parametrize("name", mostly_slow(11, PADDED | NOT_PADDED))
 def test_padding_reaches_no_result(network, name, padded):
     mark(network, y=(PADDED | NOT_PADDED)[name](network, waves(network)))
     engine = trt.compile(network)

@@ -14,7 +14,7 @@ from netloop.compiler.xla_compilation import XlaFunction
 from tests.support import networks
 from tests.support import random_networks as comparison
 from tests.support.convolutions import block
-from tests.support.examples import same_examples
+from tests.support.examples import mostly_slow, same_examples
 from tests.support.networks import CONCATENATE, REVERSE, WHILE, F, Op, combine, counted, counter, last, mark, stacked
 from tests.support.strategies import networks as random_networks
 
@@ -278,9 +278,9 @@ def test_pure_function_of_such_a_network_is_refused(network):
 # ---------------------------------------------------------------------------- random networks on the host
 
 
-@same_examples(3, nightly=100)
+@same_examples(2, nightly=100)
 @given(random_networks(depth=2, most=10, is_risky=True))
-@pytest.mark.parametrize("steps_in_a_piece", [0, 2])
+@pytest.mark.parametrize("steps_in_a_piece", mostly_slow(1, [2, 0]))
 def test_host_agrees_with_the_reference_and_fails_where_it_does(steps_in_a_piece, grown):
     grown.settings = comparison.on_the_host(steps_in_a_piece)
 

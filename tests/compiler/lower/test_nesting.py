@@ -8,6 +8,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.lower.nesting import DEEPEST_NEST, DEEPEST_PURE_NEST, MOST_COPIES
+from tests.support.examples import mostly_slow
 from tests.support.nests import NESTS, inputs_of, last_values_of_inner_loops
 from tests.support.networks import mark
 
@@ -59,7 +60,7 @@ def test_loops_and_conditionals_count_alike():
         trt.compile(NESTS["loops and conditionals"](DEEPEST_NEST + 2))
 
 
-@pytest.mark.parametrize("way", ["compile", "host"])
+@pytest.mark.parametrize("way", mostly_slow(1, ["compile", "host"]))
 def test_deepest_nest_compiles_in_a_thread(way):
     network = NESTS["loops"](DEEPEST_NEST)
     network = on_host(network) if way == "host" else network

@@ -10,6 +10,7 @@ from netloop.compiler import xla_compilation
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from tests.support import networks, uniform_products
 from tests.support.devices import assert_allclose
+from tests.support.examples import mostly_slow
 from tests.support.uniform_products import MAKERS
 
 TRANSPOSE = trt.MatrixOperation.TRANSPOSE
@@ -76,7 +77,7 @@ def check(name, way, compilations):
             assert_allclose(made[key], value, rtol=1e-3, atol=1e-3, err_msg=f"{key} of {name}")
 
 
-@pytest.mark.parametrize("way", [engine, function_with_weights_inside], ids=lambda way: way.__name__)
+@pytest.mark.parametrize("way", mostly_slow(1, [engine, function_with_weights_inside]), ids=lambda way: way.__name__)
 @pytest.mark.parametrize("name", FAST)
 def test_products_by_one_number_are_right(name: str, way):
     check(name, way, 1)

@@ -31,7 +31,7 @@ def same_as_the_reference(network, tolerance=1e-5):
     return convolutions.same_as_the_reference(network, ONLY, tolerance)
 
 
-@examples(15, nightly=300)
+@examples(8, nightly=300)
 @given(singles())
 def test_any_convolution_keeps_its_meaning(network):
     copy = same_as_the_reference(network)
@@ -57,7 +57,7 @@ def test_all_layers_between_convolutions_have_their_channels_last(dtype):
     assert not count(copy, trt.IPoolingLayer) - count(copy, ChannelsLastPoolingLayer)
 
 
-@examples(12, nightly=300)
+@examples(6, nightly=300)
 @given(singles())
 def test_convolution_is_that_of_onnxruntime(network):
     inputs = inputs_of(network)
@@ -192,6 +192,7 @@ def test_convolutions_in_a_loop_keep_their_meaning():
     assert not count(same_as_the_reference(network), WeightedWindow)
 
 
+@pytest.mark.slow
 def test_derivatives_and_batches_are_those_without_the_pass(monkeypatch):
     network = block()
     function, weights = trt.to_jax(network)
@@ -266,7 +267,7 @@ LIMITS = ("MAX_COLUMN_POSITIONS", "MAX_COLUMN_LENGTH", "MAX_COPIED_BYTES", "MAX_
 
 @pytest.mark.parametrize("limit", [0, 1 << 30])
 @pytest.mark.parametrize("name", LIMITS)
-@examples(5, nightly=100)
+@examples(2, nightly=100)
 @given(network=singles())
 def test_all_forms_of_a_convolution_agree(name, limit, network):
     with pytest.MonkeyPatch.context() as patch:

@@ -7,6 +7,7 @@ import netloop as trt
 from netloop.compiler.passes.growing_lists import MOST_ROWS, grow_tensors
 from netloop.compiler.passes.rewriter import Rewriter
 from netloop.compiler.xla_compilation import XlaFunction
+from tests.support.examples import mostly_slow
 from tests.support.networks import WHILE, Op, combine, constant, counted, counter, last, mark, stacked
 
 X = np.float32([[1, 2, 3], [4, 5, 6]])
@@ -239,7 +240,7 @@ LOOPS = [
 
 
 @pytest.mark.parametrize("tensors", [0, 2])
-@pytest.mark.parametrize("loops", LOOPS, ids="-".join)
+@pytest.mark.parametrize("loops", mostly_slow(6, LOOPS), ids="-".join)
 def test_list_that_begins_with_tensors_or_that_several_loops_append_to_is_stacked(network, loops, tensors):
     engine = trt.compile(longer_lists(network, loops, tensors))
     for counts in ((3, 9, 1), (1, 0, 2), (-1, -2, 3)) if tensors else ((3, 9, 1), (2, 3, 2)):

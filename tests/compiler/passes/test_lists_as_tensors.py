@@ -8,6 +8,7 @@ from jax import lax
 
 import netloop as trt
 from netloop.model.formulas import FormulaBuilder
+from tests.support.examples import mostly_slow
 from tests.support.networks import COUNT, WHILE
 
 RANDOM = np.random.default_rng(5)
@@ -120,14 +121,16 @@ def check(network, **more):
 
 @pytest.mark.parametrize(
     "end",
-    [joined(1, True), joined(0, False), joined(1, False), at(-1), at(0), length, itself, mean, logarithms],
-    ids=["stacked", "joined", "joined inside", "last", "first", "length", "list", "mean", "logarithms"],
+    mostly_slow(
+        5, [joined(1, True), joined(1, False), at(-1), length, mean, joined(0, False), at(0), itself, logarithms]
+    ),
+    ids=["stacked", "joined inside", "last", "length", "mean", "joined", "first", "list", "logarithms"],
 )
 def test_list_that_is_read_after_its_loop(end):
     check(decoder(end), n=np.int64(3))
 
 
-@pytest.mark.parametrize("read", [at(-1), at(0), mean, length], ids=["last", "first", "mean", "length"])
+@pytest.mark.parametrize("read", mostly_slow(2, [at(-1), mean, at(0), length]), ids=["last", "mean", "first", "length"])
 def test_list_that_is_read_in_its_loop(read):
     check(decoder(joined(0, True), read, begin=2), n=np.int64(3))
 

@@ -162,6 +162,7 @@ def test_infinity_reaches_only_the_windows_that_hold_it():
     assert not np.isfinite(made[near]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("any_size")
 def test_derivatives_are_those_of_the_sum(monkeypatch):
     network = block()

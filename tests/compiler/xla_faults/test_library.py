@@ -15,6 +15,7 @@ from netloop.compiler.xla_faults.library import LOSES_NARROW_PRODUCTS, has_libra
 from netloop.serve import Sequences
 from tests.support import networks, uniform_products
 from tests.support.devices import only_on_cpus
+from tests.support.examples import mostly_slow
 from tests.support.uniform_products import F32, MAKERS
 
 pytestmark = only_on_cpus("they are faults of XLA's CPU")
@@ -185,7 +186,7 @@ def test_ordinary_engines_are_compiled_once(make, monkeypatch: pytest.MonkeyPatc
     assert faults
 
 
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", mostly_slow(3, MAKERS))
 def test_the_forms_of_products_by_one_number_have_no_fault(name: str, monkeypatch: pytest.MonkeyPatch):
     faults = recorded_faults(monkeypatch)
     network = uniform_products.matrix_network(MAKERS[name])

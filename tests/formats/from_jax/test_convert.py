@@ -9,13 +9,14 @@ from jax import lax
 from jax.export import symbolic_shape
 
 import netloop as trt
+from tests.support.examples import mostly_slow
 from tests.support.jax_examples import FUNCTIONS, LSTM, lstm
 from tests.support.jax_functions import check_same, leaves
 from tests.support.onnx_runtime import export, run
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 each_function = pytest.mark.parametrize(
-    ("function", "examples"), FUNCTIONS, ids=[function.__name__ for function, _ in FUNCTIONS]
+    ("function", "examples"), mostly_slow(9, FUNCTIONS), ids=[function.__name__ for function, _ in FUNCTIONS]
 )
 
 
@@ -33,6 +34,7 @@ def test_network_computes_what_the_function_does(function, examples):
     check_same(function, *examples, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 @each_function
 def test_function_of_the_network_is_the_function(function, examples):
     network = trt.from_jax(function, *examples)

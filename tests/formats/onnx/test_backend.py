@@ -23,7 +23,7 @@ EXCLUDED = [
 ROUGH = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
 """Tests whose expected output is computed in float32 by numpy, with their tolerances."""
 
-MANY, ONE_OF = 3, 8
+MANY, ONE_OF = 2, 20
 """Of so many models of an operator, or more, the first and one of a few are compiled; in the slow tests, all are."""
 
 LARGE = {f"export_{operator}_3d_default" for operator in ("averagepool", "lppool", "maxpool")}

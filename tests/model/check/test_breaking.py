@@ -80,7 +80,7 @@ def test_every_code_has_a_break_or_is_not_of_a_network():
 
 
 @pytest.mark.parametrize("code", BREAKERS)
-@same_examples(2, nightly=100)
+@same_examples(1, nightly=100)
 @given(seed=SEEDS)
 def test_one_break_is_one_finding(code, seed):
     check_break(code, seed)
@@ -109,7 +109,7 @@ def test_call_that_is_refused_leaves_the_network_as_it_was(code, seed):
 
 
 @pytest.mark.parametrize("code", REFUSED_BY_JAX)
-@same_examples(3, nightly=50)
+@same_examples(1, nightly=50)
 @given(seed=SEEDS)
 def test_network_that_is_no_pure_function_is_refused_by_to_jax_alone(code, seed):
     wrecker, inputs = grown(seed)

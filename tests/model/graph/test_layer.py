@@ -392,6 +392,7 @@ trt.compile(network)(x=1)
 """
 
 
+@pytest.mark.slow
 def test_type_checker_finds_misspelt_attributes(tmp_path):
     pytest.importorskip("pyright")
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")

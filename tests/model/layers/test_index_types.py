@@ -9,6 +9,7 @@ import netloop
 import netloop.onnx
 from netloop.model.layers.index_types import narrow_indices
 from tests.support.devices import assert_allclose
+from tests.support.examples import mostly_slow
 from tests.support.onnx_models import model
 
 CASES = {
@@ -71,7 +72,7 @@ def loss_of(text):
     return loss
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", mostly_slow(3, CASES))
 def test_gradient_with_narrow_types_is_the_finite_difference(case):
     loss, step = loss_of(CASES[case]), 1e-2
     with jax.enable_x64(False):

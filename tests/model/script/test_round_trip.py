@@ -15,7 +15,7 @@ import netloop.onnx
 from netloop import script
 from tests.model.script.same_networks import assert_round_trip, built, contents, is_valid, onnx_models
 from tests.support import networks
-from tests.support.examples import seeds
+from tests.support.examples import mostly_slow
 from tests.support.layer_specs import CALLS, Tensors
 from tests.support.plugin_examples import Plugin, circular_pad
 from tests.support.random_networks import random_network
@@ -79,14 +79,14 @@ def test_layer(method, tmp_path):
             script.to_script(network)
 
 
-@pytest.mark.parametrize("seed", seeds(10, range(400)))
+@pytest.mark.parametrize("seed", mostly_slow(10, range(400)))
 def test_random_network(seed, tmp_path):
     network = random_network(seed).network
     if is_valid(network) and not any(isinstance(layer, trt.IPluginV3Layer) for layer in network):
         assert_round_trip(network, tmp_path)
 
 
-@pytest.mark.parametrize("part", seeds(1, range(PARTS)))
+@pytest.mark.parametrize("part", mostly_slow(1, range(PARTS)))
 def test_onnx_models(part, tmp_path):
     models = list(onnx_models().items())[part::PARTS]
     assert len(models) > 1200 // PARTS

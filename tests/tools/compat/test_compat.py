@@ -88,6 +88,7 @@ def test_script_runs_unchanged_on_a_gpu(monkeypatch, capsys, tmp_path):
     assert len(cuda.gpu.views) == 1
 
 
+@pytest.mark.slow
 def test_notebook_runs_unchanged(tmp_path):
     cells = [
         {"cell_type": "markdown", "source": ["# A loop"]},

@@ -7,6 +7,7 @@ import pytest
 import netloop as trt
 from netloop.compiler.lower.loop import prefix_scan
 from netloop.compiler.passes.forms import PrefixScan
+from tests.support.examples import mostly_slow
 from tests.support.networks import CONCATENATE, REVERSE, Op, combine, constant, counted, last, mark, stacked
 
 TRIPS, WIDTH, LOOP = 40, 3, "loop"
@@ -113,7 +114,7 @@ def test_chunks_of_any_number_are_joined(trips):
     assert_same(network, inputs_of(network))
 
 
-@pytest.mark.parametrize("update", [a_times_s_plus_x, reset, LINEAR["maximum"]])
+@pytest.mark.parametrize("update", mostly_slow(2, [a_times_s_plus_x, LINEAR["maximum"], reset]))
 def test_values_that_are_not_finite_are_those_of_the_loop(update):
     network = scanned(update)
     inputs = [inputs_of(network) for _ in range(4)]

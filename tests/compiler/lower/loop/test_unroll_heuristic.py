@@ -5,6 +5,7 @@ import pytest
 
 import netloop as trt
 from tests.support.devices import assert_allclose
+from tests.support.examples import mostly_slow
 from tests.support.networks import Op, combine, constant, counted, counter, last, mark, stacked
 
 TRIPS = 37
@@ -155,7 +156,7 @@ def collatz(most=None):
     return mark(network, count=last(loop, count), largest=last(loop, largest.get_output(0)), end=last(loop, n))
 
 
-@pytest.mark.parametrize("most", [None, 0, 5, 1000])
+@pytest.mark.parametrize("most", mostly_slow(2, [None, 5, 0, 1000]))
 def test_iterations_after_the_end_of_a_while_loop_change_nothing(most, for_a_gpu):
     network = collatz(most)
     # a loop with a bound would be one kernel

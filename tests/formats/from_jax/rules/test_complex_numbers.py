@@ -5,6 +5,7 @@ import pytest
 from jax import lax
 
 import netloop
+from tests.support.examples import mostly_slow
 from tests.support.jax_functions import check_same
 
 PARTS = np.float32([[3, -4], [0, 2], [-1, 0], [3, -5], [0, 0], [-1e15, 1e15]])
@@ -137,13 +138,16 @@ def test_sums_of_windows():
 
 @pytest.mark.parametrize(
     "function",
-    [
-        jnp.linalg.inv,
-        lambda x: jnp.linalg.solve(x, x + 1),
-        lambda x: jnp.linalg.cholesky(x @ x.conj().T + 3 * jnp.eye(3)),
-        lambda x: jax.scipy.linalg.solve_triangular(x, x, trans="C"),
-        jax.scipy.linalg.expm,
-    ],
+    mostly_slow(
+        2,
+        [
+            lambda x: jnp.linalg.cholesky(x @ x.conj().T + 3 * jnp.eye(3)),
+            lambda x: jax.scipy.linalg.solve_triangular(x, x, trans="C"),
+            lambda x: jnp.linalg.solve(x, x + 1),
+            jnp.linalg.inv,
+            jax.scipy.linalg.expm,
+        ],
+    ),
 )
 def test_equations(function):
     check(function, MATRICES)

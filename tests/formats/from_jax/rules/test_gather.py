@@ -53,7 +53,8 @@ WRITES = ["set", "add", "multiply", "min", "max", "subtract"]
     ("write", "at"),
     [
         *(("set", at) for at in ([1], [2])),  # the index is an input, and the networks of all numbers are alike
-        *((write, at) for write in WRITES for at in ([0, 2, 9, -8], [-7])),
+        *((write, [0, 2, 9, -8]) for write in WRITES),
+        *(pytest.param(write, [-7], marks=pytest.mark.slow) for write in WRITES),
     ],
 )
 def test_updates_out_of_bounds_are_dropped(write, at):

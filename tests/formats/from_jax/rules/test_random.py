@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+from tests.support.examples import mostly_slow
 from tests.support.jax_functions import check_same
 
 DRAW = np.random.default_rng(0)
@@ -18,15 +19,23 @@ KEY = jax.random.key(3)
 
 @pytest.mark.parametrize(
     "function",
-    [
-        lambda key: (jax.random.bits(key, (3, 5)), jax.random.bits(key, (4,), np.uint8), jax.random.bits(key, ())),
-        lambda key: (jax.random.uniform(key, (3, 5)), jax.random.randint(key, (7,), 0, 10)),
-        lambda key: (jax.random.bernoulli(key, 0.3, (9,)), jax.random.permutation(key, 6)),
-        lambda key: (jax.random.split(key, 3), jax.random.fold_in(key, 5), jax.random.key(7), jax.random.split(key)[1]),
-        lambda key: jax.vmap(lambda value: jax.random.bits(value, (2,)))(jax.random.split(key, 3)),
-        lambda key: lax.scan(lambda key, _: (jax.random.split(key)[0], jax.random.bits(key)), key, None, length=4),
-        lambda key: jnp.where(jax.random.bits(key) > 5, 1, 0),
-    ],
+    mostly_slow(
+        3,
+        [
+            lambda key: (jax.random.bits(key, (3, 5)), jax.random.bits(key, (4,), np.uint8), jax.random.bits(key, ())),
+            lambda key: (jax.random.uniform(key, (3, 5)), jax.random.randint(key, (7,), 0, 10)),
+            lambda key: (jax.random.bernoulli(key, 0.3, (9,)), jax.random.permutation(key, 6)),
+            lambda key: (
+                jax.random.split(key, 3),
+                jax.random.fold_in(key, 5),
+                jax.random.key(7),
+                jax.random.split(key)[1],
+            ),
+            lambda key: jax.vmap(lambda value: jax.random.bits(value, (2,)))(jax.random.split(key, 3)),
+            lambda key: lax.scan(lambda key, _: (jax.random.split(key)[0], jax.random.bits(key)), key, None, length=4),
+            lambda key: jnp.where(jax.random.bits(key) > 5, 1, 0),
+        ],
+    ),
 )
 def test_bits_are_equal(function):
     check_same(function, KEY, rtol=0, atol=0)
@@ -34,12 +43,15 @@ def test_bits_are_equal(function):
 
 @pytest.mark.parametrize(
     "function",
-    [
-        lambda key: jax.random.normal(key, (50,)),
-        lambda key: (jax.random.gumbel(key, (4,)), jax.random.exponential(key, (3,))),
-        lambda key: jax.random.truncated_normal(key, -1, 1, (9,)),
-        lambda key: jax.random.categorical(key, jnp.arange(12.0).reshape(3, 4)),
-    ],
+    mostly_slow(
+        2,
+        [
+            lambda key: jax.random.normal(key, (50,)),
+            lambda key: (jax.random.gumbel(key, (4,)), jax.random.exponential(key, (3,))),
+            lambda key: jax.random.truncated_normal(key, -1, 1, (9,)),
+            lambda key: jax.random.categorical(key, jnp.arange(12.0).reshape(3, 4)),
+        ],
+    ),
 )
 def test_distribution(function):
     check_same(function, KEY, rtol=1e-5, atol=1e-6)

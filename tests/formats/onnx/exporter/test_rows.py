@@ -6,6 +6,7 @@ from onnx import parser
 
 import netloop as trt
 from netloop.onnx import load
+from tests.support.examples import mostly_slow
 from tests.support.onnx_runtime import export, run
 
 LOOP = """<ir_version: 8, opset_import: ["" : 18]>
@@ -126,7 +127,7 @@ def agree(text):
     assert compared >= 4
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("body", mostly_slow(14, BODIES.values()), ids=BODIES)
 def test_rows_have_their_lengths_whatever_the_number_of_iterations(body):
     agree(LOOP.replace("CONSTANTS", CONSTANTS).replace("BODY", body))
 

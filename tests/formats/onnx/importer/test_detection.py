@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop
+from tests.support.examples import mostly_slow
 from tests.support.onnx_models import check_node, of_node
 
 IMAGES = np.random.default_rng(0).normal(size=(2, 3, 8, 10)).astype(np.float32)
@@ -19,7 +20,7 @@ def boxes(batch=2, count=7):
 SCORES = np.random.default_rng(5).uniform(-1, 1, (2, 3, 7)).astype(np.float32)
 
 
-@pytest.mark.parametrize("opset", [10, 21])
+@pytest.mark.parametrize("opset", mostly_slow(1, [21, 10]))
 @pytest.mark.parametrize("centres", [0, 1])
 def test_suppression_is_that_of_onnxruntime(centres, opset):
     limits = np.array([3]), np.float32([0.3]), np.float32([-0.5])
@@ -34,7 +35,7 @@ def test_suppression_without_a_number_keeps_nothing():
     check_node("NonMaxSuppression", boxes(), SCORES)
 
 
-@pytest.mark.parametrize("ratio", [0, 3])
+@pytest.mark.parametrize("ratio", mostly_slow(1, [3, 0]))
 @pytest.mark.parametrize("transformation", ["half_pixel", "output_half_pixel"])
 @pytest.mark.parametrize(("mode", "images"), [("avg", IMAGES), ("max", -abs(IMAGES))], ids=["avg", "max"])
 def test_roi_align_is_that_of_onnxruntime(mode, images, transformation, ratio):

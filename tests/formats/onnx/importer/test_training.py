@@ -183,6 +183,7 @@ def test_impossible_gradient_is_refused(body, what):
     assert what in refused(f"g (float[3] x) => (float[3] slope) {{ {body} }}")
 
 
+@pytest.mark.slow
 def test_gradients_of_gradients_of_many_do_not_multiply_without_end():
     nodes = [f'y{n + 1} = Gradient <xs = ["x"], y = "y{n}"> (x)' for n in range(40)]
 

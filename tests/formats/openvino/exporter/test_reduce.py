@@ -10,7 +10,7 @@ import netloop as trt
 from tests.support.networks import Op, cast, combine, mark
 from tests.support.openvino_runtime import export, run
 
-SHAPES = [(4, 2, 3), (2, 9, 8), pytest.param((3, 5, 7, 2), marks=pytest.mark.slow)]
+SHAPES = [(4, 2, 3), *(pytest.param(shape, marks=pytest.mark.slow) for shape in ((2, 9, 8), (3, 5, 7, 2)))]
 
 
 def reduced(network, x, op, axes, keeps=False):

@@ -8,6 +8,7 @@ import pytest
 from onnx.backend.test.case.node import collect_testcases
 
 import netloop
+from tests.support.examples import mostly_slow
 from tests.support.openvino_models import document, ov
 
 NAMES = [
@@ -42,7 +43,7 @@ def cases():
         return {testcase.name: testcase for testcase in collect_testcases()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_slow(10, NAMES))
 def test_converted_model_gives_what_onnx_says(name):
     case = cases()[name]
     converted = ov.Core().read_model(case.model.SerializeToString())

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.support.examples import mostly_slow
 from tests.support.openvino_models import F, check, constant, load, ops, ov, parameter
 
 
-@pytest.mark.parametrize("dtype", [np.uint64, np.uint32, np.uint16, np.uint8, np.int16, np.int8])
+@pytest.mark.parametrize("dtype", mostly_slow(3, [np.uint64, np.int16, np.uint8, np.uint32, np.uint16, np.int8]))
 @pytest.mark.parametrize("op", ["gather", "gather_nd", "scatter_update", "scatter_elements_update"])
 def test_indices_are_integers_of_any_type(op, dtype):
     x, indices, zero = parameter("x", [4]), parameter("i", [2], dtype), constant(np.int64(0))

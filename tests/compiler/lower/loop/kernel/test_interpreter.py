@@ -16,9 +16,9 @@ def of_any_size(monkeypatch):
     monkeypatch.setattr(conversion, "MOST_EQUATIONS", 10_000)
 
 
-IN_FAST_TESTS = {"bool": 1, "int32": 1, "float32": 1, "bfloat16": 4}
+IN_FAST_TESTS = {"bool": 2, "int32": 2, "float32": 1, "bfloat16": 8}
 """A type of each kind, and the steps from one of its operations to the next, as all of a type take three seconds or
-more: other types, and the other operations of bfloat16, have the rules of one of these."""
+more: other types, and the other operations of these, have the rules of one of these."""
 
 
 def types_and_steps():

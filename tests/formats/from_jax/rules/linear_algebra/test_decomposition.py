@@ -28,6 +28,7 @@ def test_solutions():
     check_same(solved, SQUARE, normal(3), **LOOSE)
 
 
+@pytest.mark.slow
 def test_solutions_of_a_batch():
     check_same(jnp.linalg.solve, normal(2, 3, 3) + 2 * np.eye(3, dtype=np.float32), normal(2, 3, 1), **LOOSE)
 

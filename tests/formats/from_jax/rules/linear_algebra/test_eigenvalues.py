@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from netloop.formats.from_jax.rules.linear_algebra.eigenvalues import eigh, svd
+from tests.support.examples import mostly_slow
 from tests.support.jax_functions import check_same
 
 DRAW = np.random.default_rng(0)
@@ -41,7 +42,9 @@ def assert_small(error, given, factor=100):
     assert (np.abs(error) <= factor * unit).all()
 
 
-@pytest.mark.parametrize(("size", "dtype"), [(1, np.float32), (2, np.complex64), (5, np.float32), (5, np.complex64)])
+@pytest.mark.parametrize(
+    ("size", "dtype"), mostly_slow(2, [(1, np.float32), (5, np.complex64), (2, np.complex64), (5, np.float32)])
+)
 def test_eigenvectors_and_eigenvalues(size, dtype):
     given = hard_cases(dtype, size, size)
     given = (given + adjoint(given)) / 2
@@ -56,13 +59,16 @@ def test_eigenvectors_and_eigenvalues(size, dtype):
 
 @pytest.mark.parametrize(
     ("shape", "dtype", "fulls"),
-    [
-        ((1, 1), np.float32, [False]),
-        ((4, 4), np.float32, [False]),
-        ((4, 4), np.complex64, [True]),
-        ((5, 3), np.float32, [False, True]),
-        ((5, 3), np.complex64, [False, True]),
-    ],
+    mostly_slow(
+        2,
+        [
+            ((1, 1), np.float32, [False]),
+            ((4, 4), np.complex64, [True]),
+            ((4, 4), np.float32, [False]),
+            ((5, 3), np.float32, [False, True]),
+            ((5, 3), np.complex64, [False, True]),
+        ],
+    ),
 )
 def test_singular_values_and_vectors(shape, dtype, fulls):
     given = hard_cases(dtype, *shape)
@@ -97,6 +103,7 @@ def test_triangle_that_is_not_read_has_no_effect():
     )
 
 
+@pytest.mark.slow
 def test_network_of_eigenvalues_of_complex_numbers():
     def function(a, b):
         return jnp.linalg.eigvalsh(jax.lax.complex(a, b))
@@ -104,6 +111,7 @@ def test_network_of_eigenvalues_of_complex_numbers():
     check_same(function, symmetric(3), normal(np.float32, 3, 3), **LOOSE)
 
 
+@pytest.mark.slow
 def test_what_numpy_makes_of_singular_values():
     def function(x):
         return jnp.linalg.pinv(x), jnp.linalg.cond(x), jnp.linalg.norm(x, 2), jnp.linalg.matrix_rank(x)
@@ -119,6 +127,7 @@ def test_singular_values_of_matrices_without_elements():
     check_same(lambda x: jnp.linalg.svd(x), np.zeros((3, 0), np.float32))
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_jax():
     def function(x):
         return jnp.linalg.eigvalsh(x)[-1] + jnp.sum(jnp.linalg.svd(x, compute_uv=False) ** 3)

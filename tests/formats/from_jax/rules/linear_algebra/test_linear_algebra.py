@@ -8,6 +8,7 @@ from jax import lax
 
 import netloop as trt
 from tests.support import onnx_runtime, openvino_runtime
+from tests.support.examples import mostly_slow
 
 A = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
 A = A @ A.T + np.eye(4, dtype=np.float32)
@@ -34,7 +35,7 @@ def test_other_runtimes_compute_it_from_a_file(name, runtime):
     np.testing.assert_allclose(results["output"], function(A), **CLOSE)
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", mostly_slow(1, COUNTED))
 def test_function_of_its_network_has_derivatives(name):
     function = COUNTED[name]
     restored, weights = trt.to_jax(trt.from_jax(function, A, names=["x"]))

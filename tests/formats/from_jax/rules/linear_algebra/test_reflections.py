@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from jax import lax
 
+from tests.support.examples import mostly_slow
 from tests.support.jax_functions import check_same
 
 DRAW = np.random.default_rng(0)
 LOOSE = {"rtol": 1e-3, "atol": 1e-4}
-each_type = pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+each_type = pytest.mark.parametrize("dtype", mostly_slow(1, [np.float32, np.complex64]))
 
 
 def matrix(rows, columns, dtype=np.float32):
@@ -41,10 +42,12 @@ def test_qr_has_the_signs_of_lapack(mode, shape):
     check(lambda a: jnp.linalg.qr(a, mode), matrix(*shape))
 
 
+@pytest.mark.slow
 def test_qr_of_complex_numbers():
     check(lambda a: jnp.linalg.qr(a), matrix(4, 3, np.complex64))
 
 
+@pytest.mark.slow
 def test_qr_of_a_batch():
     check(jnp.linalg.qr, np.stack([matrix(3, 2), np.zeros((3, 2), np.float32)]))
 

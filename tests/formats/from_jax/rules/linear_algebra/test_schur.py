@@ -8,6 +8,7 @@ import pytest
 import netloop as trt
 from netloop.formats.from_jax.rules.linear_algebra.schur import eig, schur
 from tests.formats.from_jax.rules.linear_algebra.test_eigenvalues import adjoint, assert_small, normal
+from tests.support.examples import mostly_slow
 from tests.support.jax_functions import check_same
 
 LOOSE = {"rtol": 1e-3, "atol": 1e-4}
@@ -32,7 +33,7 @@ def test_schur_form(size):
     np.testing.assert_array_equal(np.tril(triangle, -1), 0)
 
 
-@pytest.mark.parametrize(("size", "dtype"), [(1, np.complex64), (2, np.float32), (5, np.complex64)])
+@pytest.mark.parametrize(("size", "dtype"), mostly_slow(2, [(1, np.complex64), (2, np.float32), (5, np.complex64)]))
 def test_eigenvectors_on_both_sides(size, dtype):
     given = hard_cases(dtype, size)
     both = {"compute_left_eigenvectors": True, "compute_right_eigenvectors": True}
@@ -53,6 +54,7 @@ def test_real_eigenvalues_of_real_numbers_have_no_imaginary_part():
     np.testing.assert_array_equal(values.imag, 0)
 
 
+@pytest.mark.slow
 def test_network_of_eigenvalues():
     def function(x):
         values = jnp.linalg.eigvals(x)

@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jax import lax
 
 from tests.support.jax_functions import check_same
@@ -19,6 +20,7 @@ def test_incomplete_gamma_functions():
     check_same(lambda a, x: (lax.igamma(a, x), lax.igammac(a, x)), A, X, rtol=3e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_derivative_of_the_incomplete_gamma_function_by_its_parameter():
     check_same(jax.grad(lambda a, x: jnp.sum(lax.igamma(a, x))), A, X, rtol=1e-3, atol=1e-5)
 

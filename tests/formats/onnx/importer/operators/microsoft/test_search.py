@@ -11,6 +11,7 @@ from onnx import helper, numpy_helper
 import netloop
 from netloop.formats.onnx.importer.search.sampling import Sampling
 from netloop.model.formulas import FormulaBuilder
+from tests.support.examples import mostly_slow
 from tests.support.microsoft import as_constants, slow
 from tests.support.onnx_models import runs, session_gives
 
@@ -260,7 +261,7 @@ def test_first_step_may_have_a_graph_of_its_own():
     assert first[:, 3].tolist() != same[:, 3].tolist()
 
 
-@pytest.mark.parametrize("make", [greedy, beams])
+@pytest.mark.parametrize("make", mostly_slow(1, [greedy, beams]))
 def test_engine_and_reference_search_alike(make):
     made, given = make(eos_token_id=5)
 
@@ -298,6 +299,7 @@ def test_sampling_of_the_most_probable_token_is_that_of_onnxruntime(custom, run)
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_texts_depend_on_the_seed():
     made, given = sampled(seed=3, custom=1, top_p=0.95, temperature=3.0)
     engine = netloop.compile(netloop.onnx.load(made))

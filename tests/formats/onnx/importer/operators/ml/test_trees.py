@@ -8,6 +8,7 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import netloop
+from tests.support.examples import mostly_slow
 from tests.support.onnx_models import check_node, of_node, runs, session_gives
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
@@ -167,6 +168,7 @@ def ensembles(draw, role):
     return x.astype(dtype), count, made
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(ensembles("target"), st.sampled_from(["SUM", "AVERAGE", "MIN", "MAX"]))
 def test_random_regressors_are_those_of_onnxruntime(ensemble, aggregate):
@@ -178,6 +180,7 @@ def test_random_regressors_are_those_of_onnxruntime(ensemble, aggregate):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(ensembles("class"))
 def test_random_classifiers_are_those_of_onnxruntime(ensemble):
@@ -206,7 +209,7 @@ def stump(left, right, **attributes):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("base", [None, [0.3], [0.25, 0.5]], ids=str)
+@pytest.mark.parametrize("base", mostly_slow(1, [[0.25, 0.5], None, [0.3]]), ids=str)
 @pytest.mark.parametrize(
     ("left", "right"),
     [
@@ -294,7 +297,7 @@ def test_trees_with_separate_leaves_are_those_of_onnxruntime(dtype, modes, aggre
     )
 
 
-@pytest.mark.parametrize(("number", "peer"), [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4)])
+@pytest.mark.parametrize(("number", "peer"), mostly_slow(2, [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4)]))
 def test_scores_of_separate_leaves_are_transformed(number, peer):
     """onnxruntime has exchanged SOFTMAX, which the standard gives number 1, and LOGISTIC, number 2."""
     trees = arrays(np.float32, [0, 0, 0, 0])
