@@ -21,6 +21,11 @@ def same_examples(number: int, nightly: int | None = None) -> settings:
     return settings(examples(number, nightly), derandomize=not IS_NIGHTLY)
 
 
+def many(number: int, start: int = 0) -> range:
+    """Seeds of random networks for slow tests; in the nightly profile ten times as many."""
+    return range(start, start + number * SCALE)
+
+
 def mostly_slow(fast: int, cases: Iterable[Any]) -> list[Any]:
     """Cases of a test, single values or tuples of them, of which all after the first few are slow."""
     return [

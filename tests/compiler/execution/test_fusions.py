@@ -6,11 +6,12 @@ first 300 networks some tens are wrong.
 
 import pytest
 
+from tests.support.examples import SCALE
 from tests.support.fused_networks import fused_network, wrong_numbers
 
 BLOCK = 100
-NETWORKS = range(0, 5000, BLOCK)
-WITHOUT_PASSES = range(5000, 5500, BLOCK)
+NETWORKS = range(0, 500 * SCALE, BLOCK)
+WITHOUT_PASSES = range(5000, 5000 + 100 * SCALE, BLOCK)
 
 
 def all_wrong_numbers(numbers, **options):

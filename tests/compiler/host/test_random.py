@@ -5,9 +5,10 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.host import padded_pieces, program
+from tests.support.examples import many
 from tests.support.unknown_lengths import OnlyChosen, network_of_unknown_lengths, poisoned
 
-FEW, MANY = 2, 400
+FEW = 2
 """The numbers of networks."""
 
 
@@ -36,12 +37,12 @@ def test_random_lengths_agree_with_the_reference(number, all_in_programs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(MANY))
+@pytest.mark.parametrize("number", many(50))
 def test_many_random_lengths_agree_with_the_reference(number, all_in_programs):
     agree(number)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(MANY, MANY + 100))
+@pytest.mark.parametrize("number", many(20, 400))
 def test_random_lengths_agree_with_the_reference_where_numpy_computes_small_layers(number, poison):
     agree(number)

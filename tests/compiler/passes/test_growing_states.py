@@ -12,7 +12,7 @@ import netloop.onnx
 from netloop.compiler.passes import growing_states
 from netloop.model.formulas import FormulaBuilder
 from netloop.values.enums import ReduceOperation
-from tests.support.examples import mostly_slow
+from tests.support.examples import many, mostly_slow
 from tests.support.networks import COUNT, WHILE, last, mark, stacked
 from tests.support.onnx_runtime import run
 
@@ -660,6 +660,6 @@ def test_random_decoders(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8, 300))
+@pytest.mark.parametrize("seed", many(30, 8))
 def test_many_random_decoders(seed):
     check_random(seed)

@@ -15,7 +15,7 @@ from netloop.compiler.recurrent import machine_code
 from netloop.compiler.recurrent.machine_code import Processor, processor
 from tests.support import onnx_runtime
 from tests.support.devices import only_on_cpus
-from tests.support.examples import mostly_slow
+from tests.support.examples import many, mostly_slow
 from tests.support.networks import Op, combine, constant, counted, mark, stacked
 from tests.support.pass_checks import count, improved
 from tests.support.recurrent_layers import recurrent_layer
@@ -52,13 +52,13 @@ def assert_kernel(engine):
     assert {strategy.name for strategy in engine.loop_strategies.values()} == {"kernel"}
 
 
-@pytest.mark.parametrize("seed", mostly_slow(8, range(1000)))
+@pytest.mark.parametrize("seed", mostly_slow(8, many(100)))
 def test_random_layers_are_kernels_and_agree_with_numpy(seed):
     assert_kernel(assert_right(recurrent_layer(seed)))
 
 
 @pytest.mark.usefixtures("short_vectors")
-@pytest.mark.parametrize("seed", mostly_slow(3, range(100)))
+@pytest.mark.parametrize("seed", mostly_slow(3, many(20)))
 def test_random_layers_in_short_vectors_agree_with_numpy(seed):
     assert_kernel(assert_right(recurrent_layer(seed)))
 

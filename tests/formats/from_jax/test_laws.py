@@ -9,12 +9,12 @@ from netloop.model.layers.bits import IBitCastLayer
 from netloop.model.layers.gather import IScatterLayer
 from tests.model.script.same_networks import built
 from tests.support import onnx_runtime, openvino_runtime
-from tests.support.examples import mostly_slow
+from tests.support.examples import many, mostly_slow
 from tests.support.jax_programs import arguments, random_function
 from tests.support.random_networks import random_network
 from tests.support.strategies import assert_equal, is_pure
 
-NETWORKS, PROGRAMS = range(1000), range(400)
+NETWORKS, PROGRAMS = many(100), many(40)
 BLOCK = 20
 NOT_IN_OPENVINO = {IBitCastLayer, IScatterLayer}
 """OpenVINO has no operator for the first, and in loops its plugin scatters into a tensor that is needed again."""

@@ -2,13 +2,14 @@
 
 import pytest
 
+from tests.support.examples import SCALE
 from tests.support.saved_law import SavedLaw
 
 for runtime in ("onnxruntime", "openvino"):
     pytest.importorskip(runtime)
 
 FAST, BLOCK = 25, 25
-SLOW = 2000
+SLOW = 200 * SCALE
 WITH_ENGINE = 25
 """Of the first networks, one of so many is compiled too: that takes longer than all of the rest."""
 

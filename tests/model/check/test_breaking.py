@@ -4,13 +4,13 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.model.check.rule import RULES
 from netloop.values.diagnostics import CODES
-from tests.support.examples import same_examples
+from tests.support.examples import examples, same_examples
 from tests.support.rule_violations import BREAKERS, NOT_OF_A_NETWORK, REFUSED_BY_CALLS, REFUSED_BY_JAX, Wrecker
 from tests.support.strategies import Grower, is_pure
 
@@ -88,7 +88,7 @@ def test_one_break_is_one_finding(code, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", BREAKERS)
-@settings(max_examples=170)
+@examples(20)
 @given(seed=SEEDS)
 def test_one_break_is_one_finding_at_length(code, seed):
     check_break(code, seed)

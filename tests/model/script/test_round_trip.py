@@ -15,7 +15,7 @@ import netloop.onnx
 from netloop import script
 from tests.model.script.same_networks import assert_round_trip, built, contents, is_valid, onnx_models
 from tests.support import networks
-from tests.support.examples import mostly_slow
+from tests.support.examples import many, mostly_slow
 from tests.support.layer_specs import CALLS, Tensors
 from tests.support.plugin_examples import Plugin, circular_pad
 from tests.support.random_networks import random_network
@@ -79,7 +79,7 @@ def test_layer(method, tmp_path):
             script.to_script(network)
 
 
-@pytest.mark.parametrize("seed", mostly_slow(10, range(400)))
+@pytest.mark.parametrize("seed", mostly_slow(10, many(40)))
 def test_random_network(seed, tmp_path):
     network = random_network(seed).network
     if is_valid(network) and not any(isinstance(layer, trt.IPluginV3Layer) for layer in network):

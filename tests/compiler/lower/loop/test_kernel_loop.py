@@ -16,7 +16,7 @@ from netloop.compiler.lower.loop.kernel.conversion import LoopKernel
 from netloop.compiler.lower.loop.kernel.jaxpr import Refused
 from netloop.compiler.passes.forms import LoopKernels
 from tests.support import networks
-from tests.support.examples import mostly_slow
+from tests.support.examples import many, mostly_slow
 from tests.support.networks import CONCATENATE, REVERSE, WHILE, Op, combine, constant, counted, last, mark, stacked
 from tests.support.random_networks import agree, random_network
 
@@ -374,6 +374,6 @@ def test_random_network_has_the_results_of_the_reference(seed, of_any_length):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 2000))
+@pytest.mark.parametrize("seed", many(100, 1000))
 def test_random_network_has_the_results_of_the_reference_at_length(seed, of_any_length):
     agree(random_network(seed))

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import netloop as trt
 from netloop.tools.demo import char_rnn
 from tests.compiler.execution.test_differential import assert_equal
-from tests.support.examples import same_examples
+from tests.support.examples import examples, same_examples
 from tests.support.networks import EXAMPLES, assert_outputs
 from tests.support.onnx_exportable import Exportable
 from tests.support.onnx_runtime import export, run
@@ -52,7 +52,7 @@ def test_random_network_gives_what_the_reference_means(grown):
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@examples(100)
 @given(networks(depth=4, most=60, grower=Exportable))
 def test_random_network_gives_what_the_reference_means_at_length(grown):
     agree(grown)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import netloop as trt
 import netloop.onnx
 from tests.compiler.execution.test_differential import assert_equal
-from tests.support.examples import same_examples
+from tests.support.examples import examples, same_examples
 from tests.support.networks import EXAMPLES, assert_outputs, combine, constant, counted, mark, stacked
 from tests.support.onnx_exportable import Loadable
 from tests.support.onnx_models import model
@@ -53,7 +53,7 @@ def test_random_network_comes_back(grown):
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@examples(100)
 @given(networks(depth=4, most=60, grower=Loadable))
 def test_random_network_comes_back_at_length(grown):
     agree(grown)
