@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
 import jax
@@ -83,8 +83,12 @@ class Nest(Protocol):
     """A program whose loops and conditionals JAX and XLA walk into.
 
     ``longest_body`` is a number of layers, and ``has_loop_graphs`` says that it is to be one CUDA graph with its loops.
-    ``drop_kernels`` takes an error, and says whether the program had kernels; traced anew, it has none.
+    ``drop_kernels`` takes an error, and says whether the program had kernels; traced anew, it has none. ``lock`` is
+    that of the thread that traces it: tracing adds to its tables of errors and notes.
     """
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
 
     @property
     def depth(self) -> int: ...
@@ -117,6 +121,7 @@ class XlaFunction:
         self._jitted = jax.jit(function, **options)
         self._anew: Callable[[], Any] = lambda: jax.jit(lambda *arguments: function(*arguments), **options)
         self._nest, self._phase = nest, phase
+        self._lock = threading.RLock() if nest is None else nest.lock
         self._compiled: jax.stages.Compiled | None = None
         self._waits = True
 
@@ -149,23 +154,27 @@ class XlaFunction:
 
     def compile(self, *arguments: Any) -> jax.stages.Compiled:
         """XLA's program for some arguments, or for their types; it is compiled once."""
-        if self._compiled is not None:
-            return self._compiled
-        warn_of_idle_gpu()
-        nest = self._nest
-        with raised_recursion_limit(0 if nest is None else nest.depth):
-            try:
-                self._compiled = self._built(arguments)
-            except Exception as error:
-                # a kernel that neither the list of primitives nor its limits refuse
-                if nest is None or not nest.drop_kernels(error):
-                    raise
-                self._jitted = self._anew()
-                self._compiled = self._built(arguments)
-        # a call of a small program takes microseconds, and to wait for each result would be a good part of them
-        executable = self._compiled.runtime_executable()
-        self._waits = executable is None or can_run_out(self._compiled, executable.local_devices()[0])
+        if self._compiled is None:
+            warn_of_idle_gpu()
+            with self._lock, raised_recursion_limit(0 if self._nest is None else self._nest.depth):
+                # another thread may have compiled it
+                self._compiled = self._compiled or self._built_with_kernels(arguments)
         return self._compiled
+
+    def _built_with_kernels(self, arguments: tuple[Any, ...]) -> jax.stages.Compiled:
+        """XLA's program; if its kernels are not compiled, without them."""
+        try:
+            compiled = self._built(arguments)
+        except Exception as error:
+            # a kernel that neither the list of primitives nor its limits refuse
+            if self._nest is None or not self._nest.drop_kernels(error):
+                raise
+            self._jitted = self._anew()
+            compiled = self._built(arguments)
+        # a call of a small program takes microseconds, and to wait for each result would be a good part of them
+        executable = compiled.runtime_executable()
+        self._waits = executable is None or can_run_out(compiled, executable.local_devices()[0])
+        return compiled
 
     def _built(self, arguments: tuple[Any, ...]) -> jax.stages.Compiled:
         with self._phase("trace"), collection_paused:

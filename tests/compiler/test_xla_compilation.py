@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +18,10 @@ import pytest
 import netloop as trt
 from netloop.compiler import xla_compilation
 from netloop.compiler.host.compiled_pieces import MOST_TRIPS_AT_ONCE
+from netloop.compiler.lower.program import Program
 from netloop.compiler.lower.weight_folding import SMALLEST
 from netloop.compiler.xla_compilation import XlaFunction, compile_lowered
+from netloop.model.check import require_valid
 from tests.support import networks
 from tests.support.devices import only_on_cpus
 
@@ -315,3 +318,36 @@ def test_option_that_a_release_of_xla_does_not_know_is_left_out():
     compiled = compile_lowered(lowered, {"xla_gpu_an_option_of_another_release": 1})
 
     assert compiled(1.0) == 2
+
+
+def test_function_is_compiled_once_for_threads_that_call_it_at_the_same_time(monkeypatch):
+    compiled = []
+
+    def compile(lowered, options):
+        compiled.append(time.sleep(0.05))
+        return compile_lowered(lowered, options)
+
+    monkeypatch.setattr(xla_compilation, "compile_lowered", compile)
+    double = XlaFunction(lambda x: 2 * x)
+    with ThreadPoolExecutor(3) as threads:
+        assert [*map(int, threads.map(double, [np.int32(n) for n in range(3)]))] == [0, 2, 4]
+
+    assert len(compiled) == 1
+
+
+def test_functions_of_one_program_are_traced_one_after_the_other():
+    # each adds to the table of errors of the program, whose numbers are those of the error flags
+    validated = require_valid(network := networks.running_sum())
+    program = Program(validated.block.steps, network.outputs, network.types, validated.scopes)
+    running = []
+
+    def double(x):
+        running.append(x)
+        time.sleep(0.05)
+        assert len(running) == 1
+        running.clear()
+        return 2 * x
+
+    functions = [XlaFunction(lambda x: double(x), program) for _ in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        assert [*threads.map(lambda function: int(function(np.int32(1))), functions)] == [2, 2, 2]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import jax
 import numpy as np
 
-from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.execution.compiled_program import CompiledProgram, compile_program
 from netloop.compiler.execution.input_lengths import InputBucketing
 from netloop.compiler.execution.program_cache import Given, ProgramCache, inputs_with_sizes
 from netloop.compiler.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
+from netloop.compiler.execution.refittable import Refittable
 from netloop.compiler.execution.weight_loading import DeviceWeights, HostWeights, own_copy
 from netloop.compiler.host import HostProgram, Listener, is_long
 from netloop.compiler.layer_times import layer_times
@@ -29,7 +28,6 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.input_defaults import input_defaults, replaced_defaults, with_inputs
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
-from netloop.process.forked import require_jax
 from netloop.process.garbage_collection import collection_paused
 from netloop.values.diagnostics import Finding, InputError, did_you_mean, reason
 from netloop.values.foreign_arrays import is_borrowed
@@ -37,10 +35,8 @@ from netloop.values.string_arrays import STRING
 from netloop.values.types import LARGEST_KNOWN_VALUE
 from netloop.values.unpicklable import OF_AN_ENGINE, Unpicklable
 
-P = TypeVar("P")
 
-
-class Executable(Unpicklable, Tunable):
+class Executable(Unpicklable, Refittable):
     """A compiled network, called with a dict of arrays.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. The program is compiled here
@@ -55,7 +51,6 @@ class Executable(Unpicklable, Tunable):
         interruptible: whether a long loop can be interrupted.
         donated: the names of the inputs whose memory a call may reuse.
         absent: the constants that have no weights yet.
-        generation: what identifies the weights; None while a refit replaces them.
     """
 
     UNPICKLABLE = OF_AN_ENGINE
@@ -78,15 +73,12 @@ class Executable(Unpicklable, Tunable):
         self.recipe, self.interruptible = recipe, interruptible
         self.donated = inputs_named(donate, network)
         self.absent = {constant for constant in self.constants if constant.index in absent}
-        self._refit = threading.RLock()
-        self.generation: object = object()
+        super().__init__()
         self._take_weights()
         self._names = [tensor.name for tensor in network.outputs]
         self._defaults = frozenset(input_defaults(self.network))
-        self._variants: dict[frozenset[str], Executable] = {}
         self._bucketing = self._bucketing_of_inputs()
         self._programs = ProgramCache(self.network, self._compile, recipe.placement, self._bucketing)
-        self._ready: ReadyCall | None = None
         self._watch: Phase | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
         is_known = all(tensor.type.is_fixed for tensor in self.network.inputs) and not self._programs.shape_inputs
@@ -117,7 +109,6 @@ class Executable(Unpicklable, Tunable):
         return nullcontext() if self._watch is None else self._watch(name)
 
     def _take_weights(self) -> None:
-        """Copy the current arrays of the constants to the device."""
         there = [constant for constant in self.constants if constant not in self.absent]
         # in a function that JAX traces, the copies would otherwise be tracers
         with self.settings(), jax.ensure_compile_time_eval():
@@ -126,26 +117,8 @@ class Executable(Unpicklable, Tunable):
             loaded[constant] if constant in loaded else jax.ShapeDtypeStruct(constant.shape, constant.weights.dtype)
             for constant in self.constants
         )
-
-    @contextmanager
-    def replacing_weights(self) -> Generator[None]:
-        """A context in which the layers of the network get new weights.
-
-        A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
-        """
-        require_jax()
-        with self._refit:
-            self.generation = self._ready = None
-            try:
-                yield
-                self._take_weights()
-                self._variants = {}
-            finally:
-                self.generation = object()
-
-    def move_weights(self) -> None:
-        with self.replacing_weights():
-            pass
+        self._variants: dict[frozenset[str], Executable] = {}
+        self._ready: ReadyCall | None = None
 
     @property
     def latest(self) -> CompiledProgram | None:
@@ -186,24 +159,10 @@ class Executable(Unpicklable, Tunable):
         parts = *latest.network.loops, *latest.network.layers
         return layer_times(lambda: self.run_to_end(inputs), calls, latest.function.text, parts)
 
-    def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights, object]:
-        """A program that is found, the weights that belong to it, and what identifies these; None in a refit."""
-        require_jax()  # in a fork, a thread of the parent may hold a lock forever
-        generation = self.generation
-        if generation is not None:
-            result, weights = find(), self.weights
-            # a program that was compiled during a refit may have old and new weights in it
-            if self.generation is generation:
-                return result, weights, generation
-        with self._refit:
-            return find(), self.weights, self.generation
-
     def forget_programs(self) -> None:
-        """Compile again in the next call, because weights that are part of the programs have changed."""
         self._bucketing = self._bucketing_of_inputs()
         self._programs = ProgramCache(self.network, self._compile, self.recipe.placement, self._bucketing)
-        self._watching = self._ready = None
-        self._variants = {}
+        self._watching = None
 
     def _variant(self, inputs: Mapping[str, Any]) -> Executable | None:
         """The executable in which the defaults that a call replaces are inputs; None if it replaces none.
@@ -242,7 +201,7 @@ class Executable(Unpicklable, Tunable):
         variant = self._variant(inputs)
         if variant is not None:
             return variant(inputs)
-        known, weights, generation = self._with_weights(lambda: self._programs.recall(inputs))
+        (known, weights), generation = self._of_one_generation(lambda: (self._programs.recall(inputs), self.weights))
         if known is not None:
             program, arrays = known
             return self._outputs(lambda: self._found(program, weights, generation), arrays)
@@ -255,7 +214,8 @@ class Executable(Unpicklable, Tunable):
         Raises:
             NetworkError: for these inputs the network is invalid, or has no fixed shapes.
         """
-        return self._found(*self._with_weights(lambda: self._programs.find(given)))
+        (program, weights), generation = self._of_one_generation(lambda: (self._programs.find(given), self.weights))
+        return self._found(program, weights, generation)
 
     def known_inputs(self, names: Sequence[str], arrays: Sequence[Any]) -> KnownInputs:
         """The exact types of some inputs."""
@@ -298,7 +258,9 @@ class Executable(Unpicklable, Tunable):
         watched, given = frozenset(tensors), self._checked(inputs)
 
         with self.settings():
-            program, weights, _ = self._with_weights(lambda: self._watching_programs(watched).find(given))
+            (program, weights), _ = self._of_one_generation(
+                lambda: (self._watching_programs(watched).find(given), self.weights)
+            )
             outputs = self.recipe.placement.committed(program({**self._values_of(weights), **given}, report))
             return dict(zip(self._names, outputs, strict=True))
 

@@ -9,6 +9,7 @@ about as much time as it takes to compile one.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -234,6 +235,7 @@ class InputBucketing:
         self._wanted: set[Shapes] = set()
         self._families: dict[ShapeFamily, SharedPrograms | None] = {}
         self._seconds: dict[Shapes, float] = {}
+        self._lock = threading.Lock()
 
     def want(self, given: Given) -> None:
         """Have some inputs get a program of their own."""
@@ -242,14 +244,17 @@ class InputBucketing:
     def find(self, given: Given) -> CompiledProgram | None:
         """A shared program for some inputs; None if they are to have their own, or are invalid."""
         shapes = _shapes(given)
-        shared = self._shared(shapes) if self._is_rare(shapes) else None
-        program = None if shared is None else shared.program(shapes)
-        return self._timed(program, shapes) if program and program.function else program
+        # programs are compiled without the lock, those that are shared in their first call
+        with self._lock:
+            shared = self._shared(shapes) if self._is_rare(shapes) else None
+            program = None if shared is None else shared.program(shapes)
+            if program is None:
+                _make_room(self._seen)
+                self._seen[shapes] = None
+            return self._timed(program, shapes) if program and program.function else program
 
     def learn(self, given: Given, program: CompiledProgram) -> None:
         """Take note of a program that is for the shapes of some inputs only."""
-        _make_room(self._seen)
-        self._seen[_shapes(given)] = None
         self._cost = max(self._cost, sum(program.seconds.values()))
 
     def lasts(self, program: CompiledProgram) -> bool:

@@ -1,6 +1,5 @@
 """A cache of the programs of a network: one for each combination of input shapes and shape values."""
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
@@ -79,7 +78,6 @@ class ProgramCache(Generic[P]):
         self._array_types = {np.ndarray, self.array_type}
         self._make = make
         self._programs, self._shared = LruCache[Any, P](MOST_PROGRAMS), LruCache[Any, P](MOST_SHARED)
-        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._programs)
@@ -103,19 +101,22 @@ class ProgramCache(Generic[P]):
             NetworkError: for these inputs the network is invalid, or has no fixed shapes.
             InputError: a shape depends on the value of an input that JAX is tracing.
         """
-        arrays = list(given.values())
-        key = self._key(arrays)
-        with self._lock:
-            # under the lock, so that two threads do not compile the same program
-            program = self._known(key)
-            if program is None or not self._lasts(program):
-                program = self._new(key, given, is_checked)
-            self._latest = key, program
-            return program
+        key = self._key(list(given.values()))
+        program = self._known(key)
+        if program is None:
+            with self._programs.making(key):
+                # another thread may have made it
+                program = self._known(key)
+                if program is None:
+                    program = self._new(key, given, is_checked)
+        self._latest = key, program
+        return program
 
     def _known(self, key: Any) -> P | None:
+        """The cached program of a key, if its inputs are still to have it."""
         program = self._programs.get(key)
-        return self._shared.get(key) if program is None else program
+        program = self._shared.get(key) if program is None else program
+        return program if program is not None and self._lasts(program) else None
 
     def _new(self, key: Any, given: Given, is_checked: bool) -> P:
         program = self._sharing.find(given) if self._sharing else None
@@ -144,14 +145,14 @@ class ProgramCache(Generic[P]):
         if not self._array_types.issuperset(map(type, arrays)):
             return None
         key = self._key(arrays)
-        latest, program = self._latest
         # a pair is replaced as a whole, so that the usual call needs no lock
-        if key != latest:
-            with self._lock:
-                program = self._known(key)
-                if program is not None:
-                    self._latest = key, program
-        return None if program is None or not self._lasts(program) else (program, arrays)
+        latest, program = self._latest
+        if key != latest or program is None or not self._lasts(program):
+            program = self._known(key)
+            if program is None:
+                return None
+            self._latest = key, program
+        return program, arrays
 
     def _key(self, arrays: list[Any]) -> Any:
         """The properties of some inputs that a program is compiled for."""

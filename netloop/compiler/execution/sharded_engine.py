@@ -1,8 +1,6 @@
 """Networks compiled for a mesh of devices."""
 
-import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,9 +10,9 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
 
-from netloop.compiler.execution.compiled import Tunable
 from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import MOST_PROGRAMS, Given, ProgramCache
+from netloop.compiler.execution.refittable import Refittable
 from netloop.compiler.execution.row_independence import RowCheck
 from netloop.compiler.execution.sharded_weights import ShardedLoader, ShardedWeights
 from netloop.compiler.execution.sharding import Sharding, Specs, axes_of, misplaced, text
@@ -36,7 +34,6 @@ from netloop.model.layers.sources import IConstantLayer
 from netloop.model.manual_axes import varying_axes
 from netloop.model.nest.listing import summary
 from netloop.model.network import INetworkDefinition
-from netloop.process.forked import require_jax
 from netloop.values.diagnostics import Finding, InputError, NetworkError
 from netloop.values.types import Array, agree
 from netloop.values.unpicklable import Unpicklable
@@ -80,7 +77,7 @@ class _Program:
         return self._functions.find(key, self._make).compile(loaded, arrays)
 
 
-class ShardedEngine(Unpicklable, Tunable):
+class ShardedEngine(Unpicklable, Refittable):
     """A network compiled for a mesh of devices: ``engine({"x": x})["y"]``; ``netloop.shard`` makes it.
 
     It keeps its own copy of the network and of the weights. A program is compiled in the first call with new shapes. A
@@ -111,8 +108,7 @@ class ShardedEngine(Unpicklable, Tunable):
         with pinned_settings():
             self.constants = constants_of(self.network)
             self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
-            names = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
-            self._weights = ShardedWeights(self.constants, self._sharding)
+        names = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
         recipe = Recipe.of(names, forms, max_trips, tf32)
         # the devices of the mesh need not be of JAX's default platform, and may be of other processes
         own = next(iter(mesh.local_devices), mesh.devices.flat[0])
@@ -125,7 +121,8 @@ class ShardedEngine(Unpicklable, Tunable):
         )
         self._programs: dict[frozenset[str], ProgramCache[_Program]] = {}
         self._latest: _Program | None = None
-        self._refit = threading.RLock()
+        super().__init__()
+        self._take_weights()
 
     def __repr__(self) -> str:
         shape = " x ".join(f"{name} {length}" for name, length in self.mesh.shape.items())
@@ -171,14 +168,9 @@ class ShardedEngine(Unpicklable, Tunable):
             return
 
         def run_longer(arrays: list[jax.Array]) -> list[jax.Array]:
-            with self._refit:
-                # its program is for one call, and is not kept
-                kept, self._programs = self._programs, {}
-                try:
-                    program, _, placed = self._find(self._by_name(arrays))
-                finally:
-                    self._programs, self._latest = kept, found
-            # those of the call: a refit may have replaced them meanwhile
+            # its program is for one call, and is not kept
+            (program, _, placed), _ = self._of_one_generation(lambda: self._find_in({}, self._by_name(arrays)))
+            # the weights are those of the call: a refit may have replaced them meanwhile
             return program(program.loaded(weights), placed)
 
         if check(partial(found, found.loaded(weights)), run_longer, arrays, outputs):
@@ -219,47 +211,38 @@ class ShardedEngine(Unpicklable, Tunable):
         """The constants whose weights can be replaced: all."""
         return self.constants
 
-    @contextmanager
-    def replacing_weights(self) -> Generator[None]:
-        """A context in which the layers of the network get new weights.
-
-        A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
-        """
-        require_jax()
-        with self._refit:
-            yield
-            with self.settings():
-                self._weights = ShardedWeights(self.constants, self._sharding)
-
-    def move_weights(self) -> None:
-        # loaded again, the same weights are elsewhere
-        with self.replacing_weights():
-            pass
+    def _take_weights(self) -> None:
+        with self.settings():
+            self.weights = ShardedWeights(self.constants, self._sharding)
 
     def forget_programs(self) -> None:
-        """Compile again in the next call, because weights that are part of the programs have changed."""
         self._programs = {}
 
     def _find(self, inputs: Mapping[str, Any]) -> tuple[_Program, ShardedWeights, list[jax.Array]]:
         """The program for some inputs, the weights, and the arrays of the inputs on the mesh."""
-        with self._refit:
-            return self._find_now(inputs)
+        (program, weights, arrays), _ = self._of_one_generation(lambda: self._find_in(self._programs, inputs))
+        self._latest = program
+        return program, weights, arrays
 
-    def _find_now(self, inputs: Mapping[str, Any]) -> tuple[_Program, ShardedWeights, list[jax.Array]]:
-        values = self._arrays(inputs)
+    def _find_in(
+        self, programs: dict[frozenset[str], ProgramCache[_Program]], inputs: Mapping[str, Any]
+    ) -> tuple[_Program, ShardedWeights, list[jax.Array]]:
+        values, weights = self._arrays(inputs), self.weights
         with_rows = self._with_rows(values)
         # a row has the types of a single run, whose program is another one
-        if with_rows not in self._programs:
-            self._programs[with_rows] = ProgramCache(self.network, lambda *rest: self._compile(with_rows, *rest))
-        cache = self._programs[with_rows]
+        cache = programs.get(with_rows)
+        if cache is None:
+            cache = ProgramCache(self.network, lambda *rest: self._compile(with_rows, *rest))
+            cache = programs.setdefault(with_rows, cache)
         self._require_fit(values, with_rows, cache.shape_inputs)
         # a program is that of one device, and depends on what this device sees
         blocks = {name: self._block(values[name], name, name in with_rows) for name in values}
-        self._latest = program = cache.find(check_values(self.network.inputs, blocks))
-        arrays = [self._sharding.place(values[name], spec) for name, spec in self._sharding.inputs.items()]
-        # under the lock, so that one thread loads them
-        program.loaded(self._weights)
-        return program, self._weights, arrays
+        program = cache.find(check_values(self.network.inputs, blocks))
+        return (
+            program,
+            weights,
+            [self._sharding.place(values[name], spec) for name, spec in self._sharding.inputs.items()],
+        )
 
     def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         names = {tensor.name for tensor in self.network.inputs}
@@ -318,7 +301,7 @@ class ShardedEngine(Unpicklable, Tunable):
         load = ShardedLoader(lowered, self.constants, self._sharding)
         with lowered.timer.phase("load"):
             # in the order of the arguments of the program
-            tensors = list(load(self._weights))
+            tensors = list(load(self.weights))
 
         def one(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
             outcome = lowered.run(dict(zip(tensors, weights, strict=True)), arrays)

@@ -1,5 +1,6 @@
 """Weights on a mesh of devices."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,12 +27,14 @@ class ShardedWeights:
         self._specs = [sharding.weights.get(constant.index, PartitionSpec()) for constant in constants]
         self._sharding = sharding
         self._kept: dict[int, jax.Array] = {}
+        self._lock = threading.Lock()
 
     def placed(self, position: int) -> jax.Array:
         """A constant on the mesh, which is placed once for all programs."""
-        if position not in self._kept:
-            self._kept[position] = self._sharding.place(self.arrays[position], self._specs[position])
-        return self._kept[position]
+        with self._lock:
+            if position not in self._kept:
+                self._kept[position] = self._sharding.place(self.arrays[position], self._specs[position])
+            return self._kept[position]
 
 
 class ShardedLoader:

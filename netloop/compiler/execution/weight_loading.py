@@ -1,5 +1,6 @@
 """Weights as the arguments of a compiled program."""
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -68,17 +69,19 @@ class ComputedOnce(Generic[W, V]):
     """A function of the weights of an engine, of which the latest result is kept as long as these weights exist."""
 
     def __init__(self, compute: Callable[[W], V]) -> None:
-        self._compute = compute
+        self._compute, self._lock = compute, threading.Lock()
         self._latest: tuple[weakref.ref[W], V] | None = None
 
     def __call__(self, weights: W) -> V:
         """The result for these weights, which are compared by identity."""
-        latest = self._latest
-        if latest is None or latest[0]() is not weights:
-            result = self._compute(weights)
-            # a program that is not called after a refit would keep the old weights on the device
-            latest = self._latest = weakref.ref(weights, self._forget), result
-        return latest[1]
+        # under the lock, so that one thread computes it: twice the weights may be too much for the device
+        with self._lock:
+            latest = self._latest
+            if latest is None or latest[0]() is not weights:
+                result = self._compute(weights)
+                # a program that is not called after a refit would keep the old weights on the device
+                latest = self._latest = weakref.ref(weights, self._forget), result
+            return latest[1]
 
     def _forget(self, weights: weakref.ref[W]) -> None:
         if self._latest is not None and self._latest[0] is weights:

@@ -1,5 +1,6 @@
 """The part of a program that the lowering of its loops and conditionals uses."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ class Lowering(ABC):
     """A program while it is traced.
 
     Attributes:
+        lock: that of the thread that traces it.
         types: the types of all tensors, each of fixed shape.
         scopes: the loops in which the tensors vary.
         passes: the names of the passes in use, which allow forms of lowering.
@@ -54,6 +56,7 @@ class Lowering(ABC):
         passes: Collection[str],
         forms: Forms = NO_FORMS,
     ) -> None:
+        self.lock = threading.RLock()
         self.types = types
         self.scopes = scopes
         self.passes = passes

@@ -1,6 +1,7 @@
 """The program cache: one program for each set of shapes, reused for inputs of the same shapes and types."""
 
 import threading
+import time
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import pytest
 import netloop as trt
 from netloop.compiler.execution import executable, program_cache
 from netloop.compiler.execution.executable import Executable
+from netloop.compiler.execution.sharded_engine import ShardedEngine
 from tests.support.networks import (
     F,
     X,
@@ -236,6 +238,101 @@ def test_many_threads_compile_a_shape_once(compiled):
     in_threads(8, lambda index: engine({"x": X[:, :2]}))
 
     assert len(compiled) == 1
+
+
+def hook_compilations(monkeypatch, kind):
+    """A list of functions that each compilation of engines of a kind calls first; the engines are made after it."""
+    hooks, compile_ = [], kind._compile
+
+    def hooked(self, *arguments):
+        for hook in hooks:
+            hook()
+        return compile_(self, *arguments)
+
+    monkeypatch.setattr(kind, "_compile", hooked)
+    return hooks
+
+
+@pytest.fixture(params=[Executable, ShardedEngine])
+def compiling(request, monkeypatch):
+    """An engine with an open length, and the functions that its compilations call."""
+    hooks = hook_compilations(monkeypatch, request.param)
+    is_on_mesh = request.param is ShardedEngine
+    return trt.shard(dynamic_axis(), jax.make_mesh((1,), ("x",))) if is_on_mesh else trt.compile(dynamic_axis()), hooks
+
+
+def sums(engine, length):
+    assert_outputs({"y": np.asarray(engine({"x": X[:length, :2]})["y"])}, {"y": np.cumsum(X[:length, :2], 0, F)})
+
+
+def test_call_of_a_compiled_shape_does_not_wait_while_another_one_is_compiled(compiling):
+    engine, hooks = compiling
+    for length in (3, 2):
+        sums(engine, length)
+    begun, free, ends = threading.Event(), threading.Event(), []
+    hooks.append(lambda: (begun.set(), ends.append(free.wait(5))))
+    own = getattr(engine, "executable", engine)
+    compiles = threading.Thread(target=own.prepare, args=({"x": X[:1, :2]},))
+    compiles.start()
+    assert begun.wait(20)
+    for length in (3, 2):
+        sums(engine, length)
+    free.set()
+    compiles.join()
+
+    assert ends == [True]
+
+
+def test_different_shapes_are_compiled_side_by_side(compiling):
+    engine, hooks = compiling
+    hooks.append(threading.Barrier(2, timeout=20).wait)  # of two that begin before one of them ends
+    in_threads(2, lambda index: sums(engine, 2 + index))
+
+
+def test_shape_is_compiled_once_for_two_threads(compiling):
+    engine, hooks = compiling
+    calls = []
+    hooks.append(lambda: calls.append(time.sleep(0.05)))
+    in_threads(3, lambda index: sums(engine, 2))
+
+    assert len(calls) == 1
+
+
+def test_thread_that_waits_for_a_compilation_that_fails_compiles_itself(compiling):
+    engine, hooks = compiling
+    calls = []
+
+    def fails_at_first():
+        calls.append(time.sleep(0.05))
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    def work(index):
+        try:
+            sums(engine, 2)
+        except KeyboardInterrupt:
+            return "interrupted"
+        return "compiled"
+
+    hooks.append(fails_at_first)
+    assert sorted(in_threads(2, work)) == ["compiled", "interrupted"]
+    assert len(calls) == 2
+
+
+def test_third_length_shares_a_program_while_two_others_are_compiled(monkeypatch):
+    hooks = hook_compilations(monkeypatch, Executable)
+    engine, begun, free = trt.compile(dynamic_axis()), threading.Barrier(3, timeout=20), threading.Event()
+    hooks += [begun.wait, lambda: free.wait(20)]
+    threads = [threading.Thread(target=sums, args=(engine, length)) for length in (1, 2)]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    sums(engine, 3)  # a third compilation would wait for others
+    free.set()
+    for thread in threads:
+        thread.join()
+
+    assert engine.program_count == 3
 
 
 def test_many_threads_may_compile_networks():

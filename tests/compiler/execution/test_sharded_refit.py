@@ -73,7 +73,7 @@ def test_new_weights_in_parts_compile_nothing_and_stay_in_parts(compiles):
     np.testing.assert_array_equal(
         made, trt.shard(with_weights(gates(), weights), mesh("model"), in_specs=BY_COLUMN)(ROWS)["y"]
     )
-    parts = [array for array in engine._latest.loaded(engine._weights) if array.shape == (32, 32)]
+    parts = [array for array in engine._latest.loaded(engine.weights) if array.shape == (32, 32)]
     assert parts
     assert all(part.addressable_shards[0].data.shape == (32, 4) for part in parts)
 

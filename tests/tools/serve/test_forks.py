@@ -93,7 +93,7 @@ class Parent:
 
     def locks(self):
         services = [server._changed for server in (self.server, self.sequences, self.streams)]
-        programs = [engine.executable._programs._lock for engine in (self.engine, self.steps)]
+        programs = [engine.executable._programs._programs._lock for engine in (self.engine, self.steps)]
         return [*services, *programs, self.slots._lock, self.stepper._lock, self.sequences._program._lock]
 
 
