@@ -48,12 +48,13 @@ def trip_counts(
     Args:
         network: the network.
         inputs: an array for each input, by name.
-        max_trips: the largest number of iterations of a loop whose count is not known before the run.
+        max_trips: the largest number of iterations of a loop whose count is not known before the run, each time it is
+            entered; where a loop of known count makes more, as many as that one. None for any number.
 
     Raises:
         NetworkError: the network is invalid.
         InputError: an input is missing, unknown, or of another type or shape.
-        ExecutionError: a loop makes more than ``max_trips`` iterations, or a computation failed.
+        ExecutionError: a loop makes more iterations, or a computation failed.
     """
     # whether a network is valid for all these values is for the run itself to say
     types, steps = _types(network, inputs), list(_loops(require_valid(network).block))
@@ -61,7 +62,7 @@ def trip_counts(
     totals = [_product([known[loop] if isinstance(loop, LoopStep) else None for loop in (*around, step)])
               for step, around in steps]  # fmt: skip
     if None in totals:
-        # a loop of known length ends, however long it is
+        # a program has one limit for all loops, and one of known length ends, however long it is
         most = None if max_trips is None else max(max_trips, *(number or 0 for number in known.values()))
         totals = _counted(network, [(step.loop, around) for step, around in steps], inputs, most)
     names = [tuple(loop.loop.name for loop in around if isinstance(loop, LoopStep)) for _, around in steps]

@@ -23,7 +23,7 @@ def counted(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trip
     None are returned if they cannot be counted; if the run of the model fails too, that says why.
 
     Raises:
-        ExecutionError: a WHILE loop makes more than ``max_trips``.
+        ExecutionError: a WHILE loop makes more than ``max_trips``, and more than each loop of known length.
         InputError: the inputs do not fit.
     """
     if not network.loops:

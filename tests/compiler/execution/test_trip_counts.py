@@ -170,3 +170,15 @@ def test_values_for_which_a_run_fails_are_left_to_the_run(network):
 def test_inputs_that_do_not_fit_are_errors():
     with pytest.raises(trt.InputError, match="NL602"):
         counts(count_is_an_input(), {"m": np.int32(1)})
+
+
+def test_limit_is_at_least_the_longest_known_count(network):
+    known = counted(network, 20)
+    loop = network.add_loop()
+    now = counter(network, loop)
+    loop.add_trip_limit(combine(network, now, network.add_input("n", trt.int32, ()), Op.LESS), trt.TripLimit.WHILE)
+    mark(network, y=last(known, counter(network, known)), z=last(loop, now))
+
+    assert sorted(counts(network, {"n": np.int32(15)}, max_trips=9)) == [15, 20]
+    with pytest.raises(trt.ExecutionError, match="executes more than 20 iterations"):
+        counts(network, {"n": np.int32(21)}, max_trips=9)
