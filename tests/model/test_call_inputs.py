@@ -104,13 +104,14 @@ def test_tensors_in_a_sequence_are_read(network):
 def test_memory_of_a_tensor_is_not_donated(monkeypatch):
     monkeypatch.setattr(foreign_arrays, "_has_platform", lambda name: name == "cuda")
     engine, donated = trt.compile(adding(), donate=["s"]), []
-    find = engine.executable.find
+    programs = engine.executable._programs
+    find = programs.find
 
     def noted(given):
         donated.extend(value.unsafe_buffer_pointer() for value in given.values() if isinstance(value, jax.Array))
         return find(given)
 
-    monkeypatch.setattr(engine.executable, "find", noted)
+    monkeypatch.setattr(programs, "find", noted)
     memory = np.zeros(192, np.uint8)
     start = -memory.ctypes.data % 64
     array = memory[start : start + 8].view(F).reshape(1, 2)

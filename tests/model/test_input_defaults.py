@@ -10,6 +10,7 @@ import pytest
 
 import netloop
 from netloop import InputError
+from netloop.compiler import xla_compilation
 from netloop.model.input_defaults import input_defaults
 from tests.support.onnx_models import model, session_gives
 from tests.support.pass_checks import assert_close
@@ -142,3 +143,39 @@ def test_default_that_decides_a_shape_of_the_network_stays_a_constant():
     text += "{ y = ConstantOfShape (n)  z = Gather (x, n) }"
 
     assert not input_defaults(netloop.onnx.load(model(text)))
+
+
+def test_reports_are_those_of_the_latest_call_with_replaced_defaults_or_not():
+    text = "g (float[N] x, float[M] w) => (float[K] y) <float[2] w = {1, 2}> { y = Concat<axis = 0> (x, w) }"
+    compiled = netloop.compile(netloop.onnx.load(model(text)))
+    own, replaced = {"x": np.float32([7])}, {"x": np.float32([7]), "w": np.float32([4, 5, 6])}
+    inputs = []
+    for given in (own, replaced, own, own, replaced, replaced, own):
+        compiled(given)
+        inputs.append([tensor.name for tensor in compiled.rewritten_network.inputs])
+
+    assert inputs == [["x"], ["x", "w"], ["x"], ["x"], ["x", "w"], ["x", "w"], ["x"]]
+    assert compiled.program_count == 2
+
+
+def test_refit_compiles_nothing_again_for_calls_that_replace_a_default(monkeypatch):
+    refitted = netloop.compile(network())
+    for given in (GIVEN, GIVEN | RATE):
+        refitted(given)
+    refitter = netloop.Refitter(refitted, netloop.Logger())
+    assert refitter.set_named_weights("shift", SHIFT["shift"])
+    assert refitter.refit_cuda_engine()
+    monkeypatch.setattr(xla_compilation, "compile_lowered", None)
+
+    assert_close(refitted(GIVEN | RATE), session_gives(model(DECAY), GIVEN | RATE | SHIFT))
+    assert_close(refitted(GIVEN), session_gives(model(DECAY), GIVEN | SHIFT))
+
+
+def test_calls_that_replace_a_default_may_be_profiled_and_compiled_ahead():
+    profiled = netloop.compile(network())
+    profiled.executable.prepare(GIVEN | RATE)
+    compiled = profiled.latest
+    seconds = profiled.profile(GIVEN | RATE)
+
+    assert profiled.latest is compiled
+    assert {name: value for name, value in seconds.items() if name != "call"} == compiled.seconds

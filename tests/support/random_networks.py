@@ -120,7 +120,7 @@ def settings(chance: Random, kinds: Sequence[str]) -> dict[str, Any]:
 def on_the_host(steps_in_a_piece: int) -> dict[str, Any]:
     """Values by which engines run on the host, with pieces of at most so many steps."""
     return {
-        "netloop.compiler.execution.executable.has_program": lambda network, types: False,
+        "netloop.compiler.execution.network_programs.has_program": lambda network, types: False,
         "netloop.compiler.host.compiled_pieces.Pieces.length": lambda *given: min(
             steps_in_a_piece, length_of_piece(*given)
         ),

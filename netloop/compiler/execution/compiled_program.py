@@ -33,9 +33,11 @@ class ProgramSource(Protocol):
 
     network: INetworkDefinition
     constants: list[IConstantLayer]
-    weights: DeviceWeights
     recipe: Recipe
     donated: frozenset[str]
+
+    @property
+    def weights(self) -> DeviceWeights: ...
 
     def watch_phase(self, name: str) -> AbstractContextManager[None]: ...
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -237,13 +237,13 @@ class InputBucketing:
         self._seconds: dict[Shapes, float] = {}
         self._lock = threading.Lock()
 
-    def want(self, given: Given) -> None:
+    def want(self, arrays: Iterable[Any]) -> None:
         """Have some inputs get a program of their own."""
-        self._wanted.add(_shapes(given))
+        self._wanted.add(_shapes(arrays))
 
     def find(self, given: Given) -> CompiledProgram | None:
         """A shared program for some inputs; None if they are to have their own, or are invalid."""
-        shapes = _shapes(given)
+        shapes = _shapes(given.values())
         # programs are compiled without the lock, those that are shared in their first call
         with self._lock:
             shared = self._shared(shapes) if self._is_rare(shapes) else None
@@ -311,8 +311,8 @@ class InputBucketing:
         return replace(program, bind=bind, lasts=lambda: self._is_rare(shapes))
 
 
-def _shapes(given: Given) -> Shapes:
-    return tuple(tuple(value.shape) for value in given.values())
+def _shapes(arrays: Iterable[Any]) -> Shapes:
+    return tuple(tuple(array.shape) for array in arrays)
 
 
 def _make_room(kept: dict[Any, Any], most: int = MOST_SETS) -> None:

@@ -71,12 +71,15 @@ class GuardedCall:
     Args:
         tensors: the inputs of the network.
         call: the call.
+
+    Attributes:
+        tensors: the inputs of the network.
     """
 
-    __slots__ = ("_call", "_tensors")
+    __slots__ = ("_call", "tensors")
 
     def __init__(self, tensors: Sequence[ITensor], call: BoundCall) -> None:
-        self._tensors, self._call = tensors, call
+        self.tensors, self._call = tensors, call
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Run the program; return its outputs, in order.
@@ -88,7 +91,7 @@ class GuardedCall:
         try:
             return self._call(arrays)
         except (RuntimeError, ValueError, MemoryError) as error:
-            refuse_deleted(self._tensors, arrays)
+            refuse_deleted(self.tensors, arrays)
             if isinstance(error, DEVICE_ERRORS):
                 raise ExecutionError(device_finding(error)) from error
             raise

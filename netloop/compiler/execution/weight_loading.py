@@ -16,6 +16,7 @@ from netloop.compiler.xla_compilation import XlaFunction
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
+from netloop.values.string_arrays import STRING
 from netloop.values.types import Array
 
 
@@ -48,6 +49,22 @@ def device_copy(array: Array) -> jax.Array:
     ``jnp.array`` and ``asarray`` copy by a program that XLA compiles for each new shape, in 25 ms.
     """
     return jax.device_put(own_copy(array))
+
+
+def loaded_constants(layers: list[IConstantLayer]) -> list[Any]:
+    """The weights of constants on the device; strings stay on the host.
+
+    The constants keep copies of their own. Where the device computes in the host's memory, these are views of the
+    weights: there is one copy, and not two.
+    """
+    arrays = [constant.evaluate() for constant in layers]
+    copies: list[Any] = [array.copy() if array.dtype == STRING else own_copy(array) for array in arrays]
+    numbers = iter(jax.device_put([copy for copy in copies if copy.dtype != STRING]))
+    loaded = [copy if copy.dtype == STRING else next(numbers) for copy in copies]
+    for layer, copy, result in zip(layers, copies, loaded, strict=True):
+        is_here = result is copy or {device.platform for device in result.devices()} == {"cpu"}
+        vars(layer)["weights"] = (np.asarray(result) if is_here else copy).reshape(-1)
+    return loaded
 
 
 W = TypeVar("W")

@@ -370,3 +370,15 @@ def test_later_edits_of_an_array_do_not_reach_the_engine(network, size):
 
     assert engine({"x": np.zeros(size, np.float32)})["y"].tolist() == [1] * size
     assert engine.network.layers[0].weights.tolist() == [1] * size
+
+
+def test_latest_program_is_that_of_the_latest_call_after_another_one_was_prepared():
+    core = trt.compile(dynamic_axis()).executable
+    inputs = [{"x": X[:length, :2]} for length in (3, 2)]
+    core(inputs[0])
+    first = core.latest
+    core.prepare(inputs[1])
+    assert core.latest is not first
+    core(inputs[0])
+
+    assert core.latest is first

@@ -10,7 +10,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.execution import executable, program_cache
-from netloop.compiler.execution.executable import Executable
+from netloop.compiler.execution.network_programs import NetworkPrograms
 from netloop.compiler.execution.sharded_engine import ShardedEngine
 from tests.support.networks import (
     F,
@@ -32,13 +32,13 @@ from tests.support.networks import (
 def compiled(monkeypatch):
     """A list that gets one item for each compiled program."""
     made = []
-    compile_ = Executable._compile
+    compile_ = NetworkPrograms._compile
 
     def noted(self, *arguments):
         made.append(self)
         return compile_(self, *arguments)
 
-    monkeypatch.setattr(Executable, "_compile", noted)
+    monkeypatch.setattr(NetworkPrograms, "_compile", noted)
     return made
 
 
@@ -253,7 +253,7 @@ def hook_compilations(monkeypatch, kind):
     return hooks
 
 
-@pytest.fixture(params=[Executable, ShardedEngine])
+@pytest.fixture(params=[NetworkPrograms, ShardedEngine])
 def compiling(request, monkeypatch):
     """An engine with an open length, and the functions that its compilations call."""
     hooks = hook_compilations(monkeypatch, request.param)
@@ -320,7 +320,7 @@ def test_thread_that_waits_for_a_compilation_that_fails_compiles_itself(compilin
 
 
 def test_third_length_shares_a_program_while_two_others_are_compiled(monkeypatch):
-    hooks = hook_compilations(monkeypatch, Executable)
+    hooks = hook_compilations(monkeypatch, NetworkPrograms)
     engine, begun, free = trt.compile(dynamic_axis()), threading.Barrier(3, timeout=20), threading.Event()
     hooks += [begun.wait, lambda: free.wait(20)]
     threads = [threading.Thread(target=sums, args=(engine, length)) for length in (1, 2)]
