@@ -128,6 +128,7 @@ def compare(
         NetworkError: the network is invalid.
         InputError: an input is missing, unknown, or of another type or shape.
         ValueError: the engine belongs to another network.
+        ExecutionError: the device failed, perhaps as it has no memory for the values of all tensors.
     """
     check_instance("network", network, INetworkDefinition)
     if engine is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from netloop.compiler.execution.lowered import Lowered
 from netloop.compiler.execution.program_cache import Given, ProgramCache
-from netloop.compiler.host import HostProgram, Poisoned
+from netloop.compiler.host import NO_TYPE, HostProgram
 from netloop.compiler.lower import constants_of, has_program
 from netloop.compiler.lower.loop.facts import known_count
 from netloop.compiler.recipe import Recipe
@@ -20,10 +20,8 @@ from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, IfStep, LayerStep, Scopes
 from netloop.model.network import INetworkDefinition
-from netloop.values.diagnostics import ExecutionError
 from netloop.values.enums import LoopOutput
-from netloop.values.map_types import Map
-from netloop.values.types import Absent, Array, Tensors
+from netloop.values.types import Array
 
 Position = tuple[Any, ...]
 """The position of a tensor in running order: numbers compared lexicographically, with a loop for its iteration."""
@@ -50,7 +48,11 @@ def record_elements(
         recipe: that of the engine, whose device, platform and precision of products count; None for the default ones.
 
     Returns:
-        An array for each tensor; None if the run failed before it, or its elements have different shapes.
+        An array for each tensor; None if a run on the host failed in it or before it, or its elements have different
+        shapes.
+
+    Raises:
+        ExecutionError: the device failed, perhaps as it has no memory for so many outputs.
     """
     copy, stacked = probed(network, counts)
     # without passes, which would remove tensors that are looked at
@@ -113,7 +115,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], recipe: Recipe)
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
                 own = network, validated, types, recipe.max_trips
-                return HostProgram(*own, precision=recipe.precision, platform=recipe.target).values
+                return HostProgram(*own, precision=recipe.precision, platform=recipe.target).computed
             lowered = Lowered.of(network, types, validated, recipe)
 
             def trace(weights: list[Any], arrays: list[Any]) -> list[Any]:
@@ -122,11 +124,8 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], recipe: Recipe)
             function = lowered.function(trace)
             return lambda known: completed(function(*([known[key] for key in keys] for keys in (constants, given))))
 
-        try:
-            values = ProgramCache(network, make, recipe.placement).find(result)({**constants, **result})
-        except ExecutionError:
-            return [None] * len(network.outputs)
-    return [None if isinstance(value, Poisoned | Tensors | Absent | Map) else np.asarray(value) for value in values]
+        values = ProgramCache(network, make, recipe.placement).find(result)({**constants, **result})
+    return [None if type(value) in NO_TYPE else np.asarray(value) for value in values]
 
 
 def positions(block: Block, before: Position = ()) -> Iterator[tuple[ITensor, Position]]:

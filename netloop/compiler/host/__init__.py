@@ -5,6 +5,6 @@ the host. So does a network with a long loop that is to be interruptible, and on
 """
 
 from netloop.compiler.host.compiled_pieces import is_long as is_long
+from netloop.compiler.host.frame import NO_TYPE as NO_TYPE
 from netloop.compiler.host.frame import Listener as Listener
-from netloop.compiler.host.frame import Poisoned as Poisoned
 from netloop.compiler.host.program import HostProgram as HostProgram

@@ -9,6 +9,7 @@ at a time, and a loop or conditional around it runs in Python.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -136,13 +137,23 @@ class HostProgram:
         Raises:
             ExecutionError: an assertion does not hold.
         """
-        # a copy, to which the run adds its values
-        frame = HostFrame({**arrays, **self._known_values}, valued=self._valued, known=self._known)
+        frame = self._frame(arrays)
         if listener is not None:
             frame.observer = TensorObserver(self._observed, self._validated.scopes, listener)
         frame.see(self._network.inputs)
         self._run(self._steps, frame)
         return [frame.values[tensor] for tensor in self._network.outputs]
+
+    def computed(self, arrays: Mapping[ITensor, Any]) -> list[Any]:
+        """The outputs, with ``Poisoned`` for each that failed, and None for what the run did not come to."""
+        frame = self._frame(arrays)
+        with suppress(ExecutionError):
+            self._run(self._steps, frame)
+        return [frame.values.get(tensor) for tensor in self._network.outputs]
+
+    def _frame(self, arrays: Mapping[ITensor, Any]) -> HostFrame:
+        # a copy, to which the run adds its values
+        return HostFrame({**arrays, **self._known_values}, valued=self._valued, known=self._known)
 
     def _run(self, steps: Sequence[Step], frame: HostFrame) -> None:
         key = tuple(steps)

@@ -354,3 +354,17 @@ def test_probes_have_the_platform_of_the_engine(network, platforms, is_on_host):
     values = record_elements(made, {y: []}, {"x": x}, None, replace(Recipe(), platform="gpu"))
     np.testing.assert_array_equal(values[y], trt.evaluate(made, {"x": x})[y.name])
     assert platforms == {"gpu"}
+
+
+def test_probes_before_a_failure_have_their_values(network):
+    x = network.add_input("x", trt.int32, (-1,))
+    rows = network.add_non_zero(x, trt.int32).get_output(0)
+    highest = network.add_reduce(rows, trt.ReduceOperation.MAX, 3, False).get_output(0)
+    network.add_assertion(combine(network, highest, 2, Op.LESS), "below 2")
+    double = combine(network, x, x, Op.SUM)
+    late = network.add_non_zero(double, trt.int32).get_output(0)
+    mark(network, y=late)
+
+    values = record_elements(network, {rows: [], highest: []}, {"x": np.int32([1, 0, 1])}, None)
+    np.testing.assert_array_equal(values[rows], [[0, 2]])
+    assert values[highest] == 2
