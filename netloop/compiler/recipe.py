@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from netloop.compiler.lower import Program, has_program
+from netloop.compiler.lower.lowering import LoweringOptions
 from netloop.compiler.lower.nesting import DEEPEST_NEST, require_shallow
 from netloop.compiler.passes import NO_FORMS, Forms, Improved, applied, chosen, improve, of_host, of_platform
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernels
@@ -95,16 +96,17 @@ class Recipe:
         return result._replace(notes=[*notes, *result.notes], refusals={**refusals, **result.refusals})
 
     def program(self, source: Improved) -> Program:
-        """The lowered network.
+        """The lowered network, which one program holds."""
+        validated, outputs = source.validated, source.network.outputs
+        options = replace(self.host_options, passes=self._passes, forms=self.forms)
+        return Program(validated.block.steps, outputs, source.types, validated.scopes, options)
 
-        Raises:
-            NetworkError: a shape is data-dependent, or a layer computes on the host.
-        """
-        facts = source.network, source.types, source.validated
-        program = Program.of(*facts, self.max_trips, self._passes, self.forms)
-        program.is_pure, program.bounds, program.precision = self.is_pure, self.bounds, self.precision
-        program.platform = self.target
-        return program
+    @property
+    def host_options(self) -> LoweringOptions:
+        """The options of the lowering of pieces between steps on the host."""
+        return LoweringOptions(
+            self.max_trips, platform=self.target, precision=self.precision, is_pure=self.is_pure, bounds=self.bounds
+        )
 
     @property
     def product_type(self) -> ProductType:

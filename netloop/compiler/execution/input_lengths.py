@@ -148,9 +148,8 @@ class SharedPrograms:
     def _lowered(self, padding: Padding, timer: PhaseTimer) -> PaddedProgram:
         written = {tensor for step in self._steps for tensor in step.writes}
         outputs = [tensor for tensor in dict.fromkeys(self._source.network.outputs) if tensor in written]
-        program = PaddedProgram(self._steps, self._reads, outputs, padding, self._source.validated.scopes, timer.phase)
-        program.precision, program.platform = self._origin.recipe.precision, self._origin.recipe.target
-        return program
+        scopes, options = self._source.validated.scopes, self._origin.recipe.host_options
+        return PaddedProgram(self._steps, self._reads, outputs, padding, scopes, timer.phase, options)
 
     def _call(self, program: PaddedProgram, types: TypeTable, padded: Shapes, timer: PhaseTimer) -> CompiledProgram:
         network, place, load = self._source.network, self._origin.recipe.placement, self._load

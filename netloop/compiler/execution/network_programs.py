@@ -70,10 +70,8 @@ class NetworkPrograms(ProgramCache[CompiledProgram]):
             return latest[1]
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
-            own = self.network, validated, types, self.recipe.max_trips, self._owner.interruptible, watched
-            precision, platform = self.recipe.precision, self.recipe.target
-            is_bucketed = LoweringForm.BUCKETING in self.recipe.passes
-            return HostProgram(*own, precision=precision, platform=platform, is_bucketed=is_bucketed)
+            own = self.network, validated, types, self.recipe.host_options, self._owner.interruptible, watched
+            return HostProgram(*own, is_bucketed=LoweringForm.BUCKETING in self.recipe.passes)
 
         programs = ProgramCache(self.network, make, self.recipe.placement)
         self._watching = watched, programs
@@ -93,20 +91,17 @@ class NetworkPrograms(ProgramCache[CompiledProgram]):
 
     def _on_host(self, source: Improved, known: TypeTable, timer: PhaseTimer) -> CompiledProgram:
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
-        own = source.network, source.validated, source.types
-        recipe, placement = self.recipe, self.recipe.placement
+        own = source.network, source.validated, source.types, self.recipe.host_options, self._owner.interruptible
         program = HostProgram(
-            *own, recipe.max_trips, self._owner.interruptible, without=load.steps, phase=timer.phase,
-            precision=recipe.precision, platform=recipe.target, refusals=source.refusals,
-            rooms=source.rooms, known=known,
-            is_bucketed=LoweringForm.BUCKETING in recipe.passes,
+            *own, without=load.steps, phase=timer.phase, refusals=source.refusals, rooms=source.rooms, known=known,
+            is_bucketed=LoweringForm.BUCKETING in self.recipe.passes,
         )  # fmt: skip
 
         with timer.phase("load"):
             load(self.weights)
 
         def bind(weights: list[Any]) -> BoundCall:
-            loaded = load(weights)
+            loaded, placement = load(weights), self.recipe.placement
             return lambda arrays: placement.committed(program({**loaded, **dict(zip(inputs, arrays, strict=True))}))
 
         return CompiledProgram(bind, program, source.network.loops, notes=source.notes, seconds=timer.seconds)

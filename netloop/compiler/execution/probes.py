@@ -114,8 +114,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], recipe: Recipe)
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
-                own = network, validated, types, recipe.max_trips
-                return HostProgram(*own, precision=recipe.precision, platform=recipe.target).computed
+                return HostProgram(network, validated, types, recipe.host_options).computed
             lowered = Lowered.of(network, types, validated, recipe)
 
             def trace(weights: list[Any], arrays: list[Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from netloop.compiler.host.padded_pieces import PaddedFrame, PaddedProgram, shor
 from netloop.compiler.host.padding import Padding, is_known
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
+from netloop.compiler.lower.lowering import LoweringOptions
 from netloop.compiler.phases import Phase
 from netloop.model.device_errors import completed
 from netloop.model.graph import ILayer, ITensor, Operation, TypeTable
@@ -47,7 +48,7 @@ class BoundedPieces:
         """A piece of first steps, if the one at ``position``, where no other piece goes on, has bounded results."""
         step, own = steps[position], tuple(steps[: position + 1])
         layer = step.layer if isinstance(step, LayerStep) else None
-        if self._pieces.platform != "cpu" or not isinstance(layer, Operation) or frame.trips:
+        if self._pieces.options.platform != "cpu" or not isinstance(layer, Operation) or frame.trips:
             return None
         # what follows the piece may be of another length, which is no reason to compile it again
         if own not in self._programs:
@@ -72,9 +73,7 @@ class BoundedPieces:
         own = steps[:end]
         reads = frame.arguments_of(reads_of(own))
         outputs, phase = self._pieces.needed_later(own), self._pieces.phase
-        program = BoundedProgram(own, reads, outputs, padding, self._scopes, phase, layer, lines)
-        program.precision, program.platform = self._pieces.precision, self._pieces.platform
-        return program
+        return BoundedProgram(own, reads, outputs, padding, self._scopes, phase, self._pieces.options, layer, lines)
 
     def _most_rows(self, layer: Operation, steps: Sequence[Step], frame: HostFrame) -> int | None:
         """The most results of the last of some steps, if they cannot fail and read what is known before a run."""
@@ -181,10 +180,11 @@ class BoundedProgram(PaddedProgram):
         padding: Padding,
         scopes: Scopes,
         phase: Phase,
+        options: LoweringOptions,
         layer: Operation,
         lines: LengthLines,
     ) -> None:
-        super().__init__(steps, reads, outputs, padding, scopes, phase)
+        super().__init__(steps, reads, outputs, padding, scopes, phase, options)
         self._layer, self._lines = layer, lines
 
     def _trace(self, arrays: Sequence[Any], lengths: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from netloop.compiler.lower.loop.facts import known_count
 from netloop.compiler.lower.loop.partial_while import PartialWhile
 from netloop.compiler.lower.loop.state import Carry
 from netloop.compiler.lower.loop.strategy import LoopStrategy
+from netloop.compiler.lower.lowering import LoweringOptions
 from netloop.compiler.lower.program import Outcome, Program
 from netloop.compiler.phases import Phase
 from netloop.compiler.xla_compilation import XlaFunction
@@ -52,19 +53,16 @@ class Pieces:
         loop_strategies: how each loop in a piece ran and why, so far.
         batched_layers: the layers of each such loop that run for many iterations at once, so far.
         phase: the context of each phase of a compilation.
-        precision: that of float32 products.
-        platform: the JAX platform of the device that runs them.
+        options: those of the lowering of each piece.
     """
 
     def __init__(
         self,
         scopes: Scopes,
-        max_trips: int | None,
+        options: LoweringOptions,
         interruptible: bool,
         observed: frozenset[ITensor],
         phase: Phase,
-        precision: str | None,
-        platform: str,
         in_parts: Collection[ILoop],
         steps: Iterable[Step],
     ) -> None:
@@ -74,11 +72,10 @@ class Pieces:
         for step in walk(Block(list(steps))):
             for tensor in own_reads(step):
                 self._readers[tensor].add(step)
-        self.phase, self.precision, self.platform = phase, precision, platform
+        self.phase, self.options = phase, options
         self.loop_strategies: dict[ILoop, LoopStrategy] = {}
         self.batched_layers: dict[ILoop, list[ILayer]] = {}
         self._scopes = scopes
-        self._max_trips = max_trips
         self._interruptible = interruptible
         self._observed = observed
         self._compiled: dict[Any, Piece] = {}
@@ -150,9 +147,7 @@ class Pieces:
         return reads, (tuple(steps), keys, is_iteration), around
 
     def _program(self, steps: Sequence[Step], types: TypeTable) -> Program:
-        program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
-        program.precision, program.platform = self.precision, self.platform
-        return program
+        return Program(steps, self.needed_later(steps), types, self._scopes, self.options)
 
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = self._program(steps, types)

@@ -13,6 +13,7 @@ from netloop.compiler.host.frame import HostFrame
 from netloop.compiler.host.padding import PaddedFacts, Padding
 from netloop.compiler.host.routes import Run, reads_of
 from netloop.compiler.lower.frame import Frame
+from netloop.compiler.lower.lowering import LoweringOptions
 from netloop.compiler.lower.program import Program
 from netloop.compiler.lru_cache import LruCache
 from netloop.compiler.phases import Phase
@@ -42,9 +43,8 @@ class PaddedPieces:
         before: the types of all tensors as far as they are known before the network runs.
     """
 
-    def __init__(self, pieces: Pieces, scopes: Scopes, before: TypeTable, max_trips: int | None = None) -> None:
+    def __init__(self, pieces: Pieces, scopes: Scopes, before: TypeTable) -> None:
         self._pieces = pieces
-        self._max_trips = max_trips
         self._scopes = scopes
         self._before = before
         self._first: dict[Step, Hashable] = {}
@@ -64,7 +64,7 @@ class PaddedPieces:
         # a sequence has no axes
         if not all(isinstance(frame.values[tensor], jax.Array | np.ndarray | np.generic) for tensor in reads):
             return None
-        padding = Padding(reads, types, self._before, frame.known, self._max_trips)
+        padding = Padding(reads, types, self._before, frame.known, self._pieces.options.max_trips)
         here = list(takewhile(padding.takes, steps))
         if not any(padding.axes(tensor) for step in here for tensor in (*step.reads, *step.writes)):
             return None
@@ -84,9 +84,7 @@ class PaddedPieces:
 
         def make() -> PaddedProgram:
             outputs, phase = self._pieces.needed_later(steps), self._pieces.phase
-            program = PaddedProgram(steps, reads, outputs, padding, self._scopes, phase)
-            program.precision, program.platform = self._pieces.precision, self._pieces.platform
-            return program
+            return PaddedProgram(steps, reads, outputs, padding, self._scopes, phase, self._pieces.options)
 
         return self._compiled.find((tuple(steps), *(_key(padding.types[tensor]) for tensor in reads)), make)
 
@@ -113,6 +111,7 @@ class PaddedProgram(Program):
     Args:
         padding: the padded types, and the numbers that padding has to be.
         phase: the context of each phase of its compilation.
+        options: those of the lowering.
 
     Attributes:
         padding: the padded types, and the numbers that padding has to be.
@@ -128,8 +127,9 @@ class PaddedProgram(Program):
         padding: Padding,
         scopes: Scopes,
         phase: Phase,
+        options: LoweringOptions,
     ) -> None:
-        super().__init__(steps, outputs, padding.types, scopes)
+        super().__init__(steps, outputs, padding.types, scopes, options)
         self.facts = PaddedFacts(padding.types, self.constants, None)
         self.reads = {tensor: padding.types[tensor].shape for tensor in reads}
         self.padding = padding

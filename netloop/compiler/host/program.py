@@ -28,9 +28,9 @@ from netloop.compiler.host.padded_pieces import PaddedPieces
 from netloop.compiler.host.routes import Route, Run
 from netloop.compiler.lower.constants import CompileTimeConstants
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind
+from netloop.compiler.lower.lowering import LoweringOptions
 from netloop.compiler.lower.shape_values import valued_in_run
 from netloop.compiler.phases import Phase, unwatched
-from netloop.compiler.product_precision import CALLERS
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
@@ -52,12 +52,11 @@ class HostProgram:
     """A network that runs step by step, and can report the values of ``observed`` tensors as it computes them.
 
     The ``types`` are those of its tensors, as far as the inputs of a call determine them. The steps ``without`` do not
-    run: their results are given. ``phase`` returns the context of each phase in which a piece of it is compiled,
-    ``precision`` is that of its float32 products, and ``platform`` the JAX platform of its pieces. ``refusals`` are the
-    reasons of passes why they left loops as they are, by the names of the loops, and ``rooms`` the numbers of
-    iterations for which buffers of loops have room, which become larger when they are full. New lengths
-    share pieces if it ``is_bucketed``. Calls may differ in lengths of inputs that the ``types`` leave open, and the
-    ``known`` types are those of one of them.
+    run: their results are given. ``options`` are those of the lowering of its pieces, and ``phase`` returns the context
+    of each phase in which one is compiled. ``refusals`` are the reasons of passes why they left loops as they are, by
+    the names of the loops, and ``rooms`` the numbers of iterations for which buffers of loops have room, which become
+    larger when they are full. New lengths share pieces if it ``is_bucketed``. Calls may differ in lengths of inputs
+    that the ``types`` leave open, and the ``known`` types are those of one of them.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.
@@ -69,13 +68,11 @@ class HostProgram:
         network: INetworkDefinition,
         validated: ValidatedNetwork,
         types: TypeTable,
-        max_trips: int | None = None,
+        options: LoweringOptions,
         interruptible: bool = False,
         observed: Iterable[ITensor] = (),
         without: Collection[Step] = (),
         phase: Phase = unwatched,
-        precision: str | None = CALLERS,
-        platform: str = "cpu",
         refusals: Mapping[str, str] = NO_REFUSALS,
         rooms: Mapping[ILoop, ITensor] = NO_ROOMS,
         is_bucketed: bool = True,
@@ -84,7 +81,7 @@ class HostProgram:
         self._refusals = refusals
         self._network = network
         self._validated = validated
-        self._max_trips = max_trips
+        self._max_trips = options.max_trips
         self._interruptible = interruptible
         self._is_bucketed = is_bucketed
         self._observed = frozenset(observed)
@@ -100,13 +97,13 @@ class HostProgram:
         self._single_layers = SingleLayers(validated.scopes)
         self._host_loops: dict[LoopStep, HostLoop] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), known or types)
-        own = validated.scopes, max_trips, interruptible, self._observed
-        self._pieces = Pieces(*own, phase, precision, platform, rooms, steps)
+        own = validated.scopes, options, interruptible, self._observed
+        self._pieces = Pieces(*own, phase, rooms, steps)
         loops = (step for step in walk(validated.block) if isinstance(step, LoopStep) and step.loop in rooms)
         self._growing = {
             step: GrowingLoop(step, rooms[step.loop], validated.block, self._pieces, self._run) for step in loops
         }
-        self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types, max_trips)
+        self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types)
         self._bounded_pieces = BoundedPieces(self._pieces, validated.scopes, types)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers

@@ -4,6 +4,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -22,6 +23,29 @@ from netloop.model.layers.loop import ILoop
 from netloop.model.nest import Block, Scopes, Step
 
 
+@dataclass(frozen=True)
+class LoweringOptions:
+    """The decisions by which steps become a program.
+
+    Attributes:
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+        passes: the names of the passes in use, which allow forms of lowering.
+        forms: the forms of those that do not follow their rule.
+        platform: the JAX platform that it is for: cpu, gpu or tpu.
+        precision: that of float32 products: a value of ``jax_default_matmul_precision``, or ``CALLERS``.
+        is_pure: whether it is part of a pure function, which may be differentiated.
+        bounds: the largest numbers of iterations of loops, by their names, that are to have derivatives in reverse.
+    """
+
+    max_trips: int | None = None
+    passes: frozenset[str] = frozenset()
+    forms: Forms = field(default_factory=lambda: NO_FORMS)
+    platform: str = "cpu"
+    precision: str | None = CALLERS
+    is_pure: bool = False
+    bounds: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
 class Lowering(ABC):
     """A program while it is traced.
 
@@ -36,33 +60,18 @@ class Lowering(ABC):
         loop_strategies: how each loop runs and why.
         batched_layers: the layers of each loop that run for many iterations at once.
         notes: what forms of lowering did, once each.
-        is_pure: whether it is part of a pure function, which may be differentiated.
-        bounds: the largest numbers of iterations of loops, by their names, that are to have derivatives in reverse.
-        platform: the JAX platform that it is for: cpu, gpu or tpu.
-        precision: that of float32 products.
+        is_pure, bounds, platform, precision: those of its options.
     """
 
-    is_pure: bool = False
-    bounds: Mapping[str, int] = {}
-    platform: str = "cpu"
-    precision: str | None = CALLERS
-
-    def __init__(
-        self,
-        block: Block,
-        types: TypeTable,
-        scopes: Scopes,
-        max_trips: int | None,
-        passes: Collection[str],
-        forms: Forms = NO_FORMS,
-    ) -> None:
+    def __init__(self, block: Block, types: TypeTable, scopes: Scopes, options: LoweringOptions) -> None:
         self.lock = threading.RLock()
         self.types = types
         self.scopes = scopes
-        self.passes = passes
-        self.forms = forms
+        self.passes, self.forms = options.passes, options.forms
+        self.is_pure, self.bounds = options.is_pure, options.bounds
+        self.platform, self.precision = options.platform, options.precision
         self.constants = CompileTimeConstants(types, block.reads())
-        self.facts = LoopFacts(types, self.constants, max_trips)
+        self.facts = LoopFacts(types, self.constants, options.max_trips)
         self.errors = ErrorTable()
         self.loop_strategies: dict[ILoop, LoopStrategy] = {}
         self.batched_layers: dict[ILoop, list[ILayer]] = {}
@@ -86,7 +95,7 @@ class Lowering(ABC):
     def without(self, forms: Collection[str]) -> Generator[None]:
         """A context in which some forms of lowering are not taken."""
         passes = self.passes
-        self.passes = frozenset(passes).difference(forms)
+        self.passes = passes.difference(forms)
         try:
             yield
         finally:

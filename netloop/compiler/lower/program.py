@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,19 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.compiler.layer_times import scope_name
-from netloop.compiler.lower.compilability import require_program
 from netloop.compiler.lower.conditional import lower_conditional
 from netloop.compiler.lower.frame import Frame, first_error
 from netloop.compiler.lower.loop.entry import lower_loop
 from netloop.compiler.lower.loop.iterators import lower_iterator
 from netloop.compiler.lower.loop.strategy import LoopStrategy, StrategyKind, is_for_a_graph
-from netloop.compiler.lower.lowering import Lowering
+from netloop.compiler.lower.lowering import Lowering, LoweringOptions
 from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
-from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm
+from netloop.compiler.passes import LoweringForm
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
 from netloop.compiler.product_precision import HIGHEST, with_precision, without_algorithm
-from netloop.model.check import ValidatedNetwork
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer, Operation
 from netloop.model.graph.tensor import ITensor
@@ -31,9 +29,10 @@ from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.conditional import IIfConditionalInputLayer
 from netloop.model.layers.loop import IIteratorLayer
 from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, depths_of, walk
-from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import LayerError, NetworkError
 from netloop.values.types import INTEGERS
+
+NO_OPTIONS = LoweringOptions()
 
 
 class Outcome(NamedTuple):
@@ -72,30 +71,11 @@ class Program(Lowering):
         outputs: Sequence[ITensor],
         types: TypeTable,
         scopes: Scopes,
-        max_trips: int | None = None,
-        passes: Collection[str] = (),
-        forms: Forms = NO_FORMS,
+        options: LoweringOptions = NO_OPTIONS,
     ) -> None:
         self.outputs = outputs
         self.block = Block(list(steps))
-        super().__init__(self.block, types, scopes, max_trips, passes, forms)
-
-    @staticmethod
-    def of(
-        network: INetworkDefinition,
-        types: TypeTable,
-        validated: ValidatedNetwork,
-        max_trips: int | None = None,
-        passes: Collection[str] = (),
-        forms: Forms = NO_FORMS,
-    ) -> Program:
-        """The program of a whole network.
-
-        Raises:
-            NetworkError: a shape is data-dependent, or a layer computes on the host.
-        """
-        require_program(network, types)
-        return Program(validated.block.steps, network.outputs, types, validated.scopes, max_trips, passes, forms)
+        super().__init__(self.block, types, scopes, options)
 
     def __call__(self, values: Mapping[ITensor, Any]) -> Outcome:
         """The outputs, given the inputs of the network and the constants of ``constants_of``."""
@@ -133,7 +113,7 @@ class Program(Lowering):
         has_kernels = any(strategy.kind is StrategyKind.KERNEL for strategy in self.loop_strategies.values())
         if not has_kernels or LoweringForm.LOOP_KERNELS not in self.passes:
             return False
-        self.passes = frozenset(self.passes) - {LoweringForm.LOOP_KERNELS}
+        self.passes = self.passes - {LoweringForm.LOOP_KERNELS}
         self.notes = {note: None for note in self.notes if note.by != LoweringForm.LOOP_KERNELS}
         reason = f"{type(error).__name__}: {error}".strip().splitlines()[0]
         self.note(LoweringForm.LOOP_KERNELS, f"there are no kernels, as they were not compiled: {reason[:200]}")
