@@ -22,7 +22,9 @@ from netloop.values.devices import Device
 
 @dataclass(frozen=True)
 class Recipe:
-    """The decisions by which programs are made of a network.
+    """The decisions by which programs are made of a network; without any, by no pass, on JAX's default device.
+
+    ``Recipe.of`` checks the options of an engine, and has the passes and the precision that are the default there.
 
     Attributes:
         passes: the names of the passes.
@@ -31,7 +33,7 @@ class Recipe:
         is_pure: whether the program is for JAX's transformations, which report no errors.
         bounds: the largest numbers of iterations of loops by name, for derivatives in reverse mode.
         placement: the device that the programs run on, of a mesh the first one.
-        platform: the JAX platform that the programs are for, if it is not that of the device; empty if it is.
+        platform: the JAX platform that the programs are for; empty for that of the device.
         precision: that of float32 products: a value of ``jax_default_matmul_precision``, or ``CALLERS``.
     """
 
@@ -82,11 +84,13 @@ class Recipe:
         require_shallow(validated.block, deepest, self.max_trips)
         return validated
 
-    def for_a_program(self, network: INetworkDefinition, types: TypeTable, validated: ValidatedNetwork) -> Improved:
-        """The network, for some types of its inputs, after the passes for the host if no program holds it as it is."""
-        if has_program(network, types):
-            return Improved(network, types, validated, [])
-        return self.improved(Improved(network, types, validated, []), on_host=True)
+    def prepared(self, network: INetworkDefinition, types: TypeTable, validated: ValidatedNetwork) -> Improved:
+        """The network for some types of its inputs, by which ``has_program`` decides where it runs.
+
+        That is after the passes for the host, unless one program holds it without them.
+        """
+        source = Improved(network, types, validated, [])
+        return source if has_program(network, types) else self.improved(source, on_host=True)
 
     def improved(self, source: Improved, *, on_host: bool = False) -> Improved:
         """A network after the passes for some types of its inputs; only after those for the host if it runs there."""

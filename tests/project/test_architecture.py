@@ -224,7 +224,6 @@ ONE_CALLER = {
     "improve": "compiler/recipe.py",
     "of_platform": "compiler/recipe.py",
     "of_host": "compiler/recipe.py",
-    "Program.of": "compiler/recipe.py",
     "compile_lowered": "compiler/xla_compilation.py",
     "raised_recursion_limit": "compiler/xla_compilation.py",
     "compiler_options": "compiler/xla_compilation.py",

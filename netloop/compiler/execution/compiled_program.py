@@ -55,7 +55,7 @@ class CompiledProgram:
         seconds: the duration of each phase of the compilation.
         network: the network after the passes; None if the program runs on the host.
         function: the function of which ``compiled`` is the program; None if the program runs on the host.
-        lasts: whether its inputs are still to have this program.
+        lasts: whether it stays the program of its inputs; if not, they get one of their own.
     """
 
     bind: Bind

@@ -87,10 +87,10 @@ class SharedPrograms:
         self._give_common([self._types(shapes) for shapes in members])
 
     def _give_common(self, tables: Sequence[TypeTable]) -> None:
-        """Have the types in which those of some calls agree be those before a call.
+        """Take what the types of some calls have in common for the types of all calls, as long as calls have it.
 
-        Inference alone does not know that the length of a cache with a row is 1 more than that of the cache, so that
-        their difference is 1 in all calls.
+        Inference does not know it: the length of a cache with a row is 1 more than that of the cache, so that their
+        difference is 1 in all calls.
         """
         for layer in self._source.network.layers:
             for tensor in layer.outputs:
@@ -237,7 +237,7 @@ class InputBucketing:
         self._lock = threading.Lock()
 
     def want(self, arrays: Iterable[Any]) -> None:
-        """Have some inputs get a program of their own."""
+        """Give some inputs a program of their own from now on, and no shared one."""
         self._wanted.add(_shapes(arrays))
 
     def find(self, given: Given) -> CompiledProgram | None:
@@ -257,7 +257,7 @@ class InputBucketing:
         self._cost = max(self._cost, sum(program.seconds.values()))
 
     def lasts(self, program: CompiledProgram) -> bool:
-        """Whether the inputs of a program are still to have it."""
+        """Whether a program stays that of its inputs; if not, they get one of their own."""
         return program.lasts()
 
     def _is_rare(self, shapes: Shapes) -> bool:

@@ -58,7 +58,7 @@ class Lowered:
         timer = timer or PhaseTimer()
         # the collector would look through thousands of new layers again and again, and find no garbage
         with timer.phase("passes"), collection_paused:
-            source = recipe.for_a_program(network, types, validated)
+            source = recipe.prepared(network, types, validated)
             if not has_program(source.network, source.types):
                 _refuse(source, network, types)
         return Lowered.of_program(source, recipe, timer)

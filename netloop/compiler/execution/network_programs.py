@@ -80,7 +80,7 @@ class NetworkPrograms(ProgramCache[CompiledProgram]):
     def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
         timer = PhaseTimer(self.watch_phase)
         with timer.phase("passes"):
-            source = self.recipe.for_a_program(self.network, types, validated)
+            source = self.recipe.prepared(self.network, types, validated)
         is_interruptible = self._owner.interruptible and is_long(source.validated.block.steps, source.types)
         if has_program(source.network, source.types) and not is_interruptible:
             return compile_program(self, source, timer, given)

@@ -45,15 +45,19 @@ class Sharing(Protocol[P]):
         ...
 
     def lasts(self, program: P) -> bool:
-        """Whether the inputs of a program are still to have it."""
+        """Whether a program stays that of its inputs; if not, they get one of their own."""
         ...
 
 
 class ProgramCache(Generic[P]):
-    """The programs that ``make`` returns for a network.
+    """The programs of a network, one for each combination of input shapes and of values that decide shapes.
 
-    With a ``placement``, arrays that are there have the program of those that JAX may move there. With a ``sharing``,
-    several combinations may have one program.
+    Args:
+        network: the network, which is no longer edited.
+        make: compiles the program for some types of the inputs, which threads may do at the same time.
+        placement: the device of the programs. Arrays that are committed to it have the same program as those that JAX
+            may move there; others have programs of their own. None if each sharding has its own.
+        sharing: the programs that several combinations share; None if each has its own.
 
     Attributes:
         network: the network, which is no longer edited.
@@ -113,7 +117,7 @@ class ProgramCache(Generic[P]):
         return program
 
     def _known(self, key: Any) -> P | None:
-        """The cached program of a key, if its inputs are still to have it."""
+        """The cached program of a key; None if there is none, or its inputs are to get one of their own."""
         program = self._programs.get(key)
         program = self._shared.get(key) if program is None else program
         return program if program is not None and self._lasts(program) else None
@@ -134,9 +138,9 @@ class ProgramCache(Generic[P]):
         return self._sharing is None or self._sharing.lasts(program)
 
     def recall(self, inputs: Mapping[str, Any]) -> tuple[P, list[Any]] | None:
-        """Return the cached program for inputs of these types, which need no check again, and the inputs in order.
+        """Return the program of an earlier call with inputs of these types, and the inputs in order.
 
-        None if there is no such program, or an input is not an array.
+        They need no check again. None if there is no such program, or an input is not an array.
         """
         if not isinstance(inputs, dict) or len(inputs) != len(self._names):
             return None
