@@ -371,7 +371,7 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     @property
     def device_memory_size_v2(self) -> int:
-        """The memory of the device in bytes that a run needs; see :attr:`Compiled.scratch_size`."""
+        """The memory of the device in bytes that a run needs; see :attr:`Engine.scratch_size`."""
         return self.scratch_size
 
     def get_device_memory_size_for_profile_v2(self, profile_index: int) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 
-from netloop.compiler.execution.compiled import Compiled, Report
+from netloop.compiler.execution.engines import Engine, Report
 from netloop.compiler.execution.executable import Executable
 from netloop.compiler.host import Listener
 from netloop.model.graph.tensor import ITensor
@@ -13,7 +13,7 @@ from netloop.model.layers.sources import IConstantLayer
 from netloop.values.checked_attributes import CheckedAttributes
 
 
-class EngineCore(CheckedAttributes, Compiled):
+class EngineCore(CheckedAttributes, Engine):
     """An object with TensorRT's interface around an executable.
 
     Attributes:

@@ -15,8 +15,8 @@ import numpy as np
 from netloop.api.engine import ICudaEngine
 from netloop.api.slot_requests import RequestState, Rows, SlotRequest
 from netloop.api.tuning import CacheFile, Tune, tuning_of
-from netloop.compiler.execution.compiled import Compiled
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.engines import Engine
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.slot_programs import FOR_ONE_ROW, SlotPrograms
 from netloop.compiler.execution.slots import Slots
 from netloop.compiler.jax_settings import pinned_settings
@@ -35,7 +35,7 @@ from netloop.values.types import Array
 from netloop.values.unpicklable import Unpicklable
 
 
-class SlotEngine(Unpicklable, Compiled):
+class SlotEngine(Unpicklable, Engine):
     """An engine that runs many requests of a network together, each from its own beginning to its own end.
 
     The network is that of one request. What comes before its loop is the prefill of a request, each iteration of the
@@ -129,7 +129,7 @@ class SlotEngine(Unpicklable, Compiled):
         return len(self._programs)
 
     @property
-    def latest(self) -> Lowered | None:
+    def latest(self) -> LoweredNetwork | None:
         return self._programs.latest
 
     def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:

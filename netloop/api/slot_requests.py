@@ -32,8 +32,8 @@ class RequestState(StrEnum):
     CANCELLED = "cancelled"
 
 
-class _Engine(Protocol):
-    """The part of an engine that a request needs."""
+class _RunOfSlots(Protocol):
+    """The part of a SlotEngine that a request needs."""
 
     def step(self) -> list[SlotRequest]: ...
 
@@ -53,7 +53,7 @@ class SlotRequest(Unpicklable):
     UNPICKLABLE = "cannot be pickled or copied, because it runs in this process; send what result() returns instead"
 
     def __init__(
-        self, engine: _Engine, inputs: Mapping[str, Any], on_row: Callable[[SlotRequest, Rows], Any] | None
+        self, engine: _RunOfSlots, inputs: Mapping[str, Any], on_row: Callable[[SlotRequest, Rows], Any] | None
     ) -> None:
         self.inputs = inputs
         self.state = RequestState.WAITING

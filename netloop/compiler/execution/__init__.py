@@ -5,8 +5,8 @@
   look nothing up; ``refittable``: weights that are replaced while other threads call.
 - ``sharded_engine``: a network on a mesh of devices. ``slot_programs``: the requests of a loop in ``slots``.
   ``to_jax``: a network as a pure function, of which ``gradient`` makes a plugin.
-- ``lowered``: a network after the passes, of which each of these traces functions of its own; ``weight_loading``: the
-  arguments of these that are weights; ``compiled``: what every kind of engine reports.
+- ``lowered_network``: a network after the passes, of which each of these traces functions of its own;
+  ``weight_loading``: the arguments of these that are weights; ``engines``: what every kind of engine reports.
 - ``trip_counts`` and ``probes`` run copies of a network with more outputs.
 """
 

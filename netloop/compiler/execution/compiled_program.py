@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import jax
 
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.program_cache import Given
 from netloop.compiler.execution.ready_call import BoundCall
 from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader
@@ -84,7 +84,7 @@ class CompiledProgram:
 
 def compile_program(origin: ProgramSource, source: Improved, timer: PhaseTimer, given: Given) -> CompiledProgram:
     """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
-    lowered = Lowered.of_program(source, origin.recipe, timer)
+    lowered = LoweredNetwork.of_program(source, origin.recipe, timer)
     loader = WeightLoader(lowered, origin.constants)
     # argument 0 of the traced function is the list of weights
     donated = [position for position, tensor in enumerate(lowered.inputs, 1) if tensor.name in origin.donated]
@@ -111,7 +111,7 @@ def compile_program(origin: ProgramSource, source: Improved, timer: PhaseTimer, 
     )
 
 
-def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: Lowered, device: JaxDevice) -> Bind:
+def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, lowered: LoweredNetwork, device: JaxDevice) -> Bind:
     """The binding of a compiled program, whose calls return the outputs or raise the first error."""
     # a call of a small program takes microseconds, and to wait for each result would be a good part of them
     waits = can_run_out(compiled, device)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.host import NO_TYPE, HostProgram
 from netloop.compiler.lower import constants_of, has_program
@@ -115,7 +115,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], recipe: Recipe)
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
                 return HostProgram(network, validated, types, recipe.host_options).computed
-            lowered = Lowered.of(network, types, validated, recipe)
+            lowered = LoweredNetwork.of(network, types, validated, recipe)
 
             def trace(weights: list[Any], arrays: list[Any]) -> list[Any]:
                 return lowered.run(dict(zip(constants, weights, strict=True)), arrays).values

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from netloop.compiler.execution.compiled import Tunable
+from netloop.compiler.execution.engines import Tunable
 from netloop.process.forked import require_jax
 
 R = TypeVar("R")

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
 
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.program_cache import MOST_PROGRAMS, Given, ProgramCache
 from netloop.compiler.execution.refittable import Refittable
 from netloop.compiler.execution.row_independence import RowCheck
@@ -52,7 +52,7 @@ class _Program:
         tried: the shapes of inputs whose rows are known not to depend on each other.
     """
 
-    def __init__(self, lowered: Lowered, load: ShardedLoader, make: Callable[[], XlaFunction]) -> None:
+    def __init__(self, lowered: LoweredNetwork, load: ShardedLoader, make: Callable[[], XlaFunction]) -> None:
         self.lowered, self._load, self._make = lowered, load, make
         self._functions = LruCache[tuple[Any, ...], XlaFunction](MOST_PROGRAMS)
         self.tried = set[tuple[Any, ...]]()
@@ -190,7 +190,7 @@ class ShardedEngine(Unpicklable, Refittable):
             return program.compiled(program.loaded(weights), arrays).as_text() or ""
 
     @property
-    def latest(self) -> Lowered | None:
+    def latest(self) -> LoweredNetwork | None:
         return self._latest.lowered if self._latest else None
 
     def prepare(self, inputs: Mapping[str, Any]) -> None:
@@ -297,7 +297,7 @@ class ShardedEngine(Unpicklable, Refittable):
 
     def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
         recipe = replace(self.recipe, passes=self.recipe.passes - OF_ONE_DEVICE)
-        lowered = Lowered.of(self.network, types, validated, recipe)
+        lowered = LoweredNetwork.of(self.network, types, validated, recipe)
         load = ShardedLoader(lowered, self.constants, self._sharding)
         with lowered.timer.phase("load"):
             # in the order of the arguments of the program

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from jax.sharding import PartitionSpec
 
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.sharding import Sharding
 from netloop.compiler.execution.weight_loading import ComputedOnce, WeightLoader, device_copy, original_constants
 from netloop.compiler.xla_compilation import XlaFunction
@@ -44,7 +44,7 @@ class ShardedLoader:
     devices. Where some are, XLA computes what weight folding makes of them from the parts, and no device has the whole.
     """
 
-    def __init__(self, lowered: Lowered, constants: list[IConstantLayer], sharding: Sharding) -> None:
+    def __init__(self, lowered: LoweredNetwork, constants: list[IConstantLayer], sharding: Sharding) -> None:
         self._program, self._sharding = lowered.program, sharding
         self._loader = None if sharding.weights else WeightLoader(lowered, constants)
         self._own = original_constants(lowered.source.network, constants)

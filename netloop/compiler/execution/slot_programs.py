@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 
-from netloop.compiler.execution.compiled import Tunable
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.engines import Tunable
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.program_cache import ProgramCache
 from netloop.compiler.execution.slot_checks import served_loop
 from netloop.compiler.execution.slots import Slots
@@ -58,7 +58,7 @@ class SlotPrograms(Tunable):
                 self._programs.find(dict(zip(self.served.inputs, types, strict=True)))
 
     @property
-    def latest(self) -> Lowered | None:
+    def latest(self) -> LoweredNetwork | None:
         latest = self._programs.latest
         return latest.lowered if latest else None
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.program_cache import Given
 from netloop.compiler.execution.slot_checks import require_end
 from netloop.compiler.execution.slot_loop import Slot, SlotLoop
@@ -102,7 +102,7 @@ class Slots:
         with timer.phase("passes"), collection_paused:
             require_program(origin.served, types)
             source, step = _improved(origin, types, validated)
-            self.lowered = lowered = Lowered(source, origin.recipe, timer)
+            self.lowered = lowered = LoweredNetwork(source, origin.recipe, timer)
         require_end(step, lowered.program)
         steps = source.validated.block.steps
         self._loop = SlotLoop(lowered.program, steps, steps.index(step), lowered.inputs)

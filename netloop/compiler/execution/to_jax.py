@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.program_cache import Given, ProgramCache
 from netloop.compiler.execution.weight_loading import WeightLoader, device_copy
 from netloop.compiler.lower import constants_of
@@ -120,7 +120,7 @@ def _plain(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, N
     fixed = {constant.index: constant.evaluate() for constant in constants if constant not in names.values()}
 
     def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[..., dict[str, Any]]:
-        lowered = Lowered.of(network, types, validated, recipe)
+        lowered = LoweredNetwork.of(network, types, validated, recipe)
         layers = lowered.source.network.layers
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
@@ -143,7 +143,7 @@ def _loaded(network: INetworkDefinition, recipe: Recipe) -> tuple[PureFunction, 
     constants = constants_of(network)
 
     def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> tuple[PureFunction, NamedWeights]:
-        lowered = Lowered.of(network, types, validated, recipe)
+        lowered = LoweredNetwork.of(network, types, validated, recipe)
         loader = WeightLoader(lowered, constants)
         loaded = loader.values(loader.computed([device_copy(constant.evaluate()) for constant in constants]))
         tensors = _tensor_names(lowered.program.unfolded(loader.tensors))
@@ -177,7 +177,7 @@ def _function(
     return function
 
 
-def _by_name(lowered: Lowered, run: Callable[..., list[Any]]) -> Callable[..., dict[str, Any]]:
+def _by_name(lowered: LoweredNetwork, run: Callable[..., list[Any]]) -> Callable[..., dict[str, Any]]:
     """A compiled function that returns its outputs by name. A dict that JAX returns is in the order of its keys."""
     # padded ones have their shapes as outputs of their own
     names = [tensor.name for tensor in lowered.network.outputs]

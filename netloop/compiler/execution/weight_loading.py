@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import jax
 import numpy as np
 
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.weight_folding import find_weight_folding, read_by_others
 from netloop.compiler.passes import Improved
@@ -114,7 +114,7 @@ class WeightLoader:
         tensors: the tensors that are arguments of the program in addition to its inputs.
     """
 
-    def __init__(self, lowered: Lowered, constants: Sequence[IConstantLayer]) -> None:
+    def __init__(self, lowered: LoweredNetwork, constants: Sequence[IConstantLayer]) -> None:
         self._program = lowered.program
         self._sources = original_constants(lowered.source.network, constants)
         self.tensors: list[ITensor] = [*self._sources, *self._program.weight_folding.tensors]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from netloop.compiler.execution.compiled import Tunable
+from netloop.compiler.execution.engines import Tunable
 from netloop.compiler.passes import RULE, Forms
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning.digest import digest_of

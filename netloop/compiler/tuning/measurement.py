@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from netloop.compiler.execution.compiled import Tunable
+from netloop.compiler.execution.engines import Tunable
 from netloop.compiler.passes.matmul_partitioning import cores
 
 LEAST_GAIN = 0.03

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.compiler.execution.compiled import Tunable
+from netloop.compiler.execution.engines import Tunable
 from netloop.compiler.tuning.trip_inputs import trip_inputs
 from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition

@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from netloop.compiler.execution.compiled import Compiled
+from netloop.compiler.execution.engines import Engine
 from netloop.compiler.passes import OFF, PASSES, RULE, Forms, Note
 from netloop.compiler.trial import Trial
 from netloop.compiler.tuning.entries import Decisions
 from netloop.compiler.tuning.measurement import TimedPair
 
-E = TypeVar("E", bound=Compiled)
+E = TypeVar("E", bound=Engine)
 
 
 def with_alternatives(passes: Collection[str]) -> list[str]:
@@ -23,7 +23,7 @@ TOGETHER = "all"
 """The name in a trial of all forms together, which are compared with the rules once more."""
 
 
-def _done(engine: Compiled) -> list[Note]:
+def _done(engine: Engine) -> list[Note]:
     """The changes that passes made in an engine; two engines with equal changes have equal programs."""
     return [note for note in engine.notes if note.by in PASSES]
 

@@ -12,8 +12,8 @@ import numpy as np
 from netloop.api.engine import ICudaEngine
 from netloop.api.step_states import Shapes, require_type
 from netloop.api.tuning import CacheFile, Tune, tuning_of
-from netloop.compiler.execution.compiled import Compiled
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.engines import Engine
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import SECONDS, Candidates, Tuning, fastest
 from netloop.model.call_inputs import array_named
@@ -83,7 +83,7 @@ class StepRequest(Request):
     number: int
 
 
-class Sequences(BatchService[StepRequest], Compiled):
+class Sequences(BatchService[StepRequest], Engine):
     """Steps of many sequences, run as batched calls; the state of each stays on the device between its steps.
 
     ``sequences.step(7, {"x": x}, start=True)`` begins sequence 7 and returns the outputs of its first step; steps of
@@ -307,7 +307,7 @@ class Sequences(BatchService[StepRequest], Compiled):
         return dict(self._program.output_types)
 
     @property
-    def latest(self) -> Lowered:
+    def latest(self) -> LoweredNetwork:
         return self._program.latest
 
     def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:

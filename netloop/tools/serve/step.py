@@ -12,8 +12,8 @@ import numpy as np
 from netloop.api.engine import ICudaEngine
 from netloop.api.refitter import ATTRIBUTES
 from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_type, require_weights
-from netloop.compiler.execution.compiled import Tunable
-from netloop.compiler.execution.lowered import Lowered
+from netloop.compiler.execution.engines import Tunable
+from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader, device_copy
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import Samples, sample_inputs
@@ -92,7 +92,7 @@ class StepProgram(Tunable):
         validated = require_valid(network, table)
         require_pairs(network.inputs, network.outputs, self.states, table)
         with self.settings():
-            self._lowered = Lowered.of(network, table, validated, self.recipe)
+            self._lowered = LoweredNetwork.of(network, table, validated, self.recipe)
             self._loader = WeightLoader(self._lowered, engine.executable.constants)
             with self._lowered.timer.phase("load"):
                 self._loader(engine.executable.weights)
@@ -116,7 +116,7 @@ class StepProgram(Tunable):
         return sorted(self._compiled)
 
     @property
-    def latest(self) -> Lowered:
+    def latest(self) -> LoweredNetwork:
         return self._lowered
 
     def checked(self, inputs: Mapping[str, Any]) -> dict[str, Array]:

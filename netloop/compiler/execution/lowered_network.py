@@ -23,7 +23,7 @@ from netloop.process.garbage_collection import collection_paused
 from netloop.values.diagnostics import ExecutionError, Finding, NetworkError
 
 
-class Lowered:
+class LoweredNetwork:
     """A network after the passes, as a program that JAX traces.
 
     Every engine has one for each set of input types, and adds its own function: one call, a row of many, a step.
@@ -49,7 +49,7 @@ class Lowered:
         validated: ValidatedNetwork,
         recipe: Recipe,
         timer: PhaseTimer | None = None,
-    ) -> Lowered:
+    ) -> LoweredNetwork:
         """A network, by a recipe.
 
         Raises:
@@ -61,13 +61,13 @@ class Lowered:
             source = recipe.prepared(network, types, validated)
             if not has_program(source.network, source.types):
                 _refuse(source, network, types)
-        return Lowered.of_program(source, recipe, timer)
+        return LoweredNetwork.of_program(source, recipe, timer)
 
     @staticmethod
-    def of_program(source: Improved, recipe: Recipe, timer: PhaseTimer) -> Lowered:
+    def of_program(source: Improved, recipe: Recipe, timer: PhaseTimer) -> LoweredNetwork:
         """A network that one program holds, by a recipe."""
         with timer.phase("passes", continues=True), collection_paused:
-            return Lowered(recipe.improved(source), recipe, timer)
+            return LoweredNetwork(recipe.improved(source), recipe, timer)
 
     @property
     def network(self) -> INetworkDefinition:

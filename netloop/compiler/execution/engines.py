@@ -52,7 +52,7 @@ class Report(Protocol):
     def launches(self) -> Launches | None: ...
 
 
-class Compiled:
+class Engine:
     """An engine of any kind, as its recipe and the program that it used last describe it.
 
     Attributes:
@@ -169,7 +169,7 @@ class Compiled:
         }
 
 
-class Tunable(Compiled):
+class Tunable(Engine):
     """An engine of any kind, whose calls are timed; ``network`` and ``recipe`` do not change."""
 
     def prepare(self, inputs: Mapping[str, Any]) -> None:
