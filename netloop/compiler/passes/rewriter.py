@@ -66,6 +66,7 @@ class Rewriter:
         self.block = nest(self.network, self.scopes)
         self.weights = weight_only_tensors(self.block)
         self.notes: list[str] = []
+        self._steps: list[Step] | None = None
 
     def note(self, what: str) -> None:
         """Record what was done."""
@@ -73,7 +74,10 @@ class Rewriter:
 
     def steps(self) -> list[Step]:
         """All steps in running order, without those in branches that are not possible for the types of the inputs."""
-        return [*walk(self.block, self._is_possible)]
+        # most passes look at all of them, and change nothing
+        if self._steps is None:
+            self._steps = [*walk(self.block, self._is_possible)]
+        return self._steps
 
     def _is_possible(self, branch: Block) -> bool:
         types = self.network.types
