@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.compiler.passes.growth import Affine, Affines, LinearLengths, Unbuffered
+from netloop.compiler.passes.growth import Affine, Affines, IterationLengths, Unbuffered
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.formulas.rearrange import Length
 from netloop.model.graph import Axes, ILayer, ITensor, Operation, layer
@@ -70,7 +70,7 @@ class Buffers:
         stand_in: a number that stands for the room if only a run knows it.
     """
 
-    def __init__(self, rewriter: Rewriter, growth: LinearLengths, room: Length, stand_in: int) -> None:
+    def __init__(self, rewriter: Rewriter, growth: IterationLengths, room: Length, stand_in: int) -> None:
         self.make, self.growth = rewriter.make, growth
         self._rewriter, self._room, self._stand_in = rewriter, room, stand_in
         self._lines: dict[ITensor, Affines] = {}
@@ -444,7 +444,7 @@ def _sliced(buffers: Buffers, reader: ILayer) -> list[Edit]:
     return [lambda: setattr(reader, "mode", SampleMode.FILL)] if is_filled else []
 
 
-def _is_within(growth: LinearLengths, start: Affine | None, size: Affine, length: Affine) -> bool:
+def _is_within(growth: IterationLengths, start: Affine | None, size: Affine, length: Affine) -> bool:
     """Whether a slice always reads elements of the tensor."""
     if start is None:
         return False

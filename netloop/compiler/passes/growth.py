@@ -16,7 +16,7 @@ from netloop.model.nest import LoopStep, Scopes, walk
 from netloop.values.diagnostics import Finding
 from netloop.values.enums import ElementWiseOperation as Op
 from netloop.values.enums import ReduceOperation, UnaryOperation
-from netloop.values.types import Shape, TensorType
+from netloop.values.types import LARGEST_KNOWN_VALUE, Shape, TensorType
 
 BENDING = frozenset({Op.SUM, Op.SUB, Op.PROD, Op.MIN, Op.MAX, Op.LESS, Op.GREATER, Op.FLOOR_DIV, Op.DIV})
 """Operations that make of two lines a function that bends to one side, steps once, or leaves a line to one side: if
@@ -48,21 +48,22 @@ Affines = tuple[Affine, ...]
 class LinearLengths(ABC):
     """The lengths of all axes of some layers, and the integers that follow from them, as lines.
 
-    Types are inferred for three iterations: the first, the second and the last one. What lies on a line there does so
-    in all iterations, as only layers that keep to that are trusted.
+    Types are inferred for three numbers: 0, 1 and the last one. What lies on a line there does so for all numbers, as
+    only layers that keep to that are trusted.
 
     Args:
-        last: the number of the last iteration, of the one behind it, or a large one.
+        last: the last number, or one that is at least as large.
 
     Raises:
-        Impossible: one of the three iterations is not possible.
+        Impossible: the layers are not possible for one of the three numbers.
         Unbuffered: a length is not known, or lies on no line.
     """
 
     def __init__(self, last: int) -> None:
         self.last = max(2, last)
-        self._tables = {trip: self.table(trip) for trip in (0, 1, self.last)}
+        self.tables = {trip: self.table(trip) for trip in (0, 1, self.last)}
         self._irregular = set[ITensor]()
+        self._elements: dict[ITensor, list[tuple[Any, ...]] | None] = {}
         for layer in self.layers:
             self._irregular.update(tensor for tensor in layer.outputs if not self._is_regular(layer, tensor))
 
@@ -73,25 +74,11 @@ class LinearLengths(ABC):
 
     @abstractmethod
     def table(self, trip: int) -> TypeTable:
-        """The types of the tensors in an iteration."""
-
-    @abstractmethod
-    def trip(self, make: FormulaBuilder) -> ITensor:
-        """The number of the iteration; int64, 0-D."""
-
-    @abstractmethod
-    def varies(self, tensor: ITensor, scopes: Scopes) -> bool:
-        """Whether a tensor may not be the same in all iterations."""
-
-    def ahead(self, more: Iterable[ITensor] = ()) -> int:
-        """The number of iterations by which the longest axis of those of equal slope is ahead of the iterations."""
-        tensors = [*more, *(tensor for layer in self.layers for tensor in layer.outputs)]
-        lines = [line for tensor in tensors for line in self.lines(tensor) if line.slope]
-        return max((-(-line.start // line.slope) for line in lines), default=0)
+        """The types of the tensors for a number, that of an iteration or what stands for it."""
 
     def types(self, tensor: ITensor) -> list[TensorType]:
-        """The types of a tensor in the three iterations."""
-        types = [table.of(tensor) for table in self._tables.values()]
+        """The types of a tensor for the three numbers."""
+        types = [table.of(tensor) for table in self.tables.values()]
         failure = next((kind for kind in types if isinstance(kind, Finding)), None)
         if failure is not None:
             raise Impossible(failure.what)
@@ -127,19 +114,20 @@ class LinearLengths(ABC):
         return all(one.at(trip) < other.at(trip) for trip in (0, self.last))
 
     def _columns(self, tensor: ITensor) -> list[tuple[Any, ...]] | None:
-        """Each element of a tensor in the three iterations; None if it is large, or has not always as many."""
-        arrays = [kind.elements() for kind in self.types(tensor)]
-        flat = [array.reshape(-1) for array in arrays if array is not None]
-        are_as_many = len(flat) == len(arrays) and len({array.size for array in flat}) == 1
-        return list(zip(*flat, strict=True)) if are_as_many else None
+        """Each element of a tensor for the three numbers; None if it is large, or has not always as many."""
+        if tensor not in self._elements:
+            lists = [_elements(kind) for kind in self.types(tensor)]
+            filled = [elements for elements in lists if elements is not None]
+            are_as_many = len(filled) == len(lists) and len({*map(len, filled)}) == 1
+            self._elements[tensor] = list(zip(*filled, strict=True)) if are_as_many else None
+        return self._elements[tensor]
 
     def _is_known(self, tensor: ITensor) -> bool:
-        """Whether something of the value of a tensor is known in some iteration."""
-        arrays = (kind.elements() for kind in self.types(tensor))
-        return any(array is not None and not np.all(np.ma.getmaskarray(array)) for array in arrays)
+        """Whether something of the value of a tensor is known for some number."""
+        return any(kind.value is not None or kind.partial is not None for kind in self.types(tensor))
 
     def _varies(self, tensor: ITensor) -> bool:
-        """Whether what is known of the value of a tensor is not the same in all iterations."""
+        """Whether what is known of the value of a tensor is not the same for all numbers."""
         columns = self._columns(tensor)
         if columns is None:
             return self._is_known(tensor)
@@ -149,15 +137,48 @@ class LinearLengths(ABC):
         """Whether the elements of an output that are known before a run are lines in all iterations."""
         if isinstance(layer, IShapeLayer) or not self._is_known(tensor):
             return True
-        varies = [at for at, other in enumerate(layer.inputs) if other is not None and self._varies(other)]
+        inputs = ((at, other) for at, other in enumerate(layer.inputs) if other is not None)
+        # what three numbers have in common, such as whether one is 5, may still be another for a fourth
+        varies = [at for at, other in inputs if other in self._irregular or self._varies(other)]
         if not varies:
             return True
         columns = self._columns(tensor)
         are_lines = columns is not None and all(_is_unknown(column) or self._line(column) for column in columns)
-        return are_lines and self._irregular.isdisjoint(layer.inputs) and _keeps_lines(layer, varies)
+        is_regular = are_lines and self._irregular.isdisjoint(layer.inputs)
+        return is_regular and (_keeps_lines(layer, varies) or self._never_meet(layer))
+
+    def _never_meet(self, layer: ILayer) -> bool:
+        """Whether a layer compares lines of which one is below the other, or that are the same."""
+        if not isinstance(layer, IElementWiseLayer) or layer.op is not Op.EQUAL:
+            return False
+        # of floating-point numbers, rounded ones would be compared
+        if not all(kind.is_integer for tensor in layer.inputs if tensor is not None for kind in self.types(tensor)):
+            return False
+        first, second = ([kind.ints() for kind in self.types(tensor)] for tensor in layer.inputs if tensor is not None)
+        pairs = [(a, b) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
+        signs = [np.sign(np.subtract(a, b)) for a, b in pairs if 1 in (len(a), len(b)) or len(a) == len(b)]
+        return len(signs) == len(self.tables) and all(np.array_equal(sign, signs[0]) for sign in signs)
 
 
-class Growth(LinearLengths):
+class IterationLengths(LinearLengths):
+    """The lengths in the iterations of a loop, whose number they follow from."""
+
+    @abstractmethod
+    def trip(self, make: FormulaBuilder) -> ITensor:
+        """The number of the iteration; int64, 0-D."""
+
+    @abstractmethod
+    def varies(self, tensor: ITensor, scopes: Scopes) -> bool:
+        """Whether a tensor may not be the same in all iterations."""
+
+    def ahead(self, more: Iterable[ITensor] = ()) -> int:
+        """The number of iterations by which the longest axis of those of equal slope is ahead of the iterations."""
+        tensors = [*more, *(tensor for layer in self.layers for tensor in layer.outputs)]
+        lines = [line for tensor in tensors for line in self.lines(tensor) if line.slope]
+        return max((-(-line.start // line.slope) for line in lines), default=0)
+
+
+class Growth(IterationLengths):
     """The lengths in a loop whose states grow.
 
     Args:
@@ -181,7 +202,7 @@ class Growth(LinearLengths):
             state: _difference(state, _fixed(first, state.tensor(1)), self.initial[state]) for state in states
         }
         super().__init__(last)
-        for trip, table in self._tables.items():
+        for trip, table in self.tables.items():
             for state in states:
                 if _fixed(table, state.tensor(1)) != self._shape(state, trip + 1):
                     raise Unbuffered(f"{state.outputs[0].name!r} does not grow by as many elements in each iteration")
@@ -207,14 +228,23 @@ class Growth(LinearLengths):
         return tuple(n + by * trip for n, by in zip(self.initial[state], self.steps[state], strict=True))
 
 
+def _elements(kind: TensorType) -> list[Any] | None:
+    """The elements of a tensor, None for one that is not known; None if there are too many to know some of them."""
+    array = kind.partial if kind.value is None else kind.value
+    if array is not None:
+        return array.reshape(-1).tolist()  # of a masked element, None
+    is_small = kind.is_tensor and not kind.is_string and 0 <= kind.nbytes <= LARGEST_KNOWN_VALUE
+    return [None] * kind.volume if is_small else None
+
+
 def _is_unknown(column: Sequence[Any]) -> bool:
-    return any(number is np.ma.masked for number in column)
+    return None in column
 
 
 def _keeps_lines(layer: ILayer, varies: Sequence[int]) -> bool:
     """Whether a layer makes of lines what bends to one side only."""
     if isinstance(layer, IElementWiseLayer):
-        return layer.op in BENDING
+        return layer.op in BENDING and not (1 in varies and layer.op in (Op.FLOOR_DIV, Op.DIV))
     if isinstance(layer, ISelectLayer):
         return 0 not in varies
     if isinstance(layer, IUnaryLayer):

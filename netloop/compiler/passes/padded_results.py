@@ -6,7 +6,7 @@ import numpy as np
 
 from netloop.compiler.passes.buffer_layers import FilledPartLayer
 from netloop.compiler.passes.growing_layers import Buffers
-from netloop.compiler.passes.growth import Affine, LinearLengths, Unbuffered
+from netloop.compiler.passes.growth import Affine, IterationLengths, Unbuffered
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.passes.trip_counts import bound_of, not_padded
 from netloop.model.formulas import FormulaBuilder
@@ -18,7 +18,7 @@ from netloop.values.enums import SampleMode
 from netloop.values.types import TensorType
 
 
-class Results(LinearLengths):
+class Results(IterationLengths):
     """The lengths of what depends on tensors with as many rows as a loop has iterations; these take its trip count.
 
     Args:

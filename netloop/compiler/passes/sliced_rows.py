@@ -9,7 +9,7 @@ import numpy as np
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.growing_layers import Buffers
 from netloop.compiler.passes.growing_states import FAR
-from netloop.compiler.passes.growth import LinearLengths, Unbuffered
+from netloop.compiler.passes.growth import IterationLengths, Unbuffered
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.rearrange import Length
@@ -226,7 +226,7 @@ def _ints(tensor: ITensor) -> set[int] | None:
     return {*numbers} if numbers else None
 
 
-class SliceLengths(LinearLengths):
+class SliceLengths(IterationLengths):
     """The lengths in the body of a loop that follow from the length of its slices, which stands for the iteration.
 
     Args:

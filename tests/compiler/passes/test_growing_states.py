@@ -90,6 +90,13 @@ def normalized(make, grown, row):
     return make.sum(make.network.add_normalization(grown, one, zero, 1 << 1).get_output(0), [0], True)
 
 
+def expanded(make, grown, row):
+    """The sum of as many rows as exporters compute where -1 stands for the length."""
+    length = make.list_tensor([make.length(grown, 0)])
+    size = make.where(make.equal(length, np.int64(-1)), np.int64(1), length)
+    return make.sum(make.slice(grown, [0], size, axes=[0]), [0], keep=True)
+
+
 READERS = {
     "attention": attention,
     "scaled attention": scaled_attention,
@@ -110,6 +117,7 @@ READERS = {
     ),
     "running": lambda make, grown, row: make.sum(make.cumulative_sum(grown, 0), [0], keep=True),
     "prefix": lambda make, grown, row: make.sum(make.concat([make.constant(TABLE), grown], 0), [0], keep=True),
+    "expanded": expanded,
     "compared": lambda make, grown, row: make.cast(make.less(make.sum(grown, [0], True), 0.5), F),
     "normalized": normalized,
 }  # fmt: skip
@@ -480,10 +488,18 @@ def last_five(make, grown, row):
     )
 
 
+def three_of_six(make, grown, row):
+    """The first of the rows, and the next two if there are six."""
+    length = make.list_tensor([make.length(grown, 0)])
+    size = make.where(make.equal(length, np.int64(6)), np.int64(3), np.int64(1))
+    return make.sum(make.slice(grown, [0], size, axes=[0]), [0], keep=True)
+
+
 @pytest.mark.parametrize(
     ("read", "why"),
     [
         (scattered, "reads what grows whole"),
+        (three_of_six, "has a shape that does not follow from the number of the iteration"),
         (last_five, "does not grow by as many elements in each iteration"),
     ],
 )
