@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from netloop.values.diagnostics import require
+from netloop.values.diagnostics import LayerError, require
 from netloop.values.enums import DataType
 from netloop.values.string_arrays import STRING, type_name
 
@@ -475,6 +475,9 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     Raises:
         LayerError: there is no such axis.
     """
+    # hundreds of layers ask in a call, and the texts take longer
+    if -rank <= axis < rank:
+        return axis % rank
     require(
         rank > 0,
         f"{what} {axis} is not one of the axes: there are none",
@@ -483,8 +486,7 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     )
     allowed = f"0 to {rank - 1}, or negative from the end"
     why, fix = "axes are counted from 0", f"write {rank - 1} or -1 for the last axis"
-    require(-rank <= axis < rank, f"{what} {axis} is not one of the {rank} axes ({allowed})", why, fix)
-    return axis % rank
+    raise LayerError(f"{what} {axis} is not one of the {rank} axes ({allowed})", why, fix)
 
 
 def axes_of(mask: int, rank: int) -> tuple[int, ...]:

@@ -259,7 +259,7 @@ FAULTS = [
     Mutant("a cache and its mask are padded apart", "netloop/compiler/execution/shape_families.py",
            "len({shapes[at][axis] - distance for (at, axis), distance in group}) == 1", "group", OF_INPUTS, UNPADDED),
     Mutant("a program is shared by calls in which other axes differ", INPUT_LENGTHS,
-           "if not all(_is_common(types.of(tensor), common) for tensor, common in self._assumed.items()):", "if False:",
+           "if not self._are_common(types):", "if False:",
            OF_INPUTS, UNPADDED),
     Mutant("a program is shared by calls whose lengths it has no room for", INPUT_LENGTHS,
            "elif not program.padding.holds(types, self._steps):", "elif False:", OF_INPUTS, UNPADDED),

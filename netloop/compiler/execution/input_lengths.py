@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
 
+from netloop.compiler.execution.bucket_types import BucketTypes
 from netloop.compiler.execution.compiled_program import CompiledProgram, ProgramSource
 from netloop.compiler.execution.program_cache import MOST_SHARED, Given
 from netloop.compiler.execution.ready_call import BoundCall
@@ -31,16 +32,21 @@ from netloop.compiler.host.padding import Padding
 from netloop.compiler.host.routes import reads_of
 from netloop.compiler.lru_cache import LruCache
 from netloop.compiler.passes import Improved, LoweringForm, Note
+from netloop.compiler.passes.growth import Unbuffered
 from netloop.compiler.phases import PhaseTimer
 from netloop.model.check import require_valid
 from netloop.model.graph import Axes, ITensor, TypeTable
 from netloop.model.graph.infer import Known
+from netloop.model.nest import Block, walk
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import NetworkError
 from netloop.values.types import UNKNOWN, Shape, TensorType, join
 
 FEWEST = 2
 """The number of sets of shapes with programs of their own that differ along the same axes before others are padded."""
+
+FEWEST_NUMBERS = 3
+"""The last number of the lengths of a bucket from which types are inferred for three of them instead of for each."""
 
 MOST_SETS = 64
 """The number of sets of shapes, and of families of them, that are remembered."""
@@ -50,6 +56,21 @@ LOSS = 0.25
 
 OnHost = Callable[[Improved, TypeTable], CompiledProgram]
 """Makes the program of a network that runs on the host for types of any lengths, given those of a call."""
+
+
+@dataclass
+class _Bucket:
+    """Lengths of a group that share a program, with those of the other groups.
+
+    Attributes:
+        first: the number of the shortest of its lengths so far.
+        table: the types for that.
+        types: those for all of its lengths; False if they are on no lines, None if nothing has asked for them.
+    """
+
+    first: int
+    table: TypeTable
+    types: BucketTypes | Literal[False] | None = None
 
 
 class SharedPrograms:
@@ -85,6 +106,9 @@ class SharedPrograms:
         self._before = self._types(family.shapes)
         self._assumed: dict[ITensor, TensorType] = {}
         self._give_common([self._types(shapes) for shapes in members])
+        layers = (layer for step in walk(Block(self._steps)) for layer in step.layers)
+        self._open = [layer for layer in layers if not self._assumed.keys().isdisjoint(layer.outputs)]
+        self._buckets = LruCache[Hashable, _Bucket](MOST_SETS)
 
     def _give_common(self, tables: Sequence[TypeTable]) -> None:
         """Take what the types of some calls have in common for the types of all calls, as long as calls have it.
@@ -115,8 +139,12 @@ class SharedPrograms:
             return None
         timer, padded = PhaseTimer(), self.family.padded(shapes)
         with timer.phase("passes"):
-            types, program = self._types(shapes), self._programs.get(padded)
-            if not all(_is_common(types.of(tensor), common) for tensor, common in self._assumed.items()):
+            program = self._programs.get(padded)
+            types = None if program is None else self._types_in_bucket(program, shapes, padded)
+            if program is not None and types is not None:
+                return self._call(program, types, padded, timer)
+            types = self._types(shapes)
+            if not self._are_common(types):
                 return None
             if program is None:
                 if not all(fits(step, types) for step in self._steps):
@@ -128,7 +156,59 @@ class SharedPrograms:
                 program = self._programs.put(padded, self._lowered(padding, timer))
             elif not program.padding.holds(types, self._steps):
                 return None
+            self._begin_buckets(shapes, padded, types)
         return self._call(program, types, padded, timer)
+
+    def _are_common(self, types: TypeTable) -> bool:
+        """Whether the types of a call have what is common to all calls."""
+        return all(_is_common(types.of(tensor), common) for tensor, common in self._assumed.items())
+
+    def _types_in_bucket(self, program: PaddedProgram, shapes: Shapes, padded: Shapes) -> TypeTable | None:
+        """The types of what a call of a program reads and writes, if they follow from those for other lengths."""
+        for group, (key, number) in enumerate(self._bucket_keys(shapes, padded)):
+            bucket = self._buckets.get(key)
+            if bucket is not None and number > bucket.first:
+                if bucket.types is None:
+                    bucket.types = self._bucket_types(program, shapes, padded, group, bucket)
+                if bucket.types and bucket.types.has(number - bucket.first):
+                    return bucket.types.at(number - bucket.first, program.shaped)
+        return None
+
+    def _begin_buckets(self, shapes: Shapes, padded: Shapes, types: TypeTable) -> None:
+        """Have the types of a call be the first ones of its buckets, if its lengths are shorter than those so far."""
+        for key, number in self._bucket_keys(shapes, padded):
+            bucket = self._buckets.get(key)
+            if bucket is None or number < bucket.first:
+                self._buckets.put(key, _Bucket(number, types))
+
+    def _bucket_keys(self, shapes: Shapes, padded: Shapes) -> Iterator[tuple[Hashable, int]]:
+        """The bucket in which the lengths of each group are, for those of the other groups, and their number."""
+        numbers = self.family.numbers(shapes)
+        for group, number in enumerate(numbers):
+            yield (padded, group, *numbers[:group], *numbers[group + 1 :]), number
+
+    def _bucket_types(
+        self, program: PaddedProgram, shapes: Shapes, padded: Shapes, group: int, bucket: _Bucket
+    ) -> BucketTypes | Literal[False]:
+        """The types for all lengths of a bucket; False if one cannot have the program, or they are on no line."""
+        number, last = self.family.numbers(shapes)[group], self.family.numbers(padded)[group] - bucket.first
+        # the types of three lengths are inferred
+        if last < FEWEST_NUMBERS:
+            return False
+
+        def table(by: int) -> TypeTable:
+            return self._types(self.family.longer(shapes, group, bucket.first + by - number)) if by else bucket.table
+
+        values = [
+            tensor for tensor, kind in self._assumed.items() if kind.value is not None or kind.partial is not None
+        ]
+        try:
+            types = BucketTypes(self._open, values, table, last)
+        except Unbuffered:
+            return False
+        tables = types.tables.values()
+        is_one = all(self._are_common(table) and program.padding.holds(table, self._steps) for table in tables)
+        return types if is_one else False
 
     def _padding(self, types: TypeTable, padded: Shapes, shapes: Shapes) -> Padding:
         of_inputs = dict(zip(self._source.network.inputs, padded, strict=True))

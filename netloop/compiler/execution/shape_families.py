@@ -59,6 +59,18 @@ class ShapeFamily(NamedTuple):
             len({shapes[at][axis] - distance for (at, axis), distance in group}) == 1 for group in self.groups
         )
 
+    def numbers(self, shapes: Shapes) -> Shape:
+        """The shortest length of each group in one of its sets of shapes."""
+        return tuple(shapes[at][axis] - distance for ((at, axis), distance), *_ in self.groups)
+
+    def longer(self, shapes: Shapes, group: int, by: int) -> Shapes:
+        """One of its sets of shapes, with the lengths of a group longer by a number."""
+        axes = {key for key, _ in self.groups[group]}
+        return tuple(
+            tuple(length + by * ((at, axis) in axes) for axis, length in enumerate(shape))
+            for at, shape in enumerate(shapes)
+        )
+
     @property
     def open_count(self) -> int:
         """The number of axes along which its sets differ."""
@@ -66,7 +78,7 @@ class ShapeFamily(NamedTuple):
 
     def is_shared(self, shapes: Shapes) -> bool:
         """Whether other sets have the padded shapes of one of its sets: a length of 0 or 1 has no padding."""
-        return any(shapes[at][axis] - distance > 1 for ((at, axis), distance), *_ in self.groups)
+        return any(number > 1 for number in self.numbers(shapes))
 
     def padded(self, shapes: Shapes) -> Shapes:
         """The padded shapes of one of its sets: lengths that grow together keep their distances."""

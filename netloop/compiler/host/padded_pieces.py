@@ -137,6 +137,11 @@ class PaddedProgram(Program):
         self.lengths = list(dict.fromkeys(wanted))
         self.compiled = XlaFunction(self._trace, self, phase)
 
+    @property
+    def shaped(self) -> set[ITensor]:
+        """The tensors of which a call takes the shapes without padding."""
+        return {*self.outputs, *(tensor for tensor, _ in self.lengths)}
+
     def exact_lengths(self, types: TypeTable) -> Array:
         """The numbers that a call takes for its lengths, of the exact types."""
         return np.array([types[tensor].shape[axis] for tensor, axis in self.lengths], np.int32)

@@ -14,7 +14,7 @@ from netloop.model.graph.layer import ALL_INPUTS, Operation, check_tensor, layer
 from netloop.model.graph.network_base import NetworkBase, check_tensors, third_from_end
 from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Lengths, Neutrals, length_along
 from netloop.model.graph.tensor import ITensor
-from netloop.values.diagnostics import require
+from netloop.values.diagnostics import LayerError, require
 from netloop.values.dims import Dims, DimsLike, PermutationLike
 from netloop.values.enums import LayerType
 from netloop.values.types import LARGEST_CONSTANT, TINY, UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
@@ -233,13 +233,10 @@ class ISqueezeLayer(Operation):
     NUMPY_IS_FAST = True
 
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
-        if axes is not None:
-            require(
-                axes.rank == 1,
-                f"the axes are 1-D, not {axes}",
-                why="there is one number for each axis that is removed",
-                fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
-            )
+        if axes is not None and axes.rank != 1:
+            what, why = f"the axes are 1-D, not {axes}", "there is one number for each axis that is removed"
+            fix = "give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)"
+            raise LayerError(what, why, fix)
         if axes is not None and axes.value is None:
             count = axis_count(axes)
             require(
@@ -330,6 +327,13 @@ def axis_count(axes: TensorType) -> int:
     Raises:
         LayerError: it is not a list of axes, or its length is unknown, or larger than a list of axes can have.
     """
+    # hundreds of layers ask for each new length of an input, and texts of errors take longer than the check
+    if not (axes.is_index and axes.rank <= 1 and 0 <= axes.volume <= Dims.MAX_DIMS):
+        _require_axes(axes)
+    return axes.volume
+
+
+def _require_axes(axes: TensorType) -> None:
     require(
         axes.is_index and axes.rank <= 1,
         f"the axes are int32 or int64, and 1-D, not {axes}",
@@ -347,7 +351,6 @@ def axis_count(axes: TensorType) -> int:
         f"{axes} has a number for each of {axes.volume} axes, and there are at most {Dims.MAX_DIMS}",
         why="TensorRT's tensors have no more axes",
     )
-    return axes.volume
 
 
 def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
@@ -358,12 +361,9 @@ def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
     """
     axis_count(axes)
     listed = axes.ints() or []
-    numbers = tuple(normal_axis(axis, rank) for axis in listed)
-    require(
-        len(set(numbers)) == len(numbers),
-        f"the axes {listed} list an axis twice",
-        why="each number is an axis of the output",
-    )
+    numbers = tuple([normal_axis(axis, rank) for axis in listed])
+    if len(set(numbers)) < len(numbers):
+        raise LayerError(f"the axes {listed} list an axis twice", "each number is an axis of the output")
     return numbers
 
 
@@ -388,19 +388,13 @@ class IConcatenationLayer(Operation):
     def infer(self, *inputs: TensorType) -> TensorType:
         require(len(inputs) > 0, "the list of inputs is empty", why="the type of the output is that of the inputs")
         first = inputs[0]
-        require(
-            first.rank >= 1,
-            f"input 0 is {first}, and has no axis to join along",
-            fix="add one with add_unsqueeze",
-            why="tensors are joined along an axis that each of them has",
-        )
+        if first.rank < 1:
+            what, why = f"input 0 is {first}, and has no axis to join along", "tensors are joined along an axis"
+            raise LayerError(what, f"{why} that each of them has", "add one with add_unsqueeze")
         for position, tensor_type in enumerate(inputs[1:], 1):
-            require(
-                tensor_type.dtype == first.dtype,
-                f"input {position} is {tensor_type}, and input 0 is {first}",
-                why="all inputs have one element type",
-                fix="convert one of them with add_cast",
-            )
+            if tensor_type.dtype != first.dtype:
+                what = f"input {position} is {tensor_type}, and input 0 is {first}"
+                raise LayerError(what, "all inputs have one element type", "convert one of them with add_cast")
             require(
                 tensor_type.rank == first.rank,
                 f"input {position} has {tensor_type.rank} axes, and input 0 has {first.rank}",
