@@ -140,8 +140,7 @@ class Stepper(Unpicklable):
         with self._executable.settings():
             result = self._executable.find(dict(zip(self.engine.network.inputs, arrays, strict=True)))
             types = self._executable.known_inputs(self.inputs, others)
-            is_ready = result.is_general and not types.needs_settings
-            self._ready = ReadyCall(types, result.call, result.generation) if is_ready else None
+            self._ready = ReadyCall.of(result, types, self._executable.settings)
             return result.call(arrays)
 
     @property

@@ -69,6 +69,11 @@ class CompiledProgram:
     lasts: Callable[[], bool] = lambda: True
 
     @property
+    def is_on_host(self) -> bool:
+        """Whether its steps run on the host."""
+        return isinstance(self.program, HostProgram)
+
+    @property
     def scratch_size(self) -> int:
         """The memory in bytes that it needs besides inputs, outputs and weights; on the host, its largest piece."""
         if self.function is not None:

@@ -218,8 +218,10 @@ class Executable(Unpicklable, Refittable):
         programs, program, weights = found
         # a call that needs no search would leave this program the latest
         self._latest, self._ready = programs, None
-        is_general = generation is not None and program.compiled is not None and not programs.shape_inputs
-        return FoundCall(GuardedCall(programs.network.inputs, program.bind(weights)), generation, is_general)
+        is_of_types = program.compiled is not None or program.is_on_host
+        is_general = generation is not None and is_of_types and not programs.shape_inputs
+        call = GuardedCall(programs.network.inputs, program.bind(weights))
+        return FoundCall(call, generation, is_general, program.is_on_host)
 
     def known_inputs(self, names: Sequence[str], arrays: Sequence[Any]) -> KnownInputs:
         """The exact types of some inputs."""
@@ -229,13 +231,9 @@ class Executable(Unpicklable, Refittable):
         """Look up the program, run it, and remember the call for inputs of the same types."""
         with self.settings():
             call = find()
-            self._ready = self._ready_call(call, arrays) if call.is_general else None
+            known = self.known_inputs([tensor.name for tensor in call.call.tensors], arrays)
+            self._ready = ReadyCall.of(call, known, self.settings)
             return dict(zip(self._names, call.call(arrays), strict=True))
-
-    def _ready_call(self, call: FoundCall, arrays: list[Any]) -> ReadyCall | None:
-        """The call for inputs of the types of some arrays, if it needs no settings of JAX."""
-        known = self.known_inputs([tensor.name for tensor in call.call.tensors], arrays)
-        return None if known.needs_settings else ReadyCall(known, call.call, call.generation)
 
     def watch(
         self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Listener

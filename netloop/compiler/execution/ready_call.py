@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,18 +30,17 @@ class KnownInputs:
         of_jax: the type of JAX's arrays.
 
     Attributes:
-        needs_settings: whether a call with them needs ``pinned_settings``: JAX might narrow an array of numpy, or one
-            is no array. What is compiled needs no settings itself.
+        are_arrays: whether each is an array of numpy or JAX, of which the type says all.
+        are_narrowed: whether JAX narrows one where a call has no ``pinned_settings``.
     """
 
-    __slots__ = ("_names", "_of_jax", "_types", "needs_settings")
+    __slots__ = ("_names", "_of_jax", "_types", "are_arrays", "are_narrowed")
 
     def __init__(self, names: Sequence[str], arrays: Sequence[Any], of_jax: type) -> None:
         self._names, self._of_jax = names, of_jax
         self._types = self._exact(arrays)
-        self.needs_settings = any(
-            array.dtype.itemsize >= WIDE if type(array) is np.ndarray else type(array) is not of_jax for array in arrays
-        )
+        self.are_arrays = None not in self._types
+        self.are_narrowed = any(type(array) is np.ndarray and array.dtype.itemsize >= WIDE for array in arrays)
 
     def arrays(self, inputs: Mapping[str, Any]) -> list[Any] | None:
         """The inputs in order, if they have these types and the settings of JAX allow a call; else None."""
@@ -103,12 +103,14 @@ class FoundCall(NamedTuple):
     Attributes:
         call: its call.
         generation: what identifies the weights; None if they may be replaced at once.
-        is_general: whether any inputs of the same types have this program, which runs without ``pinned_settings``.
+        is_general: whether any inputs of the same types have this program.
+        needs_settings: whether it runs in ``pinned_settings``, whatever its inputs: the host may compile parts of it.
     """
 
     call: GuardedCall
     generation: object
     is_general: bool
+    needs_settings: bool
 
 
 class ReadyCall(NamedTuple):
@@ -121,5 +123,26 @@ class ReadyCall(NamedTuple):
     """
 
     inputs: KnownInputs
-    call: GuardedCall
+    call: BoundCall
     generation: object
+
+    @staticmethod
+    def of(
+        found: FoundCall, inputs: KnownInputs, settings: Callable[[], AbstractContextManager[Any]]
+    ) -> ReadyCall | None:
+        """A call that was found for some inputs; None if others of the same types need a search.
+
+        Args:
+            found: the call.
+            inputs: the inputs.
+            settings: returns the context in which the engine calls what needs one.
+        """
+        if not (found.is_general and inputs.are_arrays):
+            return None
+
+        def with_settings(arrays: Sequence[Any]) -> list[Any]:
+            with settings():
+                return found.call(arrays)
+
+        is_bare = not (found.needs_settings or inputs.are_narrowed)
+        return ReadyCall(inputs, found.call if is_bare else with_settings, found.generation)
