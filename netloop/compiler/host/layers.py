@@ -72,7 +72,7 @@ class SingleLayers:
         if all(isinstance(array, np.ndarray | None) for array in arrays):
             self._check(layer, arrays)
         if not layer.draws:
-            return layer.host_value(*arrays)
+            return layer.value_in_run(*arrays)
         trips = (frame.trips[loop] for loop in self._scopes.chain_of(layer.outputs[0]))
         return layer.evaluate(*arrays, trips=tuple(trips))
 

@@ -16,7 +16,7 @@ from netloop.model.layers.sources import IConstantLayer, IShapeLayer
 from netloop.model.nest import Block, LayerStep, Step, walk
 from netloop.values.diagnostics import LayerError
 from netloop.values.tensor_values import each_output
-from netloop.values.types import Array, TensorType
+from netloop.values.types import Array, Shape, TensorType
 
 MOST_BYTES = 1 << 19
 """The size of the inputs and outputs of a layer up to which numpy computes it."""
@@ -38,7 +38,8 @@ class NumpyLayers:
 
     def __init__(self, blocks: Iterable[Sequence[Step]], types: TypeTable) -> None:
         self._layers = {step: layer for steps in blocks for step, layer in _chosen(steps, types)}
-        self._checked: dict[Operation, dict[Any, bool]] = {}
+        self._reshapes = {layer for layer in self._layers.values() if layer.keeps_elements}
+        self._checked: dict[Operation, dict[Any, Shape | None]] = {}
         reads = (tensor for layer in self._layers.values() for tensor in layer.inputs if tensor is not None)
         pairs = ((tensor, result.value) for tensor in reads if isinstance(result := types.of(tensor), TensorType))
         self._known = {tensor: value for tensor, value in pairs if value is not None}
@@ -57,10 +58,14 @@ class NumpyLayers:
         if isinstance(layer, IShapeLayer):
             return _add_shape(layer, frame)
         arrays = self._arrays(layer, frame)
-        if arrays is None or not self._is_small(layer, arrays):
+        shape = None if arrays is None else self._shape(layer, arrays)
+        if arrays is None or shape is None:
             return False
+        if layer in self._reshapes and arrays[0] is not None:
+            frame.values[layer.outputs[0]] = arrays[0].reshape(shape)
+            return True
         try:
-            values = each_output(layer.host_value(*arrays))
+            values = each_output(layer.value_in_run(*arrays))
         except (LayerError, *DEVICE_ERRORS):
             return False  # a program may give a number where the reference fails, or there is memory for it
         frame.values.update(zip(layer.outputs, values, strict=True))
@@ -85,16 +90,15 @@ class NumpyLayers:
             arrays.append(value)
         return arrays
 
-    def _is_small(self, layer: Operation, arrays: list[Array | None]) -> bool:
-        """Whether a layer takes arrays, and they and its outputs are small."""
-        key, flags = types_key(layer, arrays), self._checked.setdefault(layer, {})
-        flag = flags.get(key)
-        if flag is None:
+    def _shape(self, layer: Operation, arrays: list[Array | None]) -> Shape | None:
+        """The shape of the first output of a layer; None if it takes no such arrays, or something of it is large."""
+        key, shapes = types_key(layer, arrays), self._checked.setdefault(layer, {})
+        if key not in shapes:
             # lengths need not come back, and the memory of a service must not grow
-            if len(flags) >= MOST_CHECKED:
-                flags.clear()
-            flag = flags[key] = _fits(layer, arrays)
-        return flag
+            if len(shapes) >= MOST_CHECKED:
+                shapes.clear()
+            shapes[key] = _small_shape(layer, arrays)
+        return shapes[key]
 
 
 def _chosen(steps: Sequence[Step], types: TypeTable) -> Iterator[tuple[Step, Operation]]:
@@ -121,14 +125,15 @@ def _add_shape(layer: IShapeLayer, frame: HostFrame) -> bool:
     return is_array
 
 
-def _fits(layer: Operation, arrays: list[Array | None]) -> bool:
+def _small_shape(layer: Operation, arrays: list[Array | None]) -> Shape | None:
     try:
         result = layer.infer(*(None if array is None else TensorType.of(array) for array in arrays))
     except LayerError:
-        return False
+        return None
     types = result if isinstance(result, tuple) else (result,)
     size = sum(array.nbytes for array in arrays if array is not None)
-    return max(size, *(type_.nbytes for type_ in types if isinstance(type_, TensorType))) <= MOST_BYTES
+    is_small = max(size, *(type_.nbytes for type_ in types if isinstance(type_, TensorType))) <= MOST_BYTES
+    return types[0].shape if is_small else None
 
 
 def all_blocks(steps: Sequence[Step]) -> Iterable[Sequence[Step]]:

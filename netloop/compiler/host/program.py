@@ -138,7 +138,8 @@ class HostProgram:
         if listener is not None:
             frame.observer = TensorObserver(self._observed, self._validated.scopes, listener)
         frame.see(self._network.inputs)
-        self._run(self._steps, frame)
+        with np.errstate(all="ignore"):
+            self._run(self._steps, frame)
         return [frame.values[tensor] for tensor in self._network.outputs]
 
     def computed(self, arrays: Mapping[ITensor, Any]) -> list[Any]:

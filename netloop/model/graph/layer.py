@@ -339,7 +339,12 @@ class Operation(ILayer):
         for name in ("evaluate", "host_value"):
             if name in vars(cls):
                 setattr(cls, name, np.errstate(all="ignore")(vars(cls)[name]))
+        of_host = cls.evaluate if cls.host_value is Operation.host_value else cls.host_value
+        # a run has one context for hundreds of layers
+        cls.value_in_run = getattr(of_host, "__wrapped__", of_host)
 
+    value_in_run: Callable[..., Any]
+    """``host_value``, for a run on the host in which numpy warns of nothing."""
     IS_ELEMENTWISE: ClassVar[bool] = False
     """Whether an element of the output depends on the elements of the inputs at its place only."""
     MOVED_INPUTS: ClassVar[int] = 0
@@ -348,6 +353,11 @@ class Operation(ILayer):
     """Whether ``host_value`` takes a few microseconds for small arrays; it gives what a program gives, or raises."""
     TAKES_LENGTHS: ClassVar[bool] = False
     """Whether ``lower`` takes the ``lengths`` of its inputs, then of its outputs, without padding if any is padded."""
+
+    @property
+    def keeps_elements(self) -> bool:
+        """Whether its output has the elements of input 0 in their order, in the shape that its type says."""
+        return False
 
     @abstractmethod
     def evaluate(self, *inputs: Any, **named: Any) -> Arrays:

@@ -116,10 +116,18 @@ class IUniqueLayer(Operation):
     def host_value(self, x: Array) -> tuple[Array, ...]:
         if x.dtype.kind not in "biu" or not x.size or not (self.axis is None or x.ndim == 1):
             return self.evaluate(x)
-        # integers are their own ranks
+        # integers are their own ranks; numpy's unique takes twice the time for a few
         along = x.reshape(-1)
-        found = np.unique(along, return_index=True, return_inverse=True, return_counts=True)
-        return self._outputs(along, 0, *found[1:])
+        order = along.argsort(kind="stable")
+        ascending = along[order]
+        is_first = np.ones(along.size, np.bool_)
+        np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
+        starts, equal = is_first.nonzero()[0], np.empty(along.size, np.int64)
+        equal[order] = is_first.cumsum() - 1
+        count = np.empty(starts.size, np.int64)
+        np.subtract(starts[1:], starts[:-1], out=count[:-1])
+        count[-1] = along.size - starts[-1]
+        return self._outputs(along, 0, order[starts], equal, count)
 
     def _outputs(self, along: Array, axis: int, first: Array, equal: Array, count: Array) -> tuple[Array, ...]:
         """The outputs for unique elements along an axis, which are in ascending order."""

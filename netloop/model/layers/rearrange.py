@@ -48,6 +48,10 @@ class IShuffleLayer(Operation):
     second_transpose: PermutationLike | None = None
     zero_is_placeholder: bool = True
 
+    @property
+    def keeps_elements(self) -> bool:
+        return self.first_transpose is None and self.second_transpose is None
+
     def infer(self, x: TensorType, reshape: TensorType | None = None) -> TensorType:
         shape = self._transposed(x.shape, "first_transpose")
         if reshape is not None:
@@ -232,6 +236,10 @@ class ISqueezeLayer(Operation):
     TAKES_STRINGS = True
     NUMPY_IS_FAST = True
 
+    @property
+    def keeps_elements(self) -> bool:
+        return True
+
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None and axes.rank != 1:
             what, why = f"the axes are 1-D, not {axes}", "there is one number for each axis that is removed"
@@ -291,6 +299,10 @@ class IUnsqueezeLayer(Operation):
     MOVED_INPUTS = 1
     TAKES_STRINGS = True
     NUMPY_IS_FAST = True
+
+    @property
+    def keeps_elements(self) -> bool:
+        return True
 
     def infer(self, x: TensorType, axes: TensorType) -> TensorType:
         added = self._added(x.rank, axes)

@@ -124,11 +124,14 @@ class ITopKLayer(Operation):
 
     def host_value(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:
         axis, count = only_axis(self.axes, x.ndim), self.k if k is None else int(k)
-        rows = np.moveaxis(x, axis, -1)
+        # of one row, which most are, numpy's moves of axes take most of the time
+        rows = x if x.ndim == 1 else np.moveaxis(x, axis, -1)
         keys = total_order_keys(rows) if self.total_order else rows
         array = first_indices(keys, count, self.op is TopKOperation.MAX)
-        values = np.take_along_axis(rows, array, -1)
-        return np.moveaxis(values, -1, axis), np.moveaxis(array.astype(numpy_type(self.indices_type)), -1, axis)
+        indices = array.astype(numpy_type(self.indices_type))
+        if x.ndim == 1:
+            return x[array], indices
+        return np.moveaxis(np.take_along_axis(rows, array, -1), -1, axis), np.moveaxis(indices, -1, axis)
 
     def _order(self, row: list[Any]) -> list[int]:
         sign = -1 if self.op is TopKOperation.MAX else 1
