@@ -90,7 +90,7 @@ class SharedPrograms:
         source = Improved(network, types, require_valid(network, types), [])
         self._source = origin.recipe.improved(source, on_host=True)
         network, types = self._source.network, self._source.types
-        self._load = HostWeights(self._source, origin.constants)
+        self._load = HostWeights(self._source, origin.constants, is_padded=True)
         self._steps = [step for step in self._source.validated.block.steps if step not in self._load.steps]
         # other constants are small, and part of the program
         given = {*network.inputs, *self._load(origin.weights)}

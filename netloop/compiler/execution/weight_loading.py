@@ -158,17 +158,18 @@ class WeightLoader:
 class HostWeights:
     """Compute the weights of a network that runs on the host: constants, and what numpy computes of them once.
 
-    The ``source`` may have been rewritten by passes; the ``constants`` are those of the original network.
+    The ``source`` may have been rewritten by passes; the ``constants`` are those of the original network. The rest
+    ``is_padded``, and runs as one program, or it runs step by step.
 
     Attributes:
         steps: the steps of the network that need not run, as their results are among the weights.
     """
 
-    def __init__(self, source: Improved, constants: Sequence[IConstantLayer]) -> None:
+    def __init__(self, source: Improved, constants: Sequence[IConstantLayer], is_padded: bool = False) -> None:
         self._sources = original_constants(source.network, constants)
         block, outputs = source.validated.block, source.network.outputs
         self._types = source.types
-        self._folding = find_weight_folding(block, outputs, source.types)
+        self._folding = find_weight_folding(block, outputs, source.types, is_on_host=not is_padded)
         folded = set(self._folding.steps).difference(self._folding.others)
         self.steps = frozenset(step for step in block.steps if step in folded)
         self._read = {*read_by_others(block, self.steps), *outputs}

@@ -25,11 +25,15 @@ MOST_BETWEEN = 20
 """The number of consecutive layers of fixed shapes up to which numpy computes them."""
 
 
+FEW = 2
+"""The number of layers up to which numpy takes less time than the call of a program, which takes 20 us."""
+
+
 class NumpyLayers:
     """The layers of a network that numpy computes if their arrays are small.
 
     They are those whose shapes are known only while the network runs, for which a program would be compiled for each
-    length, and a few others between them.
+    length, and a few others between them, or at the beginning.
 
     Args:
         blocks: steps in running order, of the network and inside of them.
@@ -107,6 +111,12 @@ def _chosen(steps: Sequence[Step], types: TypeTable) -> Iterator[tuple[Step, Ope
         values = [(step, layer) for step in run if (layer := _quick_layer(step)) is not None]
         if is_open or len(values) <= MOST_BETWEEN:
             yield from values
+
+
+def are_few(steps: Sequence[Step]) -> bool:
+    """Whether numpy computes some steps in less time than a program is called; constants take none."""
+    layers = [step for step in steps if not (isinstance(step, LayerStep) and isinstance(step.layer, IConstantLayer))]
+    return len(layers) <= FEW and all(_quick_layer(step) is not None for step in layers)
 
 
 def _quick_layer(step: Step) -> Operation | None:

@@ -23,7 +23,7 @@ from netloop.compiler.host.frame import HostFrame, Listener, Poisoned, TensorObs
 from netloop.compiler.host.growing_loop import GrowingLoop
 from netloop.compiler.host.layers import SingleLayers
 from netloop.compiler.host.loop import HostLoop
-from netloop.compiler.host.numpy_layers import NumpyLayers, all_blocks
+from netloop.compiler.host.numpy_layers import NumpyLayers, all_blocks, are_few
 from netloop.compiler.host.padded_pieces import PaddedPieces
 from netloop.compiler.host.routes import Route, Run
 from netloop.compiler.lower.constants import CompileTimeConstants
@@ -96,7 +96,8 @@ class HostProgram:
         self._routes: dict[tuple[Step, ...], Route] = {}
         self._single_layers = SingleLayers(validated.scopes)
         self._host_loops: dict[LoopStep, HostLoop] = {}
-        self._numpy_layers = NumpyLayers(all_blocks(others), known or types)
+        few = closed if are_few(closed) else []
+        self._numpy_layers = NumpyLayers([few, *all_blocks(others)], known or types)
         own = validated.scopes, options, interruptible, self._observed
         self._pieces = Pieces(*own, phase, rooms, steps)
         loops = (step for step in walk(validated.block) if isinstance(step, LoopStep) and step.loop in rooms)

@@ -57,8 +57,13 @@ class WeightOnlySteps(NamedTuple):
         return {tensor: array for tensor, array in values.items() if tensor not in weights}
 
 
-def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightOnlySteps:
-    """Find the steps of a block that depend on weights only and are worth folding."""
+def find_weight_folding(
+    block: Block, outputs: Iterable[ITensor], types: TypeTable, is_on_host: bool = False
+) -> WeightOnlySteps:
+    """Find the steps of a block that depend on weights only and are worth folding.
+
+    On the host all are: a step that XLA fuses into others is one of a program of its own there, which takes 20 us.
+    """
     fixed = weight_only_tensors(block)
     result: dict[ITensor, LayerStep] = {}
     for step in walk(block):
@@ -69,9 +74,10 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
             ready = ready and all(types[tensor].dtype != STRING for tensor in (*step.reads, *step.writes))
             if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):
                 result.update(dict.fromkeys(step.writes, step))
-    steps = _without_last_reshapes(dict.fromkeys(result.values()))
+    steps = dict.fromkeys(result.values())
+    steps = steps if is_on_host else _without_last_reshapes(steps)
     result = {tensor: step for tensor, step in result.items() if step in steps}
-    if max((_bytes(step.reads, types) for step in steps), default=0) < SMALLEST:
+    if not is_on_host and max((_bytes(step.reads, types) for step in steps), default=0) < SMALLEST:
         return WeightOnlySteps([], [], [])
     late = dict.fromkeys([*read_by_others(block, steps), *outputs])
     return WeightOnlySteps(list(steps), [tensor for tensor in late if tensor in result], _not_by_numpy(steps))

@@ -75,6 +75,41 @@ def test_layers_of_known_shapes_are_one_piece_before_the_others(network, compile
     assert len(compiled) == 1
 
 
+@pytest.mark.parametrize(("squares", "programs"), [(1, 0), (2, 1)])
+def test_few_layers_at_the_beginning_need_no_program(network, compiled, squares, programs):
+    x = network.add_input("x", trt.float32, (8,))
+    power = x
+    for _ in range(squares):
+        power = combine(network, power, power, Op.PROD)
+    mark(network, y=chosen(network, power))
+
+    assert trt.compile(network)({"x": X[:1].repeat(8)})["y"].tolist() == [2 * 3 ** (2**squares)] * 8
+    assert len(compiled) == programs
+
+
+def test_layers_of_weights_are_computed_at_load_time(network, compiled):
+    """A row of weights that is reshaped is no step of a call."""
+    x = network.add_input("x", trt.float32, (8,))
+    bias = constant(network, [2], np.float32)
+    for _ in range(5):
+        bias = network.add_unary(bias, trt.UnaryOperation.NEG).get_output(0)
+    mark(network, y=chosen(network, combine(network, x, bias)))
+
+    assert trt.compile(network)({"x": X})["y"].tolist() == [2, 4, 6, 8]
+    assert compiled == []
+
+
+def test_run_warns_of_nothing(network):
+    """Layers that numpy computes overflow, and divide by 0, without a warning, which fails a test."""
+    x = network.add_input("x", trt.float32, (8,))
+    large = chosen(network, x)
+    quotient = combine(network, large, combine(network, large, large, Op.SUB), Op.DIV)
+    mark(network, y=combine(network, large, large, Op.PROD), quotient=quotient)
+
+    outputs = trt.compile(network)({"x": np.float32([1e30] * 8)})
+    assert [outputs[name].tolist() for name in ("y", "quotient")] == [[np.inf] * 8] * 2
+
+
 def test_large_layers_are_compiled(network, compiled, monkeypatch):
     monkeypatch.setattr("netloop.compiler.host.numpy_layers.MOST_BYTES", 16)
     mark(network, y=chosen(network, network.add_input("x", trt.float32, (8,))))

@@ -18,8 +18,8 @@ def weights(network):
     return constant(network, np.ones(LENGTH, np.float32))
 
 
-def folding(network):
-    return find_weight_folding(nest(network, Scopes(network)), network.outputs, network.types)
+def folding(network, is_on_host=False):
+    return find_weight_folding(nest(network, Scopes(network)), network.outputs, network.types, is_on_host)
 
 
 def repeated(network, tensor, times):
@@ -50,6 +50,15 @@ def test_result_of_more_than_four_times_its_inputs_is_left_to_the_call(network, 
     mark(network, y=y)
 
     assert folding(network).tensors == [y] * is_folded
+
+
+def test_small_weights_are_folded_where_the_host_calls(network):
+    y = network.add_unary(constant(network, [1], np.float32), trt.UnaryOperation.NEG).get_output(0)
+    row = network.add_shuffle(y)
+    row.reshape_dims = (1, 1)
+    mark(network, y=row.get_output(0))
+
+    assert folding(network, is_on_host=True).tensors == [row.get_output(0)]
 
 
 def test_small_weights_are_left_to_the_call(network):
