@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from netloop.compiler.host.bounded_pieces import BoundedPieces
@@ -24,6 +23,7 @@ from netloop.compiler.host.growing_loop import GrowingLoop
 from netloop.compiler.host.layers import SingleLayers
 from netloop.compiler.host.loop import HostLoop
 from netloop.compiler.host.numpy_layers import NumpyLayers, all_blocks, are_few
+from netloop.compiler.host.output_arrays import OutputArrays
 from netloop.compiler.host.padded_pieces import PaddedPieces
 from netloop.compiler.host.routes import Route, Run
 from netloop.compiler.lower.constants import CompileTimeConstants
@@ -104,6 +104,7 @@ class HostProgram:
         self._growing = {
             step: GrowingLoop(step, rooms[step.loop], validated.block, self._pieces, self._run) for step in loops
         }
+        self._to_jax = OutputArrays(options.platform)
         self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types)
         self._bounded_pieces = BoundedPieces(self._pieces, validated.scopes, types)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
@@ -127,7 +128,7 @@ class HostProgram:
         poisoned = next((value for value in values if isinstance(value, Poisoned)), None)
         if poisoned is not None:
             raise ExecutionError(poisoned.finding)
-        return [value if isinstance(value, jax.Array) else to_user(value, _on_device) for value in values]
+        return [value if isinstance(value, jax.Array) else to_user(value, self._to_jax) for value in values]
 
     def values(self, arrays: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, with ``Poisoned`` for each that failed.
@@ -264,9 +265,3 @@ def _known(block: Block, types: TypeTable) -> dict[ITensor, TensorType]:
     steps = (step for step in walk(block) if isinstance(step, LayerStep))
     tensors = [tensor for step in steps for tensor in step.writes if isinstance(types.of(tensor), TensorType)]
     return {tensor: types[tensor] for tensor in tensors if tensor in constants}
-
-
-def _on_device(array: Any) -> jax.Array:
-    """An array as a JAX array: a copy of one of numpy, which may be a view of an input."""
-    # 20 us instead of the 33 of device_put, and no second copy
-    return array if isinstance(array, jax.Array) else jnp.asarray(np.array(array))

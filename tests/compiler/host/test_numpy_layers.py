@@ -1,11 +1,13 @@
 """Layers that host execution computes by numpy."""
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import netloop as trt
+from netloop.compiler.host import output_arrays
 from netloop.compiler.host.compiled_pieces import Pieces
 from netloop.compiler.host.frame import HostFrame
 from netloop.compiler.host.padded_pieces import PaddedProgram
@@ -108,6 +110,24 @@ def test_run_warns_of_nothing(network):
 
     outputs = trt.compile(network)({"x": np.float32([1e30] * 8)})
     assert [outputs[name].tolist() for name in ("y", "quotient")] == [[np.inf] * 8] * 2
+
+
+@pytest.mark.parametrize("often", [0, 2, 500])
+def test_outputs_are_copies_by_a_program_or_without_one(network, monkeypatch, often):
+    monkeypatch.setattr(output_arrays, "OFTEN", often)
+    monkeypatch.setattr(output_arrays, "MOST_TYPES", 3)
+    x = network.add_input("x", trt.int64, (-1,))
+    found = network.add_non_zero(x).get_output(0)
+    mark(network, y=network.add_concatenation([x, x]).get_output(0), found=found)
+    engine = trt.compile(network)
+    for length in (1, 2, 2, 2, 2, 3, 4, 2, 2):
+        given = np.arange(length) + 2**40
+        outputs = engine({"x": given})
+        given[:] = 0
+        assert outputs["y"].tolist() == [2**40 + index % length for index in range(2 * length)]
+        assert outputs["found"].tolist() == [[*range(length)]]
+        kind = type(jax.numpy.zeros(1))
+        assert [(type(value), value.dtype) for value in outputs.values()] == [(kind, np.int64), (kind, np.int32)]
 
 
 def test_large_layers_are_compiled(network, compiled, monkeypatch):
