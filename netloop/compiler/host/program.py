@@ -147,7 +147,7 @@ class HostProgram:
     def computed(self, arrays: Mapping[ITensor, Any]) -> list[Any]:
         """The outputs, with ``Poisoned`` for each that failed, and None for what the run did not come to."""
         frame = self._frame(arrays)
-        with suppress(ExecutionError):
+        with suppress(ExecutionError), np.errstate(all="ignore"):
             self._run(self._steps, frame)
         return [frame.values.get(tensor) for tensor in self._network.outputs]
 
