@@ -26,6 +26,8 @@ from netloop.compiler.recurrent.job import BEGUN, COME, DONE, LINE, MOST_THREADS
 HANDLER = "handler"
 WORK_OF_THREAD = 1 << 16
 """The multiplications of an iteration that are worth a thread: they take 1 us, and to wait for another 0.3 us."""
+WORK_OF_CALL = 1 << 20
+"""The multiplications of a call that are worth a thread: to wake one takes 10 to 40 us."""
 SPINS = 4096
 """The looks at a number after which a waiting thread lets others run."""
 
@@ -147,7 +149,10 @@ class RecurrentKernel:
             before, state = (layout.array(code, job, name, number) for name in ("before", "state"))
             code.call_library("memcpy", state, before, part * FLOAT_BYTES)
         most = min(MOST_THREADS, self._blocks, cell.work() // cell.number_of_phases // WORK_OF_THREAD)
-        threads = code.least(handler.number_of_threads(), most) if most > 1 else code.number(1)
+        threads = code.number(1)
+        if most > 1:
+            worth = code.add(code.divide(code.multiply(trips, cell.work()), WORK_OF_CALL), 1)
+            threads = code.least(code.least(handler.number_of_threads(), most), worth)
         for value, place in ((1, REFERENCES), (1, COME), (0, DONE), (trips, TRIPS), (threads, THREADS)):
             code.store(value, job, place)
         with code.counting(0, threads) as thread:
