@@ -68,7 +68,7 @@ class RecurrentLayer:
     """
 
     def __init__(
-        self, seed: int, units: Sequence[int] = (16, 32, 48), rows: Sequence[int] = (1, 2, 5, 8, 13, 17)
+        self, seed: int, units: Sequence[int] = (16, 23, 32, 50), rows: Sequence[int] = (1, 2, 5, 8, 13, 17)
     ) -> None:
         self.random = np.random.default_rng(seed)
         self.network = trt.INetworkDefinition()

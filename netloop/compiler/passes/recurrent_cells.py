@@ -126,7 +126,7 @@ class Recognition(ABC):
 
     def __init__(self, rewriter: Rewriter, processor: Processor, rows: int, units: int, count: int) -> None:
         self.rewriter, self.processor, self.rows, self.units, self.count = rewriter, processor, rows, units, count
-        require(rows > 0 and units > 0 and units % processor.lanes == 0)
+        require(rows > 0 and units > 0)
         self.values: list[CellValue] = []
         self.products: list[WeightProduct] = []
         self.iterators: list[Read] = []
@@ -409,8 +409,12 @@ class Recognition(ABC):
             make.slice(self._matrix(part.product), [part.number * self.units], [self.units], axes=[1])
             for part, _ in parts
         ]
+        depth, blocks = matrices[0].type.shape[0], -(-self.units // lanes)
+        if self.units % lanes:
+            rest = make.constant(np.zeros((depth, blocks * lanes - self.units), np.float32))
+            matrices = [tensor for matrix in matrices for tensor in (matrix, rest)]
         matrix = make.concat(matrices, 1) if len(matrices) > 1 else matrices[0]
-        blocks = make.reshape(matrix, [matrix.type.shape[0], len(parts), self.units // lanes, lanes])
+        blocks = make.reshape(matrix, [depth, len(parts), blocks, lanes])
         return make.transpose(blocks, [2, 0, 1, 3])
 
 

@@ -84,7 +84,7 @@ class RecurrentKernelLayer(Operation):
         first = len(cell.iterators) + len(cell.invariants)
         for place, source in enumerate(cell.sources, first):
             parts = arrays[place].transpose(1, 2, 0, 3)
-            arrays[place] = parts.reshape(source.depth, len(source.products), cell.units)
+            arrays[place] = parts.reshape(source.depth, len(source.products), -1)[:, :, : cell.units]
         return tuple(cell.evaluate(FUNCTIONS, self.count, arrays))
 
     def lower(self, *inputs: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Blocks of an iteration: as many units as a vector has numbers, of all rows, in one phase.
+"""Blocks of an iteration: as many units as a vector has numbers, or what is left of them, of all rows, in one phase.
 
 The sums of a few rows and of all products of the phase stay in registers while the weights of the block are read from
 front to back. Then everything else is computed row by row.
@@ -13,8 +13,8 @@ from netloop.compiler.recurrent.code import FLOAT_BYTES
 from netloop.compiler.recurrent.job import JobLayout
 from netloop.compiler.recurrent.vectors import FUNCTIONS, Vectors
 
-STEPS = 4
-"""The elements of a row that are multiplied between two jumps."""
+STEPS = 4, 2, 1
+"""The elements of a row that are multiplied between two jumps: as many of these as divide the row."""
 FEW_SUMS = 8
 """Up to as many sums are split in two, as an addition begins 4 cycles after the one that it needs."""
 
@@ -96,7 +96,7 @@ class PhaseCode:
         line = len(parts) * self._bytes
         left = code.add(self._left(code, source), code.multiply(row, depth * FLOAT_BYTES))
         weights = code.add(self._job.array(code, job, "weights", number), code.multiply(block, depth * line))
-        steps = STEPS if depth % STEPS == 0 else 1
+        steps = next(steps for steps in STEPS if depth % steps == 0)
         halves = 2 if steps > 1 and len(keys) <= min(FEW_SUMS, self._registers // 2) else 1
         # the operands that are fewer stay in registers for a step, and the others are read one by one: with both kinds,
         # 12 sums of 3 rows and 4 products would need 19 of 16 registers
@@ -140,6 +140,9 @@ class _RowCode:
         self._layout, self._cell, self._code, self._phase, self._row, self._sums = job, job.cell, code, phase, row, sums
         self._job, self._trip, block, _ = code.arguments
         self._column = code.multiply(block, code.lanes * FLOAT_BYTES)
+        # the last block may have fewer units than a vector has numbers
+        rest = code.subtract(self._cell.units, code.multiply(block, code.lanes))
+        self._mask = code.first_lanes(rest) if self._cell.units % code.lanes else None
         self._values: dict[int, Any] = {}
 
     def compute(self) -> None:
@@ -154,7 +157,7 @@ class _RowCode:
             after = code.add(self._trip, 1)
             leaving += [(index, layout.state(*at, after, number)) for number, index in enumerate(cell.states)]
         for value, array in [(self._value(index), array) for index, array in leaving]:
-            code.store_vector(value, self._place(array, cell.units, 0))
+            code.store_vector(value, self._place(array, cell.units, 0), mask=self._mask)
 
     def _value(self, index: int) -> Any:
         """The vector of a value."""
@@ -165,23 +168,27 @@ class _RowCode:
     def _computed(self, index: int, value: CellValue) -> Any:
         code, layout, units = self._code, self._layout, self._cell.units
         if self._cell.has_register(index) and self._cell.phases[index] < self._phase:
-            return code.load_vector(self._place(layout.kept(code, self._job, index), units, 0))
+            return self._loaded(layout.kept(code, self._job, index), units, 0)
         if value.is_computed:
             return FUNCTIONS[value.kind](code, *map(self._value, value.of), *value.numbers)
         if value.kind == PRODUCT:
             return self._sums[value.of[0]]
         if value.kind == STATE:
-            return code.load_vector(self._place(layout.state(code, self._job, self._trip, value.of[0]), units, 0))
+            return self._loaded(layout.state(code, self._job, self._trip, value.of[0]), units, 0)
         number, part = value.of
         if value.kind == ITERATOR:
             element = layout.element(code, self._job, self._trip, number)
-            return code.load_vector(self._place(element, self._cell.iterators[number].width, part))
+            return self._loaded(element, self._cell.iterators[number].width, part)
         array = layout.array(code, self._job, "invariant", number)
         if value.kind == NUMBER:
             return code.load_repeated(array)
         if value.kind == ROW:
-            return code.load_vector(code.add(array, self._column), part * units * FLOAT_BYTES)
-        return code.load_vector(self._place(array, self._cell.invariants[number][1], part))
+            return code.load_vector(code.add(array, self._column), part * units * FLOAT_BYTES, self._mask)
+        return self._loaded(array, self._cell.invariants[number][1], part)
+
+    def _loaded(self, array: Any, width: int, part: int) -> Any:
+        """The units of the block in the row of an array."""
+        return self._code.load_vector(self._place(array, width, part), mask=self._mask)
 
     def _place(self, array: Any, width: int, part: int) -> Any:
         """The address of the units of the block in the row of an array."""

@@ -172,6 +172,10 @@ class RecurrentCell:
         arrays = {ITERATOR: now, STATE: states, "": values}[source.kind]
         return arrays[source.number].reshape(self.rows, source.depth)
 
+    def blocks(self, lanes: int) -> int:
+        """The vectors of so many numbers that have all units."""
+        return -(-self.units // lanes)
+
     def work(self) -> int:
         """The multiplications of an iteration."""
         return self.rows * self.units * sum(source.depth * len(source.products) for source in self.sources)

@@ -44,7 +44,7 @@ class RecurrentKernel:
 
     def __init__(self, module: Any, cell: RecurrentCell, lanes: int, registers: int) -> None:
         self._module, self._cell, self._job = module, cell, JobLayout(cell)
-        self._blocks = cell.units // lanes
+        self._blocks, self._lanes = cell.blocks(lanes), lanes
         phases = range(cell.number_of_phases)
         work = self._work([PhaseCode(module, self._job, phase, lanes, registers).function for phase in phases])
         release = self._release()
@@ -128,7 +128,7 @@ class RecurrentKernel:
         code = FunctionCode(self._module, HANDLER, 1, returns=True, is_public=True)
         arguments = [0] * len(cell.iterators)
         arguments += [{ROW: width, WHOLE: cell.rows * width}.get(kind, 1) for kind, width in cell.invariants]
-        arguments += [source.depth * len(source.products) * cell.units for source in cell.sources]
+        arguments += [source.depth * len(source.products) * self._blocks * self._lanes for source in cell.sources]
         arguments += [part] * len(cell.states)
         results = [0] * len(cell.stacked) + [2 * part] * len(cell.states) + [part * len(cell.kept)]
         floats = [[(FLOAT32_TYPE, size) for size in sizes] for sizes in (arguments, results)]

@@ -145,7 +145,6 @@ def test_loops_that_kernels_do_not_compute_stay_loops(monkeypatch):
 
     assert strategies(loop_of()) == ["kernel"]
     assert [strategies(loop_of(change)) for change in (less_than, softmax, ended)] == [["scan"], ["scan"], ["while"]]
-    assert strategies(loop_of(units=24)) == ["scan"]
     assert strategies(loop_of(dtype=np.float64)) == ["scan"]
     assert strategies(loop_of(matrix=lambda network: network.add_input("r", trt.float32, (32, 32)))) == ["scan"]
     assert strategies(loop_of(), max_trips=100) == ["scan"]
