@@ -48,7 +48,9 @@ ELEMENTWISE = {
     ElementWiseOperation.SUM: "sum", ElementWiseOperation.SUB: "sub", ElementWiseOperation.PROD: "prod",
     ElementWiseOperation.DIV: "div", ElementWiseOperation.MAX: "max", ElementWiseOperation.MIN: "min",
 }  # fmt: skip
-UNARY = {UnaryOperation.NEG: "neg", UnaryOperation.ABS: "abs"}
+UNARY = {
+    UnaryOperation.NEG: "neg", UnaryOperation.ABS: "abs", UnaryOperation.SQRT: "sqrt", UnaryOperation.RECIP: "recip",
+}  # fmt: skip
 PARAMETERS = {
     ActivationType.RELU: 0, ActivationType.SIGMOID: 0, ActivationType.TANH: 0, ActivationType.SOFTSIGN: 0,
     ActivationType.LEAKY_RELU: 1, ActivationType.THRESHOLDED_RELU: 1, ActivationType.CLIP: 2,

@@ -39,6 +39,8 @@ FUNCTIONS: dict[str, Any] = {
     "min": np.minimum,
     "neg": np.negative,
     "abs": np.abs,
+    "sqrt": np.sqrt,
+    "recip": np.reciprocal,
     **{
         kind.name.lower(): lambda x, a=0.0, b=0.0, function=function: function(np, x, a, b)
         for kind, function in ACTIVATIONS.items()
@@ -147,9 +149,14 @@ def _replaced(rewriter: Rewriter, step: LoopStep, own: Processor) -> bool:
         return False
     if recognition.weights_of_states() < LEAST_WEIGHTS or not is_worth_it(cell, own):
         return False
-    inputs = recognition.inputs(cell)
-    kernel = RecurrentKernelLayer(cell=cell, processor=own, count=recognition.count, loop=step.loop)
-    kernel.name = step.loop.name
-    recognition.take_over(rewriter.network.add(kernel, inputs).outputs, cell)
-    rewriter.note(f"{step.loop.name!r} is one call of machine code")
+    replace_loop(rewriter, recognition, cell)
     return True
+
+
+def replace_loop(rewriter: Rewriter, recognition: LoopRecognition, cell: RecurrentCell) -> None:
+    """Let the kernel of a cell replace a loop."""
+    loop, inputs = recognition.step.loop, recognition.inputs(cell)
+    kernel = RecurrentKernelLayer(cell=cell, processor=recognition.processor, count=recognition.count, loop=loop)
+    kernel.name = loop.name
+    recognition.take_over(rewriter.network.add(kernel, inputs).outputs, cell)
+    rewriter.note(f"{loop.name!r} is one call of machine code")

@@ -28,12 +28,18 @@ MOST_PRODUCTS = 1 << 25
 class LoopRecognition(Recognition):
     """A loop as a cell, and the layers that replace it.
 
+    Args:
+        rewriter: the network.
+        step: the loop.
+        processor: the vectors of the processor.
+        takes_products: whether products before the loop may become part of it.
+
     Raises:
         Unfit: it is no recurrent layer of which there are kernels.
     """
 
-    def __init__(self, rewriter: Rewriter, step: LoopStep, processor: Processor) -> None:
-        self.step = step
+    def __init__(self, rewriter: Rewriter, step: LoopStep, processor: Processor, takes_products: bool = True) -> None:
+        self.step, self._takes_products = step, takes_products
         first = next(iter(step.states), None)
         require(first is not None and first.type.is_tensor and first.type.rank > 0)
         assert first is not None
@@ -96,8 +102,9 @@ class LoopRecognition(Recognition):
 
     def _products_before(self, layer: IIteratorLayer) -> Parts | None:
         """The parts of a product that is computed before the loop only to be read by it, as one of the loop."""
-        tensor = operand(layer, 0)
-        rows = list[ITensor]()
+        tensor, rows = operand(layer, 0), list[ITensor]()
+        if not self._takes_products:
+            return None
         while isinstance(tensor.producer, IElementWiseLayer) and tensor.producer.op is ElementWiseOperation.SUM:
             sum_ = tensor.producer
             added = next((at for at in (0, 1) if operand(sum_, at) in self.rewriter.weights), None)

@@ -47,7 +47,7 @@ class StepRecognition(Recognition):
         Unfit: there is no such step.
     """
 
-    def __init__(self, rewriter: Rewriter, place: _Place, processor: Processor, shape: tuple[int, int]) -> None:
+    def __init__(self, rewriter: Rewriter, place: _StepBlock, processor: Processor, shape: tuple[int, int]) -> None:
         self.apart = set[ITensor]()
         self.place = place
         for _ in range(TRIES):
@@ -148,7 +148,7 @@ class StepRecognition(Recognition):
             self.rewriter.take_over(tensor, make.reshape(joined, tensor.type.shape))
 
 
-class _Place:
+class _StepBlock:
     """A block in which steps are looked for.
 
     Attributes:
@@ -206,8 +206,8 @@ class RecurrentSteps(Pass):
 
 def _replaced(rewriter: Rewriter) -> bool:
     """Replace the layers of one step by a kernel, if there is one."""
-    places = [_Place(rewriter, rewriter.block, None)]
-    places += [_Place(rewriter, step.body, step) for step in rewriter.loops()]
+    places = [_StepBlock(rewriter, rewriter.block, None)]
+    places += [_StepBlock(rewriter, step.body, step) for step in rewriter.loops()]
     for place in places:
         for shape in dict.fromkeys(place.shapes()):
             # most networks have no such step, and need no compiler imported
@@ -217,7 +217,7 @@ def _replaced(rewriter: Rewriter) -> bool:
     return False
 
 
-def _replaced_in(rewriter: Rewriter, place: _Place, own: Processor, shape: tuple[int, int]) -> bool:
+def _replaced_in(rewriter: Rewriter, place: _StepBlock, own: Processor, shape: tuple[int, int]) -> bool:
     try:
         recognition = StepRecognition(rewriter, place, own, shape)
         cell = recognition.cell()

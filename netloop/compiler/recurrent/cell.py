@@ -18,6 +18,9 @@ from netloop.values.types import Array
 ITERATOR, STATE, NUMBER, ROW, WHOLE, PRODUCT = "iterator", "state", "number", "row", "whole", "product"
 """The kinds of values that are not computed element by element."""
 
+WORK_OF_ELEMENT = 2
+"""The multiplications in whose time a number is read from or written to memory."""
+
 
 class CellValue(NamedTuple):
     """A part [rows, units] of a tensor of an iteration.
@@ -130,7 +133,7 @@ class RecurrentCell:
         iterated = [np.asarray(next(queue)) for _ in self.iterators]
         invariants = [np.asarray(next(queue)) for _ in self.invariants]
         weights = [np.asarray(next(queue)) for _ in self.sources]
-        states = [np.asarray(state, np.float32) for state in queue]
+        states = [np.asarray(state, np.float32).reshape(self.rows, self.units) for state in queue]
         stacked = [np.zeros((count, self.rows, self.units), np.float32) for _ in self.stacked]
         for trip in range(count):
             now = [array[count - 1 - trip if each.is_reverse else trip] for array, each in
@@ -157,14 +160,13 @@ class RecurrentCell:
             elif value.kind == STATE:
                 result = states[value.of[0]]
             else:
-                array = (now if value.kind == ITERATOR else invariants)[value.of[0]]
-                start = value.of[1] * self.units
+                number, part = value.of
+                own = value.kind == ITERATOR
+                array = (now if own else invariants)[number]
+                width = self.iterators[number].width if own else self.invariants[number][1]
+                start = part * self.units
                 is_number = value.kind == NUMBER
-                result = (
-                    array.reshape(())
-                    if is_number
-                    else array.reshape(-1, array.shape[-1])[:, start : start + self.units]
-                )
+                result = array.reshape(()) if is_number else array.reshape(-1, width)[:, start : start + self.units]
             values.append(np.broadcast_to(np.asarray(result, np.float32), (self.rows, self.units)))
         return values
 
@@ -177,8 +179,9 @@ class RecurrentCell:
         return -(-self.units // lanes)
 
     def work(self) -> int:
-        """The multiplications of an iteration."""
-        return self.rows * self.units * sum(source.depth * len(source.products) for source in self.sources)
+        """The multiplications of an iteration; without products, as many as take its time in memory."""
+        work = sum(source.depth * len(source.products) for source in self.sources)
+        return self.rows * self.units * (work or WORK_OF_ELEMENT * (len(self.iterators) + len(self.stacked)))
 
     def products_of(self, phase: int) -> list[int]:
         """The products of a phase."""

@@ -129,6 +129,8 @@ FUNCTIONS: dict[str, Function] = {
     "min": lambda code, a, b: code.extreme("<", a, b),
     "neg": lambda code, x: code.builder.fneg(x),
     "abs": Vectors.absolute,
+    "sqrt": lambda code, x: code.call_intrinsic(f"llvm.sqrt.v{code.lanes}f32", code.vector, x),
+    "recip": lambda code, x: code.builder.fdiv(code.constant(1.0), x),
     "tanh": Vectors.tanh,
     "sigmoid": Vectors.sigmoid,
     "relu": lambda code, x: code.where("<", x, code.constant(0.0), code.constant(0.0), x),

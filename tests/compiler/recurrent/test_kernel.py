@@ -168,6 +168,7 @@ FEW = np.array([0, -0.0, 1e-45, -1e-40, 1e-7, 0.3, -0.6, 1, -2, 4.7, 8.9, 9.1, -
 @pytest.mark.parametrize(
     ("kind", "numbers"),
     [("sum", ()), ("sub", ()), ("prod", ()), ("div", ()), ("max", ()), ("min", ()), ("neg", ()), ("abs", ()),
+     ("sqrt", ()), ("recip", ()),
      ("tanh", ()), ("sigmoid", ()), ("relu", ()), ("leaky_relu", (0.5,)), ("thresholded_relu", (0.25,)),
      ("clip", (-0.5, 2.0)), ("hard_sigmoid", (0.25, 0.5)), ("softsign", ()), ("scaled_tanh", (2.0, 0.5))],
 )  # fmt: skip
