@@ -39,7 +39,7 @@ class ElementwiseLoops(Pass):
         "On CPUs, where the extra `kernels` is installed: a loop with a known number of iterations, of sums, products "
         "and other exact element-wise float32 layers between states of one shape, is one call of machine code of "
         f"netloop's own, as in `recurrent_kernels`. The states have {LEAST_ELEMENTS} elements or more, and in all "
-        f"iterations {LEAST_WORK:,} or more. tanh, sigmoids and comparisons stay with XLA."
+        f"iterations {LEAST_WORK:,} or more. tanh and sigmoids stay with XLA."
     )
     alternatives = (OFF,)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.recurrent.cell import (
+    COLUMN,
     ITERATOR,
     NUMBER,
     PRODUCT,
@@ -31,6 +32,7 @@ from netloop.model.layers.pointwise import (
     ICastLayer,
     IElementWiseLayer,
     IIdentityLayer,
+    ISelectLayer,
     IUnaryLayer,
 )
 from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
@@ -47,6 +49,7 @@ from netloop.values.types import normal_axis
 ELEMENTWISE = {
     ElementWiseOperation.SUM: "sum", ElementWiseOperation.SUB: "sub", ElementWiseOperation.PROD: "prod",
     ElementWiseOperation.DIV: "div", ElementWiseOperation.MAX: "max", ElementWiseOperation.MIN: "min",
+    ElementWiseOperation.LESS: "less", ElementWiseOperation.GREATER: "greater", ElementWiseOperation.EQUAL: "equal",
 }  # fmt: skip
 UNARY = {
     UnaryOperation.NEG: "neg", UnaryOperation.ABS: "abs", UnaryOperation.SQRT: "sqrt", UnaryOperation.RECIP: "recip",
@@ -156,7 +159,8 @@ class Recognition(ABC):
     def _parts_in(self, tensor: ITensor) -> int:
         """The number of parts of a tensor of the loop."""
         type = tensor.type
-        require(type.is_tensor and type.dtype == np.float32 and type.rank > 0)
+        # what is true is 1, and what is not 0
+        require(type.is_tensor and (type.dtype == np.float32 or type.dtype == np.bool_) and type.rank > 0)
         count, rest = divmod(type.shape[-1], self.units)
         require(rest == 0 and count > 0 and type.volume == self.rows * type.shape[-1])
         return count
@@ -209,6 +213,8 @@ class Recognition(ABC):
             case IUnaryLayer():
                 require(layer.op in UNARY)
                 return self._elementwise(UNARY[layer.op], [self._parts(operand(layer, 0))])
+            case ISelectLayer():
+                return self._elementwise("select", [self._parts(operand(layer, at)) for at in range(3)])
             case IConcatenationLayer():
                 require(normal_axis(layer.axis, layer.outputs[0].type.rank) == layer.outputs[0].type.rank - 1)
                 return tuple(part for tensor in layer.inputs if tensor for part in self._whole_parts(tensor))
@@ -218,6 +224,8 @@ class Recognition(ABC):
                 require(
                     isinstance(layer, SAME) and operand(layer, 0).type.shape[-1:] == layer.outputs[0].type.shape[-1:]
                 )
+                # a mask may become numbers, and not numbers a mask
+                require(layer.outputs[0].type.dtype in (np.float32, operand(layer, 0).type.dtype))
                 plain = not isinstance(layer, IShuffleLayer) or layer.first_transpose is layer.second_transpose is None
                 require(plain)
                 return self._whole_parts(operand(layer, 0))
@@ -230,8 +238,8 @@ class Recognition(ABC):
         count = max(map(len, operands))
         require(all(len(parts) in (1, count) for parts in operands))
         for parts in operands:
-            # one part is broadcast to several only if it is a number
-            require(len(parts) == count or self.values[parts[0]].kind == NUMBER)
+            # one part is broadcast to several only if it is a number, or one in each row
+            require(len(parts) == count or self.values[parts[0]].kind in (NUMBER, COLUMN))
         return tuple(
             self._value(kind, *(parts[part % len(parts)] for parts in operands), numbers=numbers)
             for part in range(count)
@@ -339,7 +347,7 @@ class Recognition(ABC):
             return value._replace(of=tuple(numbers[index] for index in value.of))
         if value.kind == PRODUCT:
             return value._replace(of=(of_products.index(value.of[0]),))
-        if value.kind == ITERATOR:
+        if value.kind in (ITERATOR, COLUMN):
             return value._replace(of=(self.arrays.index(value.of[0]), value.of[1]))
         return value
 

@@ -39,6 +39,10 @@ FUNCTIONS: dict[str, Any] = {
     "min": np.minimum,
     "neg": np.negative,
     "abs": np.abs,
+    "less": np.less,
+    "greater": np.greater,
+    "equal": np.equal,
+    "select": lambda condition, a, b: np.where(condition != 0, a, b),
     "sqrt": np.sqrt,
     "recip": np.reciprocal,
     **{

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from netloop.compiler.passes.induction_variables import first_of_counter, start_of_counter
 from netloop.compiler.passes.recurrent_cells import Parts, Read, Recognition, WeightProduct, require
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.compiler.recurrent.cell import ITERATOR, STATE, RecurrentCell
+from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, STATE, RecurrentCell
 from netloop.compiler.recurrent.machine_code import Processor
-from netloop.model.graph import ITensor
+from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.loop import IIteratorLayer
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
+from netloop.model.layers.rearrange import IShuffleLayer, IUnsqueezeLayer
 from netloop.model.nest import LayerStep, LoopStep
 from netloop.values.enums import ElementWiseOperation, LoopOutput, MatrixOperation, TripLimit
 from netloop.values.types import normal_axis
@@ -23,6 +25,9 @@ LEAST_ROWS = 8
 before the loop, as the weights would be read from memory more often than they are multiplied."""
 MOST_PRODUCTS = 1 << 25
 """The most bytes of products before the loop."""
+
+ORDERS = ElementWiseOperation.LESS, ElementWiseOperation.GREATER, ElementWiseOperation.EQUAL
+"""The comparisons of counters."""
 
 
 class LoopRecognition(Recognition):
@@ -40,20 +45,25 @@ class LoopRecognition(Recognition):
 
     def __init__(self, rewriter: Rewriter, step: LoopStep, processor: Processor, takes_products: bool = True) -> None:
         self.step, self._takes_products = step, takes_products
-        first = next(iter(step.states), None)
+        starts = {layer.outputs[0]: start_of_counter(step, layer) for layer in step.recurrences}
+        self._starts = {state: start for state, start in starts.items() if start is not None}
+        recurrences = [layer for layer in step.recurrences if layer.outputs[0] not in self._starts]
+        self._states = [layer.outputs[0] for layer in recurrences]
+        first = next(iter(self._states), None)
         require(first is not None and first.type.is_tensor and first.type.rank > 0)
         assert first is not None
         units = first.type.shape[-1]
         super().__init__(rewriter, processor, first.type.volume // max(1, units), units, self._trip_count())
-        self.initial = [recurrence.tensor(0) for recurrence in step.recurrences]
-        for number, state in enumerate(step.states):
-            require(self._parts_in(state) == 1)
+        self.initial = [layer.tensor(0) for layer in recurrences]
+        for number, state in enumerate(self._states):
+            require(self._parts_in(state) == 1 and state.type.dtype == np.float32)
             self.parts[state] = (self._value(STATE, number),)
         for inner in step.body.steps:
             assert isinstance(inner, LayerStep)
-            if not isinstance(inner.layer, IIteratorLayer):
+            # layers of counters are looked at where masks need them
+            if not isinstance(inner.layer, IIteratorLayer) and _has_floats(inner.layer):
                 self.parts[inner.layer.outputs[0]] = self._computed(inner.layer)
-        self.after = [self._single(tensor) for tensor in step.next_states]
+        self.after = [self._single(layer.tensor(1)) for layer in recurrences]
         self.stacked = self._outputs()
 
     def _trip_count(self) -> int:
@@ -69,8 +79,35 @@ class LoopRecognition(Recognition):
         layer = tensor.producer
         if isinstance(layer, IIteratorLayer) and layer.loop is self.step.loop:
             return self._of_iterator(layer)
+        if tensor.type.dtype == np.bool_:
+            return self._mask(tensor)
         require(not self.rewriter.scopes.varies_in(tensor, self.step.loop))
         return self._of_invariant(tensor)
+
+    def _mask(self, tensor: ITensor) -> Parts:
+        """The part of a mask [rows, 1] that compares a counter with a number for each row."""
+        shape = tensor.type.shape
+        require(tensor.type.volume == self.rows and (shape[-1:] == (1,) or self.rows == 1))
+        while isinstance(tensor.producer, IUnsqueezeLayer | IShuffleLayer):
+            tensor = operand(tensor.producer, 0)
+            require(tensor.type.volume == self.rows)
+        layer = tensor.producer
+        require(isinstance(layer, IElementWiseLayer) and layer.op in ORDERS)
+        assert isinstance(layer, IElementWiseLayer)
+        make, sides = self.rewriter.make, [self._compared(operand(layer, at)) for at in (0, 1)]
+        holds = self.rewriter.network.add_elementwise(sides[0], sides[1], layer.op).outputs[0]
+        require(holds.type.volume == self.count * self.rows)
+        self.iterators.append(Read(make.reshape(make.cast(holds, np.float32), [self.count, self.rows, 1]), 0))
+        return (self._value(COLUMN, len(self.iterators) - 1, 0),)
+
+    def _compared(self, tensor: ITensor) -> ITensor:
+        """A counter in all iterations [count, 1], or integers that are the same in all of them [1, n]."""
+        start, make = first_of_counter(self.step, tensor), self.rewriter.make
+        if start is not None:
+            return make.constant(np.arange(start, start + self.count)[:, None])
+        require(tensor.type.is_tensor and tensor.type.is_index)
+        require(not self.rewriter.scopes.varies_in(tensor, self.step.loop))
+        return make.reshape(make.cast(tensor, np.int64), [1, tensor.type.volume])
 
     def _times(self, left: ITensor, matrix: ITensor, is_transposed: bool) -> Parts:
         producer = left.producer
@@ -83,6 +120,9 @@ class LoopRecognition(Recognition):
         return self._times_own(left, matrix, is_transposed)
 
     def _of_iterator(self, layer: IIteratorLayer) -> Parts:
+        type = layer.outputs[0].type
+        if type.is_tensor and type.shape[-1:] == (1,) and type.volume == self.rows and self.units > 1:
+            return (self._value(COLUMN, self._iterated(operand(layer, 0), layer), 0),)
         count = self._parts_in(layer.outputs[0])
         products = self._products_before(layer)
         if products is not None:
@@ -141,11 +181,11 @@ class LoopRecognition(Recognition):
 
     def _outputs(self) -> list[tuple[Parts, bool]]:
         """The parts of each stacked output, and whether its rows are in reverse order."""
-        states, result = set(self.step.states), list[tuple[Parts, bool]]()
+        states, result = {*self._states, *self._starts}, list[tuple[Parts, bool]]()
         for output in self.step.outputs:
             if output.stacks:
                 types = self.rewriter.network.types
-                require(output.known_length(types) == self.count)
+                require(output.known_length(types) == self.count and output.outputs[0].type.dtype == np.float32)
                 result.append((self._whole_parts(output.tensor(0)), output.kind is LoopOutput.REVERSE))
             else:
                 require(output.tensor(0) in states)
@@ -153,7 +193,7 @@ class LoopRecognition(Recognition):
 
     def take_over(self, outputs: Sequence[ITensor], cell: RecurrentCell) -> None:
         """Let the outputs of the layer take the places of those of the loop."""
-        make, stacked, states = self.rewriter.make, iter(self.stacked), self.step.states
+        make, stacked = self.rewriter.make, iter(self.stacked)
         unique = list(dict.fromkeys((part, is_reverse) for parts, is_reverse in self.stacked for part in parts))
         for output in self.step.outputs:
             tensor = output.outputs[0]
@@ -167,7 +207,15 @@ class LoopRecognition(Recognition):
                 if axis:
                     order = [*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1)]
                     result = make.transpose(result, order)
+            elif output.tensor(0) in self._starts:
+                last = np.full(tensor.type.shape, self._starts[output.tensor(0)] + self.count, tensor.type.dtype)
+                result = make.constant(last)
             else:
-                state = outputs[len(unique) + states.index(output.tensor(0))]
+                state = outputs[len(unique) + self._states.index(output.tensor(0))]
                 result = make.reshape(state, tensor.type.shape)
             self.rewriter.take_over(tensor, result)
+
+
+def _has_floats(layer: ILayer) -> bool:
+    """Whether a layer computes with numbers, and not with counters and masks only."""
+    return any(tensor.type.is_tensor and tensor.type.dtype == np.float32 for tensor in layer.inputs if tensor)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+import numpy as np
+
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.embedding_folding import folded_gather
 from netloop.compiler.passes.recurrent_cells import PARAMETERS, Parts, Read, Recognition, Unfit, require
@@ -121,7 +123,8 @@ class StepRecognition(Recognition):
             tensor
             for layer in self.layers
             for tensor in layer.outputs
-            if all(activated[part] for part in self.parts[tensor])
+            if tensor.type.dtype == np.float32
+            and all(activated[part] for part in self.parts[tensor])
             and (tensor.is_network_output or any(at in live and at not in self.layers for at, _ in tensor.uses))
         ]
 

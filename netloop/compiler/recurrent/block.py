@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from netloop.compiler.recurrent.cell import ITERATOR, NUMBER, PRODUCT, ROW, STATE, CellValue, ProductSource
+from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, NUMBER, PRODUCT, ROW, STATE, CellValue, ProductSource
 from netloop.compiler.recurrent.code import FLOAT_BYTES
 from netloop.compiler.recurrent.job import JobLayout
 from netloop.compiler.recurrent.vectors import FUNCTIONS, Vectors
@@ -212,14 +212,20 @@ class RowCode:
             return self._sums[value.of[0]]
         if value.kind == STATE:
             return self._states[value.of[0]] if self._states is not None else self._state(value.of[0])
-        number, part = value.of
-        if value.kind == ITERATOR:
+        return self._read(*value)
+
+    def _read(self, kind: str, of: tuple[int, ...], _: object) -> Any:
+        """A part of an array that the kernel reads."""
+        code, layout, units, (number, part) = self._code, self._layout, self._cell.units, of
+        if kind in (ITERATOR, COLUMN):
             element = layout.element(code, self._job, self._trip, number)
+            if kind == COLUMN:
+                return code.load_repeated(code.add(element, code.multiply(self._row, FLOAT_BYTES)))
             return self._loaded(element, self._cell.iterators[number].width, part)
         array = layout.array(code, self._job, "invariant", number)
-        if value.kind == NUMBER:
+        if kind == NUMBER:
             return code.load_repeated(array)
-        if value.kind == ROW:
+        if kind == ROW:
             return code.load_vector(code.add(array, self._column), part * units * FLOAT_BYTES, self._mask)
         return self._loaded(array, self._cell.invariants[number][1], part)
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from netloop.values.types import Array
 
-ITERATOR, STATE, NUMBER, ROW, WHOLE, PRODUCT = "iterator", "state", "number", "row", "whole", "product"
+ITERATOR, COLUMN, STATE, PRODUCT = "iterator", "column", "state", "product"
+NUMBER, ROW, WHOLE = "number", "row", "whole"
 """The kinds of values that are not computed element by element."""
 
 WORK_OF_ELEMENT = 2
@@ -27,9 +28,9 @@ class CellValue(NamedTuple):
 
     Attributes:
         kind: the function that computes it element by element, or a kind of this module.
-        of: the values that it is computed from. For a state and a product its number; for an iterator, and for what is
-            the same in all iterations (NUMBER, a scalar; ROW, [n * units]; WHOLE, [rows, n * units]) the number of the
-            array and that of the part.
+        of: the values that it is computed from. For a state and a product its number; for an iterator, for the only
+            COLUMN of an iterator [rows, 1], and for what is the same in all iterations (NUMBER, a scalar; ROW,
+            [n * units]; WHOLE, [rows, n * units]) the number of the array and that of the part.
         numbers: the parameters of the function.
     """
 
@@ -40,7 +41,7 @@ class CellValue(NamedTuple):
     @property
     def is_computed(self) -> bool:
         """Whether it is computed element by element from other values."""
-        return self.kind not in (ITERATOR, STATE, NUMBER, ROW, WHOLE, PRODUCT)
+        return self.kind not in (ITERATOR, COLUMN, STATE, NUMBER, ROW, WHOLE, PRODUCT)
 
 
 class ProductSource(NamedTuple):
@@ -161,12 +162,11 @@ class RecurrentCell:
                 result = states[value.of[0]]
             else:
                 number, part = value.of
-                own = value.kind == ITERATOR
+                own = value.kind in (ITERATOR, COLUMN)
                 array = (now if own else invariants)[number]
                 width = self.iterators[number].width if own else self.invariants[number][1]
-                start = part * self.units
-                is_number = value.kind == NUMBER
-                result = array.reshape(()) if is_number else array.reshape(-1, width)[:, start : start + self.units]
+                units = slice(part * self.units, (part + 1) * self.units)
+                result = array.reshape(()) if value.kind == NUMBER else array.reshape(-1, width)[:, units]
             values.append(np.broadcast_to(np.asarray(result, np.float32), (self.rows, self.units)))
         return values
 

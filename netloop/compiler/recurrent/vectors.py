@@ -107,6 +107,14 @@ class Vectors(FunctionCode):
         is_nan = self.builder.fcmp_unordered("uno", a, a)
         return self.builder.select(is_nan, a, self.where(comparison, a, b, a, b))
 
+    def truth(self, comparison: str, a: Any, b: Any) -> Any:
+        """1 where an ordered comparison holds, and 0 elsewhere."""
+        return self.where(comparison, a, b, self.constant(1.0), self.constant(0.0))
+
+    def chosen(self, condition: Any, then: Any, otherwise: Any) -> Any:
+        """One of two vectors, the second where a condition is 0."""
+        return self.where("==", condition, self.constant(0.0), otherwise, then)
+
     def sum(self, first: Any, *others: Any) -> Any:
         """The sum of vectors."""
         for other in others:
@@ -129,6 +137,10 @@ FUNCTIONS: dict[str, Function] = {
     "min": lambda code, a, b: code.extreme("<", a, b),
     "neg": lambda code, x: code.builder.fneg(x),
     "abs": Vectors.absolute,
+    "less": lambda code, a, b: code.truth("<", a, b),
+    "greater": lambda code, a, b: code.truth(">", a, b),
+    "equal": lambda code, a, b: code.truth("==", a, b),
+    "select": Vectors.chosen,
     "sqrt": lambda code, x: code.call_intrinsic(f"llvm.sqrt.v{code.lanes}f32", code.vector, x),
     "recip": lambda code, x: code.builder.fdiv(code.constant(1.0), x),
     "tanh": Vectors.tanh,

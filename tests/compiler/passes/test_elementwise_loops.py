@@ -24,6 +24,8 @@ pytestmark = [
 
 REVERSE = trt.LoopOutput.REVERSE
 FUNCTIONS = {Op.SUM: np.add, Op.SUB: np.subtract, Op.PROD: np.multiply, Op.MAX: np.maximum, Op.MIN: np.minimum}
+COMPARED = {Op.LESS: np.less, Op.GREATER: np.greater, Op.EQUAL: np.equal}
+FUNCTIONS |= COMPARED
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +68,13 @@ class RandomLoop:
             # the first operand has the shape of the state; the last layer, which is stacked, reads one
             a = pick([at for at, tensor in enumerate(tensors) if tuple(tensor.shape) == shape]) if left else 1
             b, op = int(random.integers(len(tensors))), pick(list(FUNCTIONS))
-            plan.append((a, b, FUNCTIONS[op]))
-            tensors.append(combine(network, tensors[a], tensors[b], op))
+            if op in COMPARED:
+                condition = combine(network, tensors[a], tensors[b], op)
+                plan.append((a, b, lambda a, b, holds=FUNCTIONS[op]: np.where(holds(a, b), b, a)))
+                tensors.append(network.add_select(condition, tensors[b], tensors[a]).get_output(0))
+            else:
+                plan.append((a, b, FUNCTIONS[op]))
+                tensors.append(combine(network, tensors[a], tensors[b], op))
         computed = len(tensors) - len(plan)
         after = [int(random.integers(computed, len(tensors))) for _ in range(states)]
         for recurrence, at in zip(recurrences, after, strict=True):
@@ -148,6 +155,25 @@ def test_many_states_leave_registers_for_one_vector_each():
     assert strategies(network) == ["kernel"]
 
 
+def test_a_number_for_each_row_and_iteration_is_read_for_all_units():
+    random = np.random.default_rng(0)
+    x, decay = random.standard_normal((6, 3, 20)).astype(np.float32), random.random((6, 3, 1)).astype(np.float32)
+
+    def step(state, now):
+        return (now[1] * state + now[0],) * 2
+
+    network = trt.from_jax(lambda x, decay: lax.scan(step, jnp.ones((3, 20)), (x, decay))[1], x, decay)
+    inputs = {tensor.name: array for tensor, array in zip(network.inputs, (x, decay), strict=True)}
+
+    (rows,) = trt.compile(network)(inputs).values()
+
+    state = np.ones((3, 20), np.float32)
+    for now in range(6):
+        state = decay[now] * state + x[now]
+        np.testing.assert_array_equal(rows[now], state)
+    assert strategies(network) == ["kernel"]
+
+
 def test_rows_of_one_shape_are_flat():
     def network(broadcast):
         x = np.ones((4, 3, 5), np.float32)
@@ -167,7 +193,7 @@ def test_what_no_kernel_computes_stays_with_xla(monkeypatch):
     assert strategies(loop(lambda s, row: s + row, np.float16)) == ["scan"]
     assert strategies(loop(lambda s, row: s + row, np.int32)) == ["scan"]
     assert strategies(loop(lambda s, row: jnp.tanh(s + row))) == ["scan"]
-    assert strategies(loop(lambda s, row: jnp.where(s > row, s, row))) == ["scan"]
+    assert strategies(loop(lambda s, row: jnp.where(s >= row, s, row))) == ["scan"]
     assert strategies(loop(lambda s, row: s + row[::-1])) == ["scan"]
     assert strategies(loop(lambda s, row: s + row), max_trips=9) == ["scan"]
     monkeypatch.setattr(elementwise_loops, "LEAST_WORK", 4 * 32 + 1)

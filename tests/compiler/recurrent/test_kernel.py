@@ -8,6 +8,7 @@ import pytest
 
 from netloop.compiler.passes.recurrent_kernels import FUNCTIONS
 from netloop.compiler.recurrent.cell import (
+    COLUMN,
     ITERATOR,
     NUMBER,
     PRODUCT,
@@ -36,20 +37,21 @@ def vectors(request):
 
 
 def cell(rows=3, units=32, width=5, reverse=False):
-    """h = tanh(x W + h R + (s * h) Q + b + p * w): products of an iterator, of a state and, later, of a value."""
+    """h = tanh(x W + h R + (s * h) Q + b + p * w) where h > m: products of an iterator, a state and, later, a value."""
     values = (
         CellValue(STATE, (0,)), CellValue(NUMBER, (0, 0)), CellValue("prod", (0, 1)), CellValue(PRODUCT, (0,)),
         CellValue(ROW, (1, 1)), CellValue(WHOLE, (2, 0)), CellValue(ITERATOR, (1, 1)), CellValue("prod", (5, 6)),
         CellValue("sum", (3, 4, 7)), CellValue("tanh", (8,)), CellValue("sigmoid", (0,)),
+        CellValue(COLUMN, (2, 0)), CellValue("greater", (0, 11)), CellValue("select", (12, 9, 0)),
     )  # fmt: skip
     sources = (
         ProductSource(ITERATOR, 0, width, (0,)),
         ProductSource(STATE, 0, units, (0,)),
         ProductSource("", 2, units, (0,)),
     )
-    iterators = Iterated(width, reverse), Iterated(2 * units, not reverse)
+    iterators = Iterated(width, reverse), Iterated(2 * units, not reverse), Iterated(1, reverse)
     invariants = (NUMBER, 1), (ROW, 2 * units), (WHOLE, units)
-    return RecurrentCell(rows, units, values, iterators, invariants, sources, (9,), ((9, reverse), (10, not reverse)))
+    return RecurrentCell(rows, units, values, iterators, invariants, sources, (13,), ((13, reverse), (10, not reverse)))
 
 
 def arrays_of(own, trips):
@@ -164,16 +166,18 @@ def test_extreme_numbers_reach_the_results_that_they_reach_in_numpy(vectors, num
 
 FEW = np.array([0, -0.0, 1e-45, -1e-40, 1e-7, 0.3, -0.6, 1, -2, 4.7, 8.9, 9.1, -20, 1e30, np.inf, -np.inf, np.nan])
 
+TWO = "sum", "sub", "prod", "div", "max", "min", "less", "greater", "equal"
+
 
 @pytest.mark.parametrize(
     ("kind", "numbers"),
     [("sum", ()), ("sub", ()), ("prod", ()), ("div", ()), ("max", ()), ("min", ()), ("neg", ()), ("abs", ()),
-     ("sqrt", ()), ("recip", ()),
+     ("sqrt", ()), ("recip", ()), ("less", ()), ("greater", ()), ("equal", ()),
      ("tanh", ()), ("sigmoid", ()), ("relu", ()), ("leaky_relu", (0.5,)), ("thresholded_relu", (0.25,)),
      ("clip", (-0.5, 2.0)), ("hard_sigmoid", (0.25, 0.5)), ("softsign", ()), ("scaled_tanh", (2.0, 0.5))],
 )  # fmt: skip
 def test_functions_of_extreme_numbers(vectors, kind, numbers):
-    units, operands = 304, 2 if kind in ("sum", "sub", "prod", "div", "max", "min") else 1
+    units, operands = 304, 2 if kind in TWO else 1
     pairs = np.array(np.meshgrid(FEW, FEW)).reshape(2, -1).astype(np.float32)
     rows = np.zeros((2, 1, units), np.float32)
     rows[:, 0, : pairs.shape[1]] = pairs
