@@ -97,6 +97,14 @@ def test_layers_of_several_sizes_are_several_kernels():
     assert_right(stack, X, H, C, H[:, :16], C[:, :16], kernels=2)
 
 
+def test_a_layer_between_that_no_kernel_has_divides_steps():
+    def stack(xp, x, h, c, g, d):
+        h, c = lstm(xp, x, h, c)
+        return h, c, *lstm(xp, xp.exp(h), g, d)
+
+    assert_right(stack, X, H, C, H / 2, C / 2, kernels=2)
+
+
 def test_an_attention_that_the_state_asks_is_before_the_kernel():
     memory = np.random.default_rng(2).standard_normal((3, 5, 32)).astype(np.float32)
 

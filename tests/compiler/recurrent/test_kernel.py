@@ -144,6 +144,21 @@ def test_threads_share_a_call_that_needs_none_of_them(vectors, pool, threads):
 
 
 @pytest.mark.usefixtures("many_threads")
+def test_threads_share_the_stripes_of_cells_without_products(vectors):
+    units = 37 * vectors.lanes + 3
+    values = (
+        CellValue(STATE, (0,)), CellValue(STATE, (1,)), CellValue(ITERATOR, (0, 0)), CellValue(COLUMN, (1, 0)),
+        CellValue("prod", (0, 3)), CellValue("sum", (4, 2)), CellValue("max", (1, 5)),
+    )  # fmt: skip
+    iterators = Iterated(units, False), Iterated(1, True)
+    own = RecurrentCell(3, units, values, iterators, (), (), (5, 6), ((5, True), (6, False)))
+    arrays, api = arrays_of(own, 20), Api(3, comes=True)
+
+    assert_right(own, vectors, arrays, 20, api=api)
+    assert api.scheduled == 2
+
+
+@pytest.mark.usefixtures("many_threads")
 @pytest.mark.parametrize("times", [50, pytest.param(200, marks=pytest.mark.slow)])
 def test_threads_never_read_a_state_too_early(vectors, times):
     own = cell(rows=2, units=96)
