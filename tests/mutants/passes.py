@@ -44,7 +44,7 @@ FAULTS = [
     Mutant("an iterator that replaces a gather may pass the end of the axis", INDEXING,
            "if first < 0 or first + elements > data", "if first < 0 or first + elements - 1 > data", PASSES),
     Mutant("rows that are written from the last one on are stacked", INDEXING,
-           "_first(step, operand(layer, 1)) == 0", "_first(step, operand(layer, 1)) is not None", PASSES),
+           "first_of_counter(step, operand(layer, 1)) == 0", "first_of_counter(step, operand(layer, 1)) is not None", PASSES),
     Mutant("rows are stacked although some are never written", INDEXING,
            "trips == rows.type.shape[0] > 0", "trips > 0", PASSES),
     Mutant("a sum along any axis becomes a matrix product", CONTRACTION,
