@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.compiler.passes.induction_variables import first_of_counter, start_of_counter
+from netloop.compiler.passes.counters import first_of_counter, start_of_counter
 from netloop.compiler.passes.recurrent_cells import Parts, Read, Recognition, WeightProduct, require
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, STATE, RecurrentCell

@@ -13,7 +13,7 @@ from netloop.compiler.recurrent.machine_code import Processor, processor
 from netloop.model.nest import live_layers
 from tests.support import networks
 from tests.support.devices import only_on_cpus
-from tests.support.examples import seeds
+from tests.support.examples import many, mostly_slow
 from tests.support.networks import CONCATENATE, Op, combine, constant, counted, last, mark, stacked
 from tests.support.pass_checks import improved
 
@@ -98,7 +98,7 @@ class RandomLoop:
         return random.standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("seed", seeds(12, range(500)))
+@pytest.mark.parametrize("seed", mostly_slow(12, many(100)))
 def test_random_loops_are_kernels_and_equal_numpy(seed):
     loop = RandomLoop(seed)
     engine = trt.compile(loop.network, passes=["elementwise_loops"])

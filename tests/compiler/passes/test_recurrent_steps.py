@@ -14,7 +14,7 @@ from netloop.compiler.recurrent.machine_code import processor
 from netloop.model.nest import live_layers
 from tests.support import onnx_runtime
 from tests.support.devices import only_on_cpus
-from tests.support.examples import seeds
+from tests.support.examples import many, mostly_slow
 from tests.support.networks import constant, counted, mark, stacked
 from tests.support.pass_checks import improved
 from tests.support.recurrent_layers import recurrent_step
@@ -60,7 +60,7 @@ def assert_right(function, *arrays, kernels=1):
     return engine
 
 
-@pytest.mark.parametrize("seed", seeds(8, range(1000)))
+@pytest.mark.parametrize("seed", mostly_slow(8, many(100)))
 def test_random_steps_are_kernels_and_agree_with_numpy(seed):
     step = recurrent_step(seed)
     engine = trt.compile(step.network)
