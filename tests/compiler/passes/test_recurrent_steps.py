@@ -207,7 +207,8 @@ def test_products_that_no_state_decides_stay_before_the_loop():
     assert len(cell.sources) == 1
 
 
-def test_steps_of_a_stepper_agree_with_the_layer_in_onnxruntime():
+@pytest.mark.parametrize("donates", [False, True])
+def test_steps_of_a_stepper_agree_with_the_layer_in_onnxruntime(donates):
     random = np.random.default_rng(5)
     w, r = ((random.standard_normal((1, 128, 32)) / 6).astype(np.float32) for _ in range(2))
     text = """<ir_version: 8, opset_import: ["" : 17]> g (float[T,1,32] x, float[1,1,32] h, float[1,1,32] c)
@@ -228,7 +229,8 @@ def test_steps_of_a_stepper_agree_with_the_layer_in_onnxruntime():
     network = trt.from_jax(lambda x, h, c: lstm(jnp, x, h, c, joined(w), joined(r)), *([x[0]] * 3))
     (x_name, *names), outputs = ([tensor.name for tensor in tensors] for tensors in (network.inputs, network.outputs))
 
-    step = trt.Stepper(trt.compile(network), dict(zip(names, outputs, strict=True)))
+    engine = trt.compile(network, donate=names if donates else ())
+    step = trt.Stepper(engine, dict(zip(names, outputs, strict=True)))
 
     assert len(cells(network)) == 1
     for row, right in zip(x, wanted["y"], strict=True):
