@@ -32,6 +32,9 @@ def first_of_counter(step: LoopStep, indices: ITensor) -> int | None:
 
 def start_of_counter(step: LoopStep, layer: IRecurrenceLayer) -> int | None:
     """The initial value of a recurrence of the loop that counts by ones; None for any other."""
+    type = layer.outputs[0].type
+    if not (type.is_tensor and type.is_index and type.volume == 1):
+        return None
     start, following = layer.tensor(0).type.ints(), layer.tensor(1).producer
     if layer not in step.recurrences or start is None or not isinstance(following, IElementWiseLayer):
         return None

@@ -10,6 +10,7 @@ from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.embedding_folding import folded_gather
 from netloop.compiler.passes.recurrent_cells import PARAMETERS, Parts, Read, Recognition, Unfit, require
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer, is_worth_it
+from netloop.compiler.passes.recurrent_loops import LEAST_ROWS
 from netloop.compiler.passes.rewriter import Rewriter, layer_steps
 from netloop.compiler.recurrent.cell import ITERATOR
 from netloop.compiler.recurrent.machine_code import Processor, processor
@@ -20,6 +21,9 @@ from netloop.model.nest import Block, LayerStep, LoopStep
 LEAST_WEIGHTS = 1 << 19
 """The least elements of weights, those of an LSTM of 256. With fewer, XLA's product of one row takes the time of the
 kernel, and a program without calls of machine code can overlap with the next call."""
+LEAST_GATES = 3
+"""The least products of a row that are worth a kernel, from ``LEAST_ROWS`` rows on: layers of 1024 and 16 rows, each one
+product, took 1.3 times XLA's time on one thread."""
 TRIES = 8
 """The times that a cell is looked for in a block, each time without the products that were of no use before."""
 
@@ -192,7 +196,8 @@ class RecurrentSteps(Pass):
     rule = (
         "On CPUs, where the extra `kernels` is installed: layers that multiply inputs of the network, or states of a "
         "loop that is not one kernel, by weights, and compute the next states by element-wise layers and activations, "
-        f"are one call of machine code of netloop's own. The weights have {LEAST_WEIGHTS:,} elements or more; "
+        f"are one call of machine code of netloop's own. The weights have {LEAST_WEIGHTS:,} elements or more, and of "
+        f"{LEAST_ROWS} rows or more {LEAST_GATES} gates; "
         "otherwise it is as in `recurrent_kernels`."
     )
     alternatives = (OFF,)
@@ -227,6 +232,8 @@ def _replaced_in(rewriter: Rewriter, place: _StepBlock, own: Processor, shape: t
     except Unfit:
         return False
     if recognition.weights() < LEAST_WEIGHTS or not is_worth_it(cell, own):
+        return False
+    if cell.rows >= LEAST_ROWS and max(len(source.products) for source in cell.sources) < LEAST_GATES:
         return False
     kernel = RecurrentKernelLayer(cell=cell, processor=own, count=1, loop=None)
     kernel.name = recognition.results[0].name

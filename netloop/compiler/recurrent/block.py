@@ -17,6 +17,8 @@ from netloop.compiler.recurrent.vectors import FUNCTIONS, Vectors
 
 STEPS = 4, 2, 1
 """The elements of a row that are multiplied between two jumps: as many of these as divide the row."""
+MOST_ROWS = 8
+"""The rows that are multiplied together: elements of more, 4 KiB apart, are not in a cache of 8 ways at a time."""
 FEW_SUMS = 8
 """Up to as many sums are split in two, as an addition begins 4 cycles after the one that it needs."""
 
@@ -52,7 +54,7 @@ class PhaseCode:
 
     def _block(self) -> Any:
         code, rows = self._code(f"phase{self._number}", 3), self._cell.rows
-        most = max(1, self._registers // max(1, len(self._products)))
+        most = max(1, min(MOST_ROWS, self._registers // max(1, len(self._products))))
         # groups of rows as equal as possible: of 16 rows 6, 5 and 5 instead of 6, 6 and 4
         groups = -(-rows // most)
         small, large = rows // groups, rows % groups

@@ -174,6 +174,17 @@ def test_a_number_for_each_row_and_iteration_is_read_for_all_units():
     assert strategies(network) == ["kernel"]
 
 
+def test_states_may_begin_with_what_is_no_number():
+    x = np.ones((3, 4), np.float32)
+    first = np.array([np.nan, np.inf, -np.inf, 1], np.float32)
+    network = trt.from_jax(lambda x: lax.scan(lambda s, row: (s + row, None), jnp.asarray(first), x)[0], x)
+
+    (last,) = trt.compile(network)({network.inputs[0].name: x}).values()
+
+    np.testing.assert_array_equal(last, first + 3)
+    assert strategies(network) == ["kernel"]
+
+
 def test_rows_of_one_shape_are_flat():
     def network(broadcast):
         x = np.ones((4, 3, 5), np.float32)

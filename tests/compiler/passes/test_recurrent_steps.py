@@ -61,7 +61,8 @@ def assert_right(function, *arrays, kernels=1):
 
 
 @pytest.mark.parametrize("seed", mostly_slow(8, many(100)))
-def test_random_steps_are_kernels_and_agree_with_numpy(seed):
+def test_random_steps_are_kernels_and_agree_with_numpy(seed, monkeypatch):
+    monkeypatch.setattr(recurrent_steps, "LEAST_GATES", 1)
     step = recurrent_step(seed)
     engine = trt.compile(step.network)
 
@@ -262,6 +263,8 @@ def test_what_no_kernel_computes_stays_with_xla(monkeypatch):
 
     half = Q.astype(np.float16)
     assert kernels(lambda h: jnp.tanh(h @ Q), H) == 1
+    assert kernels(lambda h: jnp.tanh(h @ Q), np.ones((8, 32), np.float32)) == 0
+    assert kernels(lambda x, h, c: lstm(jnp, x, h, c), *[np.ones((8, 32), np.float32)] * 3) == 1
     assert kernels(lambda h: h @ Q, H) == 0
     assert kernels(lambda h: (h @ Q) * 2, H) == 0
     assert kernels(lambda h, q: jnp.tanh(h @ q), H, Q) == 0
