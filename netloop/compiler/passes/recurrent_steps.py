@@ -22,8 +22,8 @@ LEAST_WEIGHTS = 1 << 19
 """The least elements of weights, those of an LSTM of 256. With fewer, XLA's product of one row takes the time of the
 kernel, and a program without calls of machine code can overlap with the next call."""
 LEAST_GATES = 3
-"""The least products of a row that are worth a kernel, from ``LEAST_ROWS`` rows on: layers of 1024 and 16 rows, each one
-product, took 1.3 times XLA's time on one thread."""
+"""The least products of a row that are worth a kernel, from ``LEAST_ROWS`` rows on: layers of 1024 and 16 rows, each
+one product, took 1.3 times XLA's time on one thread."""
 TRIES = 8
 """The times that a cell is looked for in a block, each time without the products that were of no use before."""
 
