@@ -48,7 +48,14 @@ class CharRnn(Workload):
     characters: int = 65
     length: int = 256
 
-    passes = ("horizontal_fusion", "embedding_folding", "weight_prepacking", "gate_fusion", "weight_folding")
+    passes = (
+        "recurrent_steps",
+        "horizontal_fusion",
+        "embedding_folding",
+        "weight_prepacking",
+        "gate_fusion",
+        "weight_folding",
+    )
 
     def inputs(self) -> Arrays:
         state = np.zeros((1, self.hidden), np.float32)

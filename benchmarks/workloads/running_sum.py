@@ -24,7 +24,7 @@ class RunningSum(Workload):
     width: int = 256
 
     floors = {"expert": 1.05, "onnxruntime loop": 0.12}
-    passes = ("loop_unrolling",)
+    passes = ("elementwise_loops", "loop_unrolling")
 
     @property
     def name(self) -> str:

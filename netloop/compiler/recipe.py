@@ -9,6 +9,7 @@ from netloop.compiler.lower import Program, has_program
 from netloop.compiler.lower.lowering import LoweringOptions
 from netloop.compiler.lower.nesting import DEEPEST_NEST, require_shallow
 from netloop.compiler.passes import NO_FORMS, Forms, Improved, applied, chosen, improve, of_host, of_platform
+from netloop.compiler.passes.elementwise_loops import ElementwiseLoops
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernels
 from netloop.compiler.placement import Placement
 from netloop.compiler.product_precision import CALLERS, DeviceTraits, ProductType, precision_of, product_type
@@ -121,7 +122,7 @@ class Recipe:
     def _passes(self) -> frozenset[str]:
         """The passes that are for the platform."""
         # a kernel does not look whether its iterations are too many
-        passes = self.passes if self.max_trips is None else self.passes - {RecurrentKernels.name}
+        passes = self.passes if self.max_trips is None else self.passes - {RecurrentKernels.name, ElementwiseLoops.name}
         return of_platform(passes, self.target)
 
     @property

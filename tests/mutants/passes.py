@@ -10,6 +10,7 @@ LISTS = "netloop/compiler/passes/growing_lists.py"
 BEGINNINGS = "netloop/compiler/passes/list_beginnings.py"
 SIZES = "netloop/compiler/passes/fixed_sizes.py"
 FORMS = "netloop/compiler/passes/gate_fusion.py"
+COUNTERS = "netloop/compiler/passes/counters.py"
 INDEXING = "netloop/compiler/passes/induction_variables.py"
 LAYOUT = "netloop/compiler/passes/weight_prepacking.py"
 READERS = "netloop/compiler/passes/growing_layers.py"
@@ -44,7 +45,8 @@ FAULTS = [
     Mutant("an iterator that replaces a gather may pass the end of the axis", INDEXING,
            "if first < 0 or first + elements > data", "if first < 0 or first + elements - 1 > data", PASSES),
     Mutant("rows that are written from the last one on are stacked", INDEXING,
-           "_first(step, operand(layer, 1)) == 0", "_first(step, operand(layer, 1)) is not None", PASSES),
+           "first_of_counter(step, operand(layer, 1)) == 0", "first_of_counter(step, operand(layer, 1)) is not None",
+           PASSES),
     Mutant("rows are stacked although some are never written", INDEXING,
            "trips == rows.type.shape[0] > 0", "trips > 0", PASSES),
     Mutant("a sum along any axis becomes a matrix product", CONTRACTION,
@@ -106,7 +108,7 @@ FAULTS = [
            "axes=[axis]) if first else data", "axes=[axis]) if False else data",
            "tests/compiler/passes/test_induction_variables.py "
            "tests/compiler/passes/test_pipeline.py::test_reference_stays_the_same"),
-    Mutant("a counter may count by any number", INDEXING,
+    Mutant("a counter may count by any number", COUNTERS,
            "operand(following, 1 - position).type.ints() == [1]", "operand(following, 1 - position).type.ints()",
            f"{PASSES}/test_negative_cases.py::test_counter_by_twos_reads_every_second_row"),
     Mutant("an operand of an einsum without a sum keeps the order of its axes", CONTRACTION,

@@ -68,7 +68,7 @@ class RecurrentLayer:
     """
 
     def __init__(
-        self, seed: int, units: Sequence[int] = (16, 32, 48), rows: Sequence[int] = (1, 2, 5, 8, 13, 17)
+        self, seed: int, units: Sequence[int] = (16, 23, 32, 50), rows: Sequence[int] = (1, 2, 5, 8, 13, 17)
     ) -> None:
         self.random = np.random.default_rng(seed)
         self.network = trt.INetworkDefinition()
@@ -203,6 +203,20 @@ class RecurrentLayer:
         mark(network, y=rows, **{f"last{number}": last(loop, state.tensor) for number, state in enumerate(states)})
         return Layer(network, inputs, self.results(inputs, axis, reverse, kind, to, after))
 
+    def step(self) -> Layer:
+        """One step of the layer, from states to states, without a loop."""
+        network, cell = self.network, self.one([self.rnn, self.gru, self.lstm])
+        inputs = {"x": self.drawn(*self.shape[:-1], self.width)}
+        inputs |= {f"before{number}": self.drawn(*self.shape) for number in range(2 if cell == self.lstm else 1)}
+        x, *states = (
+            Pair(network.add_input(name, trt.float32, array.shape), lambda values, name=name: values[name])
+            for name, array in inputs.items()
+        )
+        after = cell(x, states)
+        mark(network, **{f"after{number}": value.tensor for number, value in enumerate(after)})
+        values: dict[Any, Array] = {name: array.astype(np.float64) for name, array in inputs.items()}
+        return Layer(network, inputs, {f"after{number}": value.compute(values) for number, value in enumerate(after)})
+
     def results(
         self, inputs: Mapping[str, np.ndarray], axis: int, reverse: bool, kind: Any, to: int, after: Sequence[Pair]
     ) -> dict[str, np.ndarray]:
@@ -221,3 +235,8 @@ class RecurrentLayer:
 def recurrent_layer(seed: int, **choices: Any) -> Layer:
     """The random layer of a seed."""
     return RecurrentLayer(seed, **choices).made()
+
+
+def recurrent_step(seed: int, **choices: Any) -> Layer:
+    """One step of the random layer of a seed."""
+    return RecurrentLayer(seed, **choices).step()

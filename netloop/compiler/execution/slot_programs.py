@@ -20,7 +20,9 @@ from netloop.model.call_inputs import check_values
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 
-FOR_ONE_ROW = frozenset({"matmul_partitioning", "carry_layout", "recurrent_kernels"})
+FOR_ONE_ROW = frozenset(
+    {"matmul_partitioning", "carry_layout", "recurrent_kernels", "recurrent_steps", "elementwise_loops"}
+)
 """The passes that choose a form for the rows of one request, which slots multiply, or do away with its loop."""
 
 

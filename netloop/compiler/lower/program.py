@@ -191,7 +191,7 @@ class Program(Lowering):
             # errors of JAX name no layer
             error.add_note(f"while lowering {layer.described}, added at {layer.source_location}")
             raise
-        if isinstance(layer, RecurrentKernelLayer):
+        if isinstance(layer, RecurrentKernelLayer) and layer.loop is not None:
             why = "all its iterations are one call of machine code"
             self.loop_strategies[layer.loop] = LoopStrategy(StrategyKind.KERNEL, why, layer.count)
         outputs = result if isinstance(result, tuple) else (result,)

@@ -32,20 +32,18 @@ class EmbeddingFolding(Pass):
 
 
 def _fold(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
-    rows = _embedding(rewriter, layer)
+    rows = folded_gather(rewriter, layer)
     if rows is None:
         return False
     table, matrix = operand(rows, 0), operand(layer, 1)
     tensor = rewriter.network.add_matrix_multiply(table, MatrixOperation.NONE, matrix, layer.op1).outputs[0]
-    if tensor.type.nbytes > max(MAX_TABLE_BYTES, matrix.type.nbytes):
-        return False  # nothing reads the large table, so that it is never computed
     rewriter.replace(layer.outputs[0], rewriter.make.gather(tensor, operand(rows, 1)))
     rewriter.note(f"the rows of {table.name!r} are multiplied in advance, for {layer.name!r}")
     return True
 
 
-def _embedding(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> IGatherLayer | None:
-    """Return the layer that reads the left operand from a table of weights, if the right one is weights too."""
+def folded_gather(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> IGatherLayer | None:
+    """The layer that reads the left operand of a product from a table, if the table is multiplied in advance."""
     gather, matrix = operand(layer, 0).producer, operand(layer, 1)
     if not isinstance(gather, IGatherLayer) or not rewriter.may_replace(layer.outputs[0]):
         return None
@@ -54,4 +52,7 @@ def _embedding(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> IGatherLayer 
     # one index gives a vector, and a list of them the rows of a matrix
     fits = table.type.rank == matrix.type.rank == 2 and layer.op0 is READ_AS.get(indices.type.rank)
     is_fixed = table in rewriter.weights and matrix in rewriter.weights and indices not in rewriter.weights
-    return gather if reads_rows and fits and is_fixed else None
+    if not (reads_rows and fits and is_fixed):
+        return None
+    depth, width = table.type.shape[1], layer.outputs[0].type.shape[-1]
+    return gather if max(MAX_TABLE_BYTES, matrix.type.nbytes) >= table.type.nbytes // depth * width else None

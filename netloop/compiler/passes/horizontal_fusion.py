@@ -34,8 +34,9 @@ class HorizontalFusion(Pass):
 
     name = "horizontal_fusion"
     level = 2
-    # sums that become products may share operands, and slices of a fused product would keep states from being swapped
-    after = ("matmul_recognition", "carry_layout")
+    # sums that become products may share operands, and slices of a fused product would keep states from being swapped;
+    # a product for a kernel that is fused with another is not for the kernel alone
+    after = ("matmul_recognition", "carry_layout", "recurrent_steps")
     rule = (
         "Products of one operand with several matrices, which are weights or inputs, become one product, and so do "
         f"sums over all their results. Up to {MAX_PACKED_BYTES >> 20} MiB of matrices; outside of loops, only "

@@ -3,17 +3,13 @@
 import numpy as np
 
 from netloop.compiler.passes.base import Pass
+from netloop.compiler.passes.counters import first_of_counter
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.gather import IGatherLayer, IScatterLayer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
-from netloop.model.layers.pointwise import ICastLayer, IElementWiseLayer, IIdentityLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.model.nest import LayerStep, LoopStep
-from netloop.values.enums import ElementWiseOperation, GatherMode, ReduceOperation, ScatterMode, TripLimit
-
-NUMBER_KEEPING = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-"""Layers that keep the value of a single integer."""
+from netloop.values.enums import GatherMode, ReduceOperation, ScatterMode, TripLimit
 
 
 class InductionVariables(Pass):
@@ -66,7 +62,7 @@ def _reads_once_more(rewriter: Rewriter, step: LoopStep) -> bool:
 def _add_iterator(rewriter: Rewriter, step: LoopStep, layer: IGatherLayer, elements: int) -> bool:
     """Replace a gather that reads consecutive elements, one an iteration."""
     data, indices, output = operand(layer, 0), operand(layer, 1), layer.outputs[0]
-    first = _first(step, indices)
+    first = first_of_counter(step, indices)
     is_plain = layer.mode is GatherMode.DEFAULT and layer.num_elementwise_dims == 0
     if first is None or not is_plain or rewriter.scopes.varies_in(data, step.loop) or not rewriter.may_replace(output):
         return False
@@ -105,34 +101,4 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, trips: i
 def _writes_own_row(step: LoopStep, layer: IScatterLayer, rows: ITensor) -> bool:
     """Whether a layer writes the row that has the number of the iteration."""
     is_plain = layer.mode is ScatterMode.ND and layer.reduction is ReduceOperation.NONE
-    return is_plain and operand(layer, 0) is rows and _first(step, operand(layer, 1)) == 0
-
-
-def _first(step: LoopStep, indices: ITensor) -> int | None:
-    """Return the value of a counter in the first iteration; None if ``indices`` is no counter of the loop."""
-    if not indices.type.is_index or indices.type.volume != 1:
-        return None
-    producer = indices.producer
-    if isinstance(producer, IRecurrenceLayer):
-        return _start(step, producer)
-    if isinstance(producer, NUMBER_KEEPING):
-        return _first(step, operand(producer, 0))
-    if isinstance(producer, IElementWiseLayer) and producer.op is ElementWiseOperation.SUM:
-        for position in (0, 1):
-            added = operand(producer, position).type.ints()
-            before = _first(step, operand(producer, 1 - position)) if added else None
-            if added and before is not None:
-                return before + added[0]
-    return None
-
-
-def _start(step: LoopStep, layer: IRecurrenceLayer) -> int | None:
-    """Return the initial value of a recurrence of the loop that counts by ones; None for any other."""
-    start, following = layer.tensor(0).type.ints(), layer.tensor(1).producer
-    if layer not in step.recurrences or start is None or not isinstance(following, IElementWiseLayer):
-        return None
-    adds_one = following.op is ElementWiseOperation.SUM and any(
-        operand(following, position) is layer.outputs[0] and operand(following, 1 - position).type.ints() == [1]
-        for position in (0, 1)
-    )
-    return start[0] if adds_one else None
+    return is_plain and operand(layer, 0) is rows and first_of_counter(step, operand(layer, 1)) == 0

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from netloop.compiler.passes.base import OFF, Pass
-from netloop.compiler.passes.recurrent_cells import LEAST_ROWS, Recognition, Unfit
+from netloop.compiler.passes.recurrent_cells import Unfit
+from netloop.compiler.passes.recurrent_loops import LEAST_ROWS, LoopRecognition
 from netloop.compiler.passes.rewriter import Rewriter
 from netloop.compiler.recurrent.cell import RecurrentCell
 from netloop.compiler.recurrent.machine_code import PROCESSORS, Processor, iterate, processor
@@ -38,6 +39,12 @@ FUNCTIONS: dict[str, Any] = {
     "min": np.minimum,
     "neg": np.negative,
     "abs": np.abs,
+    "less": np.less,
+    "greater": np.greater,
+    "equal": np.equal,
+    "select": lambda condition, a, b: np.where(condition != 0, a, b),
+    "sqrt": np.sqrt,
+    "recip": np.reciprocal,
     **{
         kind.name.lower(): lambda x, a=0.0, b=0.0, function=function: function(np, x, a, b)
         for kind, function in ACTIVATIONS.items()
@@ -58,7 +65,7 @@ class RecurrentKernelLayer(Operation):
         cell: one iteration.
         processor: the vectors of the processor for which the weights are packed.
         count: the number of iterations.
-        loop: the loop.
+        loop: the loop; None if it is one step.
     """
 
     HAS_PRODUCTS = True
@@ -66,7 +73,7 @@ class RecurrentKernelLayer(Operation):
     cell: RecurrentCell
     processor: Processor
     count: int
-    loop: ILoop
+    loop: ILoop | None
 
     @property
     def NUM_OUTPUTS(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -83,7 +90,7 @@ class RecurrentKernelLayer(Operation):
         first = len(cell.iterators) + len(cell.invariants)
         for place, source in enumerate(cell.sources, first):
             parts = arrays[place].transpose(1, 2, 0, 3)
-            arrays[place] = parts.reshape(source.depth, len(source.products), cell.units)
+            arrays[place] = parts.reshape(source.depth, len(source.products), -1)[:, :, : cell.units]
         return tuple(cell.evaluate(FUNCTIONS, self.count, arrays))
 
     def lower(self, *inputs: Any) -> tuple[Any, ...]:
@@ -130,24 +137,30 @@ def _may_be_a_kernel(step: LoopStep) -> bool:
     return is_plain and any(isinstance(layer, IMatrixMultiplyLayer) for layer in layers)
 
 
-def _reads_too_much(cell: RecurrentCell, own: Processor) -> bool:
-    """Whether short vectors read the weights of a block too often."""
+def is_worth_it(cell: RecurrentCell, own: Processor) -> bool:
+    """Whether a kernel of a cell is faster than XLA: the rows are not too many, nor weights read too often."""
     widest = max(source.depth * len(source.products) for source in cell.sources) * own.lanes * 4
-    return own != PROCESSORS["avx512f"] and cell.rows >= LEAST_ROWS and widest > MOST_PANEL
+    reads_too_much = own != PROCESSORS["avx512f"] and cell.rows >= LEAST_ROWS and widest > MOST_PANEL
+    return cell.rows <= MOST_ROWS and not reads_too_much
 
 
 def _replaced(rewriter: Rewriter, step: LoopStep, own: Processor) -> bool:
     """Replace a loop by a kernel if it can be one, and is worth it."""
     try:
-        recognition = Recognition(rewriter, step, own)
+        recognition = LoopRecognition(rewriter, step, own)
         cell = recognition.cell()
-        if recognition.weights_of_states() < LEAST_WEIGHTS or cell.rows > MOST_ROWS or _reads_too_much(cell, own):
-            return False
     except Unfit:
         return False
-    inputs = recognition.inputs(cell)
-    kernel = RecurrentKernelLayer(cell=cell, processor=own, count=recognition.count, loop=step.loop)
-    kernel.name = step.loop.name
-    recognition.take_over(rewriter.network.add(kernel, inputs).outputs, cell)
-    rewriter.note(f"{step.loop.name!r} is one call of machine code")
+    if recognition.weights_of_states() < LEAST_WEIGHTS or not is_worth_it(cell, own):
+        return False
+    replace_loop(rewriter, recognition, cell)
     return True
+
+
+def replace_loop(rewriter: Rewriter, recognition: LoopRecognition, cell: RecurrentCell) -> None:
+    """Let the kernel of a cell replace a loop."""
+    loop, inputs = recognition.step.loop, recognition.inputs(cell)
+    kernel = RecurrentKernelLayer(cell=cell, processor=recognition.processor, count=recognition.count, loop=loop)
+    kernel.name = loop.name
+    recognition.take_over(rewriter.network.add(kernel, inputs).outputs, cell)
+    rewriter.note(f"{loop.name!r} is one call of machine code")

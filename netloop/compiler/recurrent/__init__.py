@@ -6,7 +6,8 @@ weights are packed once, at load time; one call makes all iterations, and the ga
 - ``cell``: one iteration as data: products, and what is computed element by element.
 - ``code``: functions of LLVM while they are written, and ``vectors``, their functions of vectors.
 - ``handler``: the interface of XLA to functions that it calls.
-- ``job``: what the threads of a call share, ``block``, what each computes at a time, and ``kernel``, the whole.
+- ``job``: what the threads of a call share, ``block``, what each computes at a time, ``scan``, the same for cells
+  without products, and ``kernel``, the whole.
 - ``machine_code``: the same for the processor at hand, as a function of JAX.
 
 It needs the extra ``kernels`` (llvmlite), Linux, and an x86-64 processor with AVX2 and FMA, or AVX-512. All but

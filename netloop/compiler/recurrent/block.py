@@ -1,4 +1,4 @@
-"""Blocks of an iteration: as many units as a vector has numbers, of all rows, in one phase.
+"""Blocks of an iteration: as many units as a vector has numbers, or what is left of them, of all rows, in one phase.
 
 The sums of a few rows and of all products of the phase stay in registers while the weights of the block are read from
 front to back. Then everything else is computed row by row.
@@ -6,17 +6,24 @@ front to back. Then everything else is computed row by row.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from netloop.compiler.recurrent.cell import ITERATOR, NUMBER, PRODUCT, ROW, STATE, CellValue, ProductSource
+from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, NUMBER, PRODUCT, ROW, STATE, CellValue, ProductSource
 from netloop.compiler.recurrent.code import FLOAT_BYTES
 from netloop.compiler.recurrent.job import JobLayout
 from netloop.compiler.recurrent.vectors import FUNCTIONS, Vectors
 
-STEPS = 4
-"""The elements of a row that are multiplied between two jumps."""
+STEPS = 4, 2, 1
+"""The elements of a row that are multiplied between two jumps: as many of these as divide the row."""
+MOST_ROWS = 8
+"""The rows that are multiplied together: elements of more, 4 KiB apart, are not in a cache of 8 ways at a time."""
 FEW_SUMS = 8
 """Up to as many sums are split in two, as an addition begins 4 cycles after the one that it needs."""
+
+NO_SUMS: Mapping[int, Any] = MappingProxyType({})
+"""There are no products."""
 
 Sums = dict[tuple[int, int], Any]
 """The vector of each row of a group and product."""
@@ -47,7 +54,7 @@ class PhaseCode:
 
     def _block(self) -> Any:
         code, rows = self._code(f"phase{self._number}", 3), self._cell.rows
-        most = max(1, self._registers // max(1, len(self._products)))
+        most = max(1, min(MOST_ROWS, self._registers // max(1, len(self._products))))
         # groups of rows as equal as possible: of 16 rows 6, 5 and 5 instead of 6, 6 and 4
         groups = -(-rows // most)
         small, large = rows // groups, rows % groups
@@ -75,7 +82,8 @@ class PhaseCode:
         with code.counting(0, size) as place:
             line = code.add(memory, code.multiply(place, width))
             own = {product: code.load_vector(line, at * self._bytes) for at, product in enumerate(self._products)}
-            _RowCode(self._job, code, self._number, code.add(code.arguments[3], place), own).compute()
+            job, trip, block, first = code.arguments
+            RowCode(self._job, code, (job, trip, block, code.add(first, place)), self._number, own).compute()
         code.end()
         return code.function
 
@@ -96,7 +104,7 @@ class PhaseCode:
         line = len(parts) * self._bytes
         left = code.add(self._left(code, source), code.multiply(row, depth * FLOAT_BYTES))
         weights = code.add(self._job.array(code, job, "weights", number), code.multiply(block, depth * line))
-        steps = STEPS if depth % STEPS == 0 else 1
+        steps = next(steps for steps in STEPS if depth % steps == 0)
         halves = 2 if steps > 1 and len(keys) <= min(FEW_SUMS, self._registers // 2) else 1
         # the operands that are fewer stay in registers for a step, and the others are read one by one: with both kinds,
         # 12 sums of 3 rows and 4 products would need 19 of 16 registers
@@ -125,36 +133,70 @@ class PhaseCode:
             sums[key] = code.sum(*(result[key] for result in results))
 
 
-class _RowCode:
+class RowCode:
     """The values of one row of a block in one phase.
 
     Args:
         job: the layout of jobs.
-        code: the code of a function of a job, an iteration, a block and a row.
+        code: the code of a function.
+        at: the job, the iteration, the block and the row.
         phase: the phase.
-        row: the row.
         sums: the sum of each product of the phase.
+        states: the states before the iteration; None if they are in memory.
     """
 
-    def __init__(self, job: JobLayout, code: Vectors, phase: int, row: Any, sums: dict[int, Any]) -> None:
-        self._layout, self._cell, self._code, self._phase, self._row, self._sums = job, job.cell, code, phase, row, sums
-        self._job, self._trip, block, _ = code.arguments
+    def __init__(
+        self,
+        job: JobLayout,
+        code: Vectors,
+        at: Sequence[Any],
+        phase: int = 0,
+        sums: Mapping[int, Any] = NO_SUMS,
+        states: Sequence[Any] | None = None,
+    ) -> None:
+        self._layout, self._cell, self._code, self._phase, self._sums = job, job.cell, code, phase, sums
+        self._job, self._trip, block, self._row = at
+        self._states = states
         self._column = code.multiply(block, code.lanes * FLOAT_BYTES)
+        # the last block may have fewer units than a vector has numbers
+        rest = code.subtract(self._cell.units, code.multiply(block, code.lanes))
+        self._mask = code.first_lanes(rest) if self._cell.units % code.lanes else None
         self._values: dict[int, Any] = {}
 
     def compute(self) -> None:
         """Compute what the phase knows, and write what leaves it."""
-        code, cell, layout, at = self._code, self._cell, self._layout, (self._code, self._job)
+        cell, layout, at = self._cell, self._layout, (self._code, self._job)
         ready = [phase == self._phase for phase in cell.phases]
-        leaving = [(index, layout.kept(*at, index)) for index in cell.kept if ready[index]]
-        leaving += [(index, layout.stacked(*at, self._trip, number))
+        leaving = [(self._value(index), layout.kept(*at, index)) for index in cell.kept if ready[index]]
+        leaving += [(self._value(index), layout.stacked(*at, self._trip, number))
                     for number, (index, _) in enumerate(cell.stacked) if ready[index]]  # fmt: skip
-        if self._phase == cell.number_of_phases - 1:
-            # all phases read the states before
-            after = code.add(self._trip, 1)
-            leaving += [(index, layout.state(*at, after, number)) for number, index in enumerate(cell.states)]
-        for value, array in [(self._value(index), array) for index, array in leaving]:
-            code.store_vector(value, self._place(array, cell.units, 0))
+        # all phases read the states before
+        after = [self._value(index) for index in cell.states] if self._phase == cell.number_of_phases - 1 else []
+        self._store(leaving)
+        self._store_states(self._code.add(self._trip, 1), after)
+
+    def iterate(self) -> list[Any]:
+        """Compute an iteration without products, write what is stacked, and return the states after it."""
+        self._store([(self._value(index), self._layout.stacked(self._code, self._job, self._trip, number))
+                     for number, (index, _) in enumerate(self._cell.stacked)])  # fmt: skip
+        return [self._value(index) for index in self._cell.states]
+
+    def states_before(self) -> list[Any]:
+        """The states before an iteration, which are in memory."""
+        return [self._state(number) for number in range(len(self._cell.states))]
+
+    def store_states(self, values: Sequence[Any]) -> None:
+        """Write the states before an iteration."""
+        self._store_states(self._trip, values)
+
+    def _store_states(self, trip: Any, values: Sequence[Any]) -> None:
+        code, job = self._code, self._job
+        self._store([(value, self._layout.state(code, job, trip, number)) for number, value in enumerate(values)])
+
+    def _store(self, leaving: Sequence[tuple[Any, Any]]) -> None:
+        """Write the units of the block into rows of arrays."""
+        for value, array in leaving:
+            self._code.store_vector(value, self._place(array, self._cell.units, 0), mask=self._mask)
 
     def _value(self, index: int) -> Any:
         """The vector of a value."""
@@ -165,23 +207,37 @@ class _RowCode:
     def _computed(self, index: int, value: CellValue) -> Any:
         code, layout, units = self._code, self._layout, self._cell.units
         if self._cell.has_register(index) and self._cell.phases[index] < self._phase:
-            return code.load_vector(self._place(layout.kept(code, self._job, index), units, 0))
+            return self._loaded(layout.kept(code, self._job, index), units, 0)
         if value.is_computed:
             return FUNCTIONS[value.kind](code, *map(self._value, value.of), *value.numbers)
         if value.kind == PRODUCT:
             return self._sums[value.of[0]]
         if value.kind == STATE:
-            return code.load_vector(self._place(layout.state(code, self._job, self._trip, value.of[0]), units, 0))
-        number, part = value.of
-        if value.kind == ITERATOR:
+            return self._states[value.of[0]] if self._states is not None else self._state(value.of[0])
+        return self._read(*value)
+
+    def _read(self, kind: str, of: tuple[int, ...], _: object) -> Any:
+        """A part of an array that the kernel reads."""
+        code, layout, units, (number, part) = self._code, self._layout, self._cell.units, of
+        if kind in (ITERATOR, COLUMN):
             element = layout.element(code, self._job, self._trip, number)
-            return code.load_vector(self._place(element, self._cell.iterators[number].width, part))
+            if kind == COLUMN:
+                return code.load_repeated(code.add(element, code.multiply(self._row, FLOAT_BYTES)))
+            return self._loaded(element, self._cell.iterators[number].width, part)
         array = layout.array(code, self._job, "invariant", number)
-        if value.kind == NUMBER:
+        if kind == NUMBER:
             return code.load_repeated(array)
-        if value.kind == ROW:
-            return code.load_vector(code.add(array, self._column), part * units * FLOAT_BYTES)
-        return code.load_vector(self._place(array, self._cell.invariants[number][1], part))
+        if kind == ROW:
+            return code.load_vector(code.add(array, self._column), part * units * FLOAT_BYTES, self._mask)
+        return self._loaded(array, self._cell.invariants[number][1], part)
+
+    def _state(self, number: int) -> Any:
+        """A state before the iteration, which is in memory."""
+        return self._loaded(self._layout.state(self._code, self._job, self._trip, number), self._cell.units, 0)
+
+    def _loaded(self, array: Any, width: int, part: int) -> Any:
+        """The units of the block in the row of an array."""
+        return self._code.load_vector(self._place(array, width, part), mask=self._mask)
 
     def _place(self, array: Any, width: int, part: int) -> Any:
         """The address of the units of the block in the row of an array."""

@@ -15,8 +15,12 @@ import numpy as np
 
 from netloop.values.types import Array
 
-ITERATOR, STATE, NUMBER, ROW, WHOLE, PRODUCT = "iterator", "state", "number", "row", "whole", "product"
+ITERATOR, COLUMN, STATE, PRODUCT = "iterator", "column", "state", "product"
+NUMBER, ROW, WHOLE = "number", "row", "whole"
 """The kinds of values that are not computed element by element."""
+
+WORK_OF_ELEMENT = 2
+"""The multiplications in whose time a number is read from or written to memory."""
 
 
 class CellValue(NamedTuple):
@@ -24,9 +28,9 @@ class CellValue(NamedTuple):
 
     Attributes:
         kind: the function that computes it element by element, or a kind of this module.
-        of: the values that it is computed from. For a state and a product its number; for an iterator, and for what is
-            the same in all iterations (NUMBER, a scalar; ROW, [n * units]; WHOLE, [rows, n * units]) the number of the
-            array and that of the part.
+        of: the values that it is computed from. For a state and a product its number; for an iterator, for the only
+            COLUMN of an iterator [rows, 1], and for what is the same in all iterations (NUMBER, a scalar; ROW,
+            [n * units]; WHOLE, [rows, n * units]) the number of the array and that of the part.
         numbers: the parameters of the function.
     """
 
@@ -37,7 +41,7 @@ class CellValue(NamedTuple):
     @property
     def is_computed(self) -> bool:
         """Whether it is computed element by element from other values."""
-        return self.kind not in (ITERATOR, STATE, NUMBER, ROW, WHOLE, PRODUCT)
+        return self.kind not in (ITERATOR, COLUMN, STATE, NUMBER, ROW, WHOLE, PRODUCT)
 
 
 class ProductSource(NamedTuple):
@@ -130,7 +134,7 @@ class RecurrentCell:
         iterated = [np.asarray(next(queue)) for _ in self.iterators]
         invariants = [np.asarray(next(queue)) for _ in self.invariants]
         weights = [np.asarray(next(queue)) for _ in self.sources]
-        states = [np.asarray(state, np.float32) for state in queue]
+        states = [np.asarray(state, np.float32).reshape(self.rows, self.units) for state in queue]
         stacked = [np.zeros((count, self.rows, self.units), np.float32) for _ in self.stacked]
         for trip in range(count):
             now = [array[count - 1 - trip if each.is_reverse else trip] for array, each in
@@ -157,14 +161,12 @@ class RecurrentCell:
             elif value.kind == STATE:
                 result = states[value.of[0]]
             else:
-                array = (now if value.kind == ITERATOR else invariants)[value.of[0]]
-                start = value.of[1] * self.units
-                is_number = value.kind == NUMBER
-                result = (
-                    array.reshape(())
-                    if is_number
-                    else array.reshape(-1, array.shape[-1])[:, start : start + self.units]
-                )
+                number, part = value.of
+                own = value.kind in (ITERATOR, COLUMN)
+                array = (now if own else invariants)[number]
+                width = self.iterators[number].width if own else self.invariants[number][1]
+                units = slice(part * self.units, (part + 1) * self.units)
+                result = array.reshape(()) if value.kind == NUMBER else array.reshape(-1, width)[:, units]
             values.append(np.broadcast_to(np.asarray(result, np.float32), (self.rows, self.units)))
         return values
 
@@ -172,9 +174,14 @@ class RecurrentCell:
         arrays = {ITERATOR: now, STATE: states, "": values}[source.kind]
         return arrays[source.number].reshape(self.rows, source.depth)
 
+    def blocks(self, lanes: int) -> int:
+        """The vectors of so many numbers that have all units."""
+        return -(-self.units // lanes)
+
     def work(self) -> int:
-        """The multiplications of an iteration."""
-        return self.rows * self.units * sum(source.depth * len(source.products) for source in self.sources)
+        """The multiplications of an iteration; without products, as many as take its time in memory."""
+        work = sum(source.depth * len(source.products) for source in self.sources)
+        return self.rows * self.units * (work or WORK_OF_ELEMENT * (len(self.iterators) + len(self.stacked)))
 
     def products_of(self, phase: int) -> list[int]:
         """The products of a phase."""

@@ -186,7 +186,7 @@ class FunctionCode:
             count.add_incoming(following, self.jump_back(self.is_less(following, end), start))
 
     @contextmanager
-    def repeating(self, end: int, step: int) -> Generator[CodeLoop]:
+    def repeating(self, end: Any, step: int) -> Generator[CodeLoop]:
         """A loop over the numbers from 0 up to but without ``end``, which is not 0, with variables in registers."""
         before, start = self.builder.block, self.new_block()
         loop = CodeLoop(self.builder, before)

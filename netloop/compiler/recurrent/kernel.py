@@ -22,10 +22,13 @@ from netloop.compiler.recurrent.handler import (
     Handler,
 )
 from netloop.compiler.recurrent.job import BEGUN, COME, DONE, LINE, MOST_THREADS, REFERENCES, THREADS, TRIPS, JobLayout
+from netloop.compiler.recurrent.scan import ScanCode
 
 HANDLER = "handler"
 WORK_OF_THREAD = 1 << 16
 """The multiplications of an iteration that are worth a thread: they take 1 us, and to wait for another 0.3 us."""
+WORK_OF_CALL = 1 << 20
+"""The multiplications of a call that are worth a thread: to wake one takes 10 to 40 us."""
 SPINS = 4096
 """The looks at a number after which a waiting thread lets others run."""
 
@@ -42,9 +45,15 @@ class RecurrentKernel:
 
     def __init__(self, module: Any, cell: RecurrentCell, lanes: int, registers: int) -> None:
         self._module, self._cell, self._job = module, cell, JobLayout(cell)
-        self._blocks = cell.units // lanes
-        phases = range(cell.number_of_phases)
-        work = self._work([PhaseCode(module, self._job, phase, lanes, registers).function for phase in phases])
+        self._blocks, self._lanes = cell.blocks(lanes), lanes
+        if cell.sources:
+            phases = range(cell.number_of_phases)
+            functions = [PhaseCode(module, self._job, phase, lanes, registers).function for phase in phases]
+        else:
+            # the iterations of a stripe need nothing of others, and all are one step
+            scan = ScanCode(module, self._job, lanes, registers)
+            self._blocks, functions = scan.stripes, [scan.function]
+        work = self._work(functions)
         release = self._release()
         self._handler(work, self._help(work, release), release)
 
@@ -54,7 +63,7 @@ class RecurrentKernel:
         job, thread = code.arguments
         begun = code.divide(code.load_shared(job, DONE), self._blocks)
         threads, mine = code.load(job, THREADS), code.memory(8)
-        with code.counting(begun, code.multiply(code.load(job, TRIPS), len(phases))) as step:
+        with code.counting(begun, self._steps(code, code.load(job, TRIPS))) as step:
             self._wait(code, job, code.multiply(step, self._blocks))
             code.store(0, mine)
             with code.counting(0, threads) as other:
@@ -81,8 +90,15 @@ class RecurrentKernel:
         code.end()
         return code.function
 
+    def _steps(self, code: FunctionCode, trips: Any) -> Any:
+        """The number of steps, before each of which all blocks of the one before are complete."""
+        return code.multiply(trips, self._cell.number_of_phases) if self._cell.sources else code.number(1)
+
     def _compute(self, code: FunctionCode, phases: Sequence[Any], step: Any, block: Any) -> None:
-        """Compute a block of a step, which is a phase of an iteration."""
+        """Compute a block of a step, which is a phase of an iteration, or all iterations of a stripe."""
+        if not self._cell.sources:
+            code.call(phases[0], code.arguments[0], block)
+            return
         trip, number = code.divide(step, len(phases)), code.remainder(step, len(phases))
         for phase, function in enumerate(phases):
             with code.builder.if_then(code.equals(number, phase)):
@@ -126,7 +142,7 @@ class RecurrentKernel:
         code = FunctionCode(self._module, HANDLER, 1, returns=True, is_public=True)
         arguments = [0] * len(cell.iterators)
         arguments += [{ROW: width, WHOLE: cell.rows * width}.get(kind, 1) for kind, width in cell.invariants]
-        arguments += [source.depth * len(source.products) * cell.units for source in cell.sources]
+        arguments += [source.depth * len(source.products) * self._blocks * self._lanes for source in cell.sources]
         arguments += [part] * len(cell.states)
         results = [0] * len(cell.stacked) + [2 * part] * len(cell.states) + [part * len(cell.kept)]
         floats = [[(FLOAT32_TYPE, size) for size in sizes] for sizes in (arguments, results)]
@@ -146,8 +162,13 @@ class RecurrentKernel:
         for number in range(len(cell.states)):
             before, state = (layout.array(code, job, name, number) for name in ("before", "state"))
             code.call_library("memcpy", state, before, part * FLOAT_BYTES)
-        most = min(MOST_THREADS, self._blocks, cell.work() // cell.number_of_phases // WORK_OF_THREAD)
-        threads = code.least(handler.number_of_threads(), most) if most > 1 else code.number(1)
+        most = min(MOST_THREADS, self._blocks)
+        if cell.sources:
+            most = min(most, cell.work() // cell.number_of_phases // WORK_OF_THREAD)
+        threads = code.number(1)
+        if most > 1:
+            worth = code.add(code.divide(code.multiply(trips, cell.work()), WORK_OF_CALL), 1)
+            threads = code.least(code.least(handler.number_of_threads(), most), worth)
         for value, place in ((1, REFERENCES), (1, COME), (0, DONE), (trips, TRIPS), (threads, THREADS)):
             code.store(value, job, place)
         with code.counting(0, threads) as thread:
@@ -158,6 +179,6 @@ class RecurrentKernel:
             with code.builder.if_then(code.builder.not_(is_coming), likely=False):
                 code.fetch_and_add(job, -1, REFERENCES)
         code.call(work, job, 0)
-        self._wait(code, job, code.multiply(trips, cell.number_of_phases * self._blocks))
+        self._wait(code, job, code.multiply(self._steps(code, trips), self._blocks))
         code.call(release, job)
         code.end(0)

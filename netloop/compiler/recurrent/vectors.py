@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from netloop.compiler.recurrent.code import FLOAT, FLOAT_BYTES, INT32, FunctionCode, ir
+from netloop.compiler.recurrent.code import FLOAT, FLOAT_BYTES, INT, INT32, FunctionCode, ir
 
 TANH_ABOVE = (1.0, 0.1338268518447876, 0.003497455967590213, 2.0635796317947097e-05, 1.3384258146231787e-08)
 TANH_BELOW = (1.0, 0.46716007590293884, 0.0258843544870615, 0.0003288514562882483, 7.790235372340248e-07)
@@ -44,13 +44,29 @@ class Vectors(FunctionCode):
         """A vector of a number in memory."""
         return self.repeated(self.load(address, offset, FLOAT, align=FLOAT_BYTES))
 
-    def load_vector(self, address: Any, offset: Any = 0) -> Any:
-        """A vector in memory."""
-        return self.load(address, offset, self.vector, align=FLOAT_BYTES)
+    def first_lanes(self, count: Any) -> Any:
+        """The mask of as many numbers of a vector, all of them if there are fewer."""
+        places = ir.VectorType(INT, self.lanes)
+        limit = self.builder.insert_element(ir.Constant(places, ir.Undefined), count, ir.Constant(INT32, 0))
+        none = ir.Constant(ir.VectorType(INT32, self.lanes), [0] * self.lanes)
+        limits = self.builder.shuffle_vector(limit, ir.Constant(places, ir.Undefined), none)
+        return self.builder.icmp_signed("<", ir.Constant(places, list(range(self.lanes))), limits)
 
-    def store_vector(self, value: Any, address: Any, offset: Any = 0) -> None:
-        """Write a vector to memory."""
-        self.store(value, address, offset, align=FLOAT_BYTES)
+    def load_vector(self, address: Any, offset: Any = 0, mask: Any = None) -> Any:
+        """A vector in memory; with a mask, what it leaves out is 0 and is not read."""
+        if mask is None:
+            return self.load(address, offset, self.vector, align=FLOAT_BYTES)
+        place, align = self.pointer(address, offset, self.vector), ir.Constant(INT32, FLOAT_BYTES)
+        name = f"llvm.masked.load.v{self.lanes}f32.p0"
+        return self.call_intrinsic(name, self.vector, place, align, mask, self.constant(0.0))
+
+    def store_vector(self, value: Any, address: Any, offset: Any = 0, mask: Any = None) -> None:
+        """Write a vector to memory, or those of its numbers that a mask names."""
+        if mask is None:
+            self.store(value, address, offset, align=FLOAT_BYTES)
+            return
+        place, align = self.pointer(address, offset, self.vector), ir.Constant(INT32, FLOAT_BYTES)
+        self.call_intrinsic(f"llvm.masked.store.v{self.lanes}f32.p0", ir.VoidType(), value, place, align, mask)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """The sum a b + c, rounded once."""
@@ -91,6 +107,14 @@ class Vectors(FunctionCode):
         is_nan = self.builder.fcmp_unordered("uno", a, a)
         return self.builder.select(is_nan, a, self.where(comparison, a, b, a, b))
 
+    def truth(self, comparison: str, a: Any, b: Any) -> Any:
+        """1 where an ordered comparison holds, and 0 elsewhere."""
+        return self.where(comparison, a, b, self.constant(1.0), self.constant(0.0))
+
+    def chosen(self, condition: Any, then: Any, otherwise: Any) -> Any:
+        """One of two vectors, the second where a condition is 0."""
+        return self.where("==", condition, self.constant(0.0), otherwise, then)
+
     def sum(self, first: Any, *others: Any) -> Any:
         """The sum of vectors."""
         for other in others:
@@ -113,6 +137,12 @@ FUNCTIONS: dict[str, Function] = {
     "min": lambda code, a, b: code.extreme("<", a, b),
     "neg": lambda code, x: code.builder.fneg(x),
     "abs": Vectors.absolute,
+    "less": lambda code, a, b: code.truth("<", a, b),
+    "greater": lambda code, a, b: code.truth(">", a, b),
+    "equal": lambda code, a, b: code.truth("==", a, b),
+    "select": Vectors.chosen,
+    "sqrt": lambda code, x: code.call_intrinsic(f"llvm.sqrt.v{code.lanes}f32", code.vector, x),
+    "recip": lambda code, x: code.builder.fdiv(code.constant(1.0), x),
     "tanh": Vectors.tanh,
     "sigmoid": Vectors.sigmoid,
     "relu": lambda code, x: code.where("<", x, code.constant(0.0), code.constant(0.0), x),

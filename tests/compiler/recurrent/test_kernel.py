@@ -8,6 +8,7 @@ import pytest
 
 from netloop.compiler.passes.recurrent_kernels import FUNCTIONS
 from netloop.compiler.recurrent.cell import (
+    COLUMN,
     ITERATOR,
     NUMBER,
     PRODUCT,
@@ -36,20 +37,21 @@ def vectors(request):
 
 
 def cell(rows=3, units=32, width=5, reverse=False):
-    """h = tanh(x W + h R + (s * h) Q + b + p * w): products of an iterator, of a state and, later, of a value."""
+    """h = tanh(x W + h R + (s * h) Q + b + p * w) where h > m: products of an iterator, a state and, later, a value."""
     values = (
         CellValue(STATE, (0,)), CellValue(NUMBER, (0, 0)), CellValue("prod", (0, 1)), CellValue(PRODUCT, (0,)),
         CellValue(ROW, (1, 1)), CellValue(WHOLE, (2, 0)), CellValue(ITERATOR, (1, 1)), CellValue("prod", (5, 6)),
         CellValue("sum", (3, 4, 7)), CellValue("tanh", (8,)), CellValue("sigmoid", (0,)),
+        CellValue(COLUMN, (2, 0)), CellValue("greater", (0, 11)), CellValue("select", (12, 9, 0)),
     )  # fmt: skip
     sources = (
         ProductSource(ITERATOR, 0, width, (0,)),
         ProductSource(STATE, 0, units, (0,)),
         ProductSource("", 2, units, (0,)),
     )
-    iterators = Iterated(width, reverse), Iterated(2 * units, not reverse)
+    iterators = Iterated(width, reverse), Iterated(2 * units, not reverse), Iterated(1, reverse)
     invariants = (NUMBER, 1), (ROW, 2 * units), (WHOLE, units)
-    return RecurrentCell(rows, units, values, iterators, invariants, sources, (9,), ((9, reverse), (10, not reverse)))
+    return RecurrentCell(rows, units, values, iterators, invariants, sources, (13,), ((13, reverse), (10, not reverse)))
 
 
 def arrays_of(own, trips):
@@ -69,7 +71,9 @@ def packed(own, arrays, lanes):
     first = len(own.iterators) + len(own.invariants)
     result = list(arrays)
     for place, source in enumerate(own.sources, first):
-        blocks = arrays[place].reshape(source.depth, len(source.products), own.units // lanes, lanes)
+        whole = np.zeros((source.depth, len(source.products), own.blocks(lanes) * lanes), np.float32)
+        whole[:, :, : own.units] = arrays[place]
+        blocks = whole.reshape(source.depth, len(source.products), own.blocks(lanes), lanes)
         result[place] = np.ascontiguousarray(blocks.transpose(2, 0, 1, 3))
     return result
 
@@ -104,9 +108,9 @@ def assert_right(own, vectors, arrays, trips, **named):
 
 
 @pytest.mark.parametrize("at_end", [True, False])
-@pytest.mark.parametrize(("rows", "width"), [(1, 1), (3, 4), (6, 7), (7, 16), (25, 5)])
-def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, rows, width, at_end):
-    own = cell(rows, 2 * vectors.lanes, width, reverse=rows % 2 == 0)
+@pytest.mark.parametrize(("rows", "width", "more"), [(1, 1, -7), (3, 4, 0), (6, 7, 1), (7, 16, 0), (25, 5, -1)])
+def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, rows, width, more, at_end):
+    own = cell(rows, 2 * vectors.lanes + more, width, reverse=rows % 2 == 0)
 
     assert_right(own, vectors, arrays_of(own, 3), 3, at_end=at_end)
 
@@ -123,6 +127,7 @@ def many_threads(monkeypatch):
     from netloop.compiler.recurrent import kernel
 
     monkeypatch.setattr(kernel, "WORK_OF_THREAD", 1)
+    monkeypatch.setattr(kernel, "WORK_OF_CALL", 1)
 
 
 @pytest.mark.usefixtures("many_threads")
@@ -136,6 +141,21 @@ def test_threads_share_a_call_that_needs_none_of_them(vectors, pool, threads):
 
     assert_right(own, vectors, arrays_of(own, 40), 40, api=api)
     assert api.scheduled == min(threads, own.units // vectors.lanes, 8) - 1
+
+
+@pytest.mark.usefixtures("many_threads")
+def test_threads_share_the_stripes_of_cells_without_products(vectors):
+    units = 37 * vectors.lanes + 3
+    values = (
+        CellValue(STATE, (0,)), CellValue(STATE, (1,)), CellValue(ITERATOR, (0, 0)), CellValue(COLUMN, (1, 0)),
+        CellValue("prod", (0, 3)), CellValue("sum", (4, 2)), CellValue("max", (1, 5)),
+    )  # fmt: skip
+    iterators = Iterated(units, False), Iterated(1, True)
+    own = RecurrentCell(3, units, values, iterators, (), (), (5, 6), ((5, True), (6, False)))
+    arrays, api = arrays_of(own, 20), Api(3, comes=True)
+
+    assert_right(own, vectors, arrays, 20, api=api)
+    assert api.scheduled == 2
 
 
 @pytest.mark.usefixtures("many_threads")
@@ -161,15 +181,18 @@ def test_extreme_numbers_reach_the_results_that_they_reach_in_numpy(vectors, num
 
 FEW = np.array([0, -0.0, 1e-45, -1e-40, 1e-7, 0.3, -0.6, 1, -2, 4.7, 8.9, 9.1, -20, 1e30, np.inf, -np.inf, np.nan])
 
+TWO = "sum", "sub", "prod", "div", "max", "min", "less", "greater", "equal"
+
 
 @pytest.mark.parametrize(
     ("kind", "numbers"),
     [("sum", ()), ("sub", ()), ("prod", ()), ("div", ()), ("max", ()), ("min", ()), ("neg", ()), ("abs", ()),
+     ("sqrt", ()), ("recip", ()), ("less", ()), ("greater", ()), ("equal", ()),
      ("tanh", ()), ("sigmoid", ()), ("relu", ()), ("leaky_relu", (0.5,)), ("thresholded_relu", (0.25,)),
      ("clip", (-0.5, 2.0)), ("hard_sigmoid", (0.25, 0.5)), ("softsign", ()), ("scaled_tanh", (2.0, 0.5))],
 )  # fmt: skip
 def test_functions_of_extreme_numbers(vectors, kind, numbers):
-    units, operands = 304, 2 if kind in ("sum", "sub", "prod", "div", "max", "min") else 1
+    units, operands = 304, 2 if kind in TWO else 1
     pairs = np.array(np.meshgrid(FEW, FEW)).reshape(2, -1).astype(np.float32)
     rows = np.zeros((2, 1, units), np.float32)
     rows[:, 0, : pairs.shape[1]] = pairs
