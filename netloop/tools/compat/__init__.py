@@ -33,12 +33,16 @@ STAND_INS = {
     "cuda.bindings.runtime": "netloop.tools.compat.cuda_runtime",
     "cuda.bindings.driver":  "netloop.tools.compat.cuda_driver",
     "cuda.bindings.nvrtc":   "netloop.tools.compat.cuda_nvrtc",
+    "cuda.core":             "netloop.tools.compat.cuda_core",
+    "cuda.core.experimental": "netloop.tools.compat.cuda_core",
     "cuda.cudart":           "netloop.tools.compat.cuda_runtime",
     "cuda.cuda":             "netloop.tools.compat.cuda_driver",
     "cuda.nvrtc":            "netloop.tools.compat.cuda_nvrtc",
     "pycuda.driver":         "netloop.tools.compat.pycuda_driver",
     "pycuda.autoinit":       "netloop.tools.compat.pycuda_autoinit",
+    "pycuda.compiler":       "netloop.tools.compat.pycuda_compiler",
     "pycuda.gpuarray":       "netloop.tools.compat.pycuda_gpuarray",
+    "pycuda.tools":          "netloop.tools.compat.pycuda_tools",
 }
 # fmt: on
 """The modules that stand for others."""

@@ -121,6 +121,17 @@ def test_error_of_a_script_is_its_own(tmp_path):
     assert ran("-m", "netloop.compat", tmp_path / "script.py").returncode == 3
 
 
+@pytest.mark.parametrize("options", [[], ["--tensorrt", "8"]])
+def test_traceback_begins_in_the_script(tmp_path, options):
+    script = tmp_path / "script.py"
+    script.write_text("import tensorrt\ndef fail():\n    raise KeyError('own')\nfail()")
+    shown = ran("-m", "netloop.compat", *options, script).stderr
+
+    lines = [line.strip() for line in shown.splitlines() if line.strip().startswith("File")]
+    assert [line.rpartition(", line ")[2] for line in lines] == ["4, in <module>", "3, in fail"]
+    assert str(script) in lines[0]
+
+
 @pytest.mark.parametrize(
     "name", ["tensorrt", "cuda.bindings.runtime", "cuda.cudart", "pycuda.driver", "pycuda.autoinit"]
 )
