@@ -170,7 +170,7 @@ SUITES = (
         "polygraphy", "Polygraphy's backend of TensorRT", "NVIDIA/TensorRT", "tools/Polygraphy/tests/backend/trt",
         ("polygraphy", "torch", "onnx_graphsurgeon", "onnxruntime"), "tools/Polygraphy",
         [f"tests/backend/trt/test_{name}.py" for name in ("config", "loader", "profile", "runner", "util")],
-        options=["-p", "lean_runtime"], paths=(), marks=("serial", "not serial"),
+        options=["-p", "lean_runtime", "--tensorrt", "10"], paths=(), marks=("serial", "not serial"),
     ),
     SampleSuite("samples", "NVIDIA's samples for Python", "NVIDIA/TensorRT", "samples/python", ("onnx",)),
     TestSuite(
@@ -194,6 +194,19 @@ SUITES = (
             "tests/builder/test_falcon_graph_ops.py", "tests/e2e/models/*/test_*_build_engine_integration.py",
         ],
         paths=["python"],
+    ),
+    TestSuite(
+        "onnx_tensorrt", "onnx-tensorrt's backend", "onnx/onnx-tensorrt", "onnx_tensorrt/backend.py",
+        ("onnx", "six", "tabulate"), files=["onnx_backend_test.py"], seconds=1500,
+    ),
+    TestSuite(
+        "tensorrt_llm", "TensorRT-LLM 0.5", "octoml/TensorRT-LLM-release", "tensorrt_llm/functional.py",
+        ("torch", "parameterized", "polygraphy", "transformers", "lark"), "tests",
+        ["functional/test_*.py", *(f"test_{name}.py" for name in (
+            "builder", "debugging_api", "export", "graph_rewriter", "layer", "mapping", "module", "precision_control",
+            "session",
+        ))],
+        [".", "tests"], ["-p", "llm_libraries", "--tensorrt", "8"],
     ),
     ScriptSuite(
         "cookbook8", "The cookbook's scripts for TensorRT 8.6", "NVIDIA/trt-samples-for-hackathon-cn",

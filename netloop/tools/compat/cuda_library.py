@@ -14,11 +14,17 @@ NVINFER = re.compile(r"(lib)?nvinfer(_plugin|_vc_plugin|_lean|_dispatch)?(_\d+)?
 """The names of TensorRT's libraries."""
 
 
+ANSWERS = ("cudaGetErrorName", "cudaGetErrorString")
+"""The functions that return no status."""
+
+
 class CudartLibrary:
     """The functions of libcudart: results go where ``ctypes.byref`` arguments point, and the status is returned."""
 
-    def __getattr__(self, name: str) -> Callable[..., int]:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         function = getattr(cuda_runtime, name)
+        if name in ANSWERS:
+            return lambda status: function(getattr(status, "value", status))[1]
 
         def call(*arguments: Any) -> int:
             targets = [argument._obj for argument in arguments if hasattr(argument, "_obj")]

@@ -140,7 +140,9 @@ def test_stand_ins_are_there_in_their_context_only(name):
     with stand_ins():
         assert importlib.import_module(name) is not before
         assert ctypes.CDLL is not real
+        assert ctypes.cdll.LoadLibrary("libcudart.so").cudaSetDevice(0) == 0
     assert ctypes.CDLL is real
+    assert ctypes.cdll.LoadLibrary(None).strlen(b"abc") == 3
     assert sys.modules.get(name) is before
 
 

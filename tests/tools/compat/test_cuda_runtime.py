@@ -230,6 +230,9 @@ def test_library_writes_results_where_pointers_point():
     np.testing.assert_array_equal(y, X)
     assert library.cudaMemcpy(target, pointer, ctypes.c_size_t(25), ctypes.c_int(2)) == 1
     assert library.cudaFree(pointer) == 0
+    library.cudaGetErrorString.restype = ctypes.c_char_p
+    assert library.cudaGetErrorString(1).startswith(b"cudaErrorInvalidValue: cudaMemcpy: ")
+    assert library.cudaGetErrorName(ctypes.c_int(0)) == b"cudaSuccess"
 
 
 def test_rows_are_copied(block):
@@ -276,5 +279,10 @@ def test_arrays_of_pycuda():
 
     assert [array.shape, array.nbytes, len(array), int(array.gpudata)] == [(2, 3), 24, 2, array.ptr]
     np.testing.assert_array_equal([array.get(), zeros.get(), other.get(np.empty_like(x))], [x, 0 * x, 2 * x])
+    stream, back = pycuda_driver.Stream(), np.empty_like(x)
+    other.set_async(3 * x, stream)
+    assert other.get_async(stream, back) is back
+    np.testing.assert_array_equal(back, 3 * x)
+    np.testing.assert_array_equal(other.get_async(stream), 3 * x)
     with pytest.raises(ValueError, match=r"ary is float64\[3\], and the array float32\[2, 3\]"):
         array.set(np.zeros(3))
