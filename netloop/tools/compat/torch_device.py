@@ -13,11 +13,13 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from netloop.process.stream_captures import CAPTURES, Work
 from netloop.tools.compat.device import ATTRIBUTES, free_and_total
 from netloop.tools.compat.handles import EVENTS, STREAMS
 from netloop.tools.compat.memory import DEVICE
@@ -91,6 +93,68 @@ class CurrentStream:
         finally:
             self.stream = before
 
+    @contextmanager
+    def capturing(
+        self, cuda_graph: HostGraph, pool: Any = None, stream: HostStream | None = None, **options: Any
+    ) -> Generator[None]:
+        """A context in which work is captured, on a stream of its own by default."""
+        with self.using(stream or HostStream()) as used:
+            cuda_graph.begin(used)
+            try:
+                yield
+            finally:
+                cuda_graph.end()
+
+
+class HostGraph:
+    """A graph of PyTorch's: the runs of contexts and the functions that were called in its capture, for each replay.
+
+    The functions run in the capture too, and each replay writes their results where those of the capture are.
+    """
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        self._stream = 0
+        self._work: tuple[Work, ...] = ()
+
+    def begin(self, stream: HostStream) -> None:
+        """Capture the work of a stream."""
+        self._stream = stream.cuda_stream
+        CAPTURES[self._stream] = []
+
+    def end(self) -> None:
+        """End the capture."""
+        self._work = (*CAPTURES.pop(self._stream),)
+
+    def replay(self) -> None:
+        """Do the work.
+
+        Raises:
+            RuntimeError: a run of a context failed.
+        """
+        for work in self._work:
+            if not work(self._stream):
+                raise RuntimeError("a run of the graph failed; the log of its engine says why")
+
+    def reset(self) -> None:
+        """Forget the work."""
+        self._work = ()
+
+    def pool(self) -> tuple[int, int]:
+        """The pool of the memory of results, which has no meaning here."""
+        return 0, 0
+
+
+def written_again(results: Sequence[Any], function: Callable[..., Any], stream: int) -> bool:
+    """Call a function of PyTorch again, and write its results where the earlier ones are."""
+    for earlier, later in zip(results, _listed(function()), strict=True):
+        if later is not earlier and hasattr(earlier, "copy_"):
+            earlier.copy_(later)
+    return True
+
+
+def _listed(result: Any) -> Sequence[Any]:
+    return result if isinstance(result, tuple | list) else (result,)
+
 
 NAME = "host memory, by netloop"
 CAPABILITY = (ATTRIBUTES[75], ATTRIBUTES[76])
@@ -100,7 +164,7 @@ ANSWERS = {
     "is_available":                True,
     "is_initialized":              True,
     "is_bf16_supported":           True,
-    "is_current_stream_capturing": False,
+    "graph_pool_handle":           (0, 0),
     "device_count":                1,
     "current_device":              0,
     "get_device_name":             NAME,
@@ -148,12 +212,14 @@ def put_on_host(torch: Any) -> None:
     cuda.get_device_properties = lambda *_: device_properties()
     cuda.nvtx = SimpleNamespace(range_push=_returning(0), range_pop=_returning(0), mark=_returning(None))
     cuda.Stream, cuda.Event, cuda.stream = HostStream, HostEvent, current.using
+    cuda.CUDAGraph, cuda.graph = HostGraph, current.capturing
+    cuda.is_current_stream_capturing = lambda: current.stream.cuda_stream in CAPTURES
     cuda.current_stream, cuda.default_stream = current.get, lambda *_: HostStream(handle=0)
     cuda.mem_get_info = lambda *_: free_and_total()
     cuda._lazy_init = _returning(None)
     DEVICE.is_shared = True
     create_on_host(torch)
-    on_host(torch).__enter__()
+    on_host(torch, current).__enter__()
 
 
 LIBRARIES: list[Any] = []
@@ -211,7 +277,7 @@ def _keeping_copies(contiguous: Callable[..., Any] | None) -> Callable[..., Any]
     return kept
 
 
-def on_host(torch: Any) -> Any:
+def on_host(torch: Any, current: CurrentStream) -> Any:
     """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``."""
 
     def moved(value: Any) -> Any:
@@ -229,7 +295,12 @@ def on_host(torch: Any) -> Any:
             if function is torch.device:
                 return moved(function(*args, **(kwargs or {})))
             named = {name: moved(value) for name, value in (kwargs or {}).items() if name != "pin_memory"}
-            return function(*map(moved, args), **named)
+            call = partial(function, *map(moved, args), **named)
+            result = call()
+            capture = CAPTURES.get(current.stream.cuda_stream)
+            if capture is not None and any(isinstance(part, torch.Tensor) for part in _listed(result)):
+                capture.append(partial(written_again, _listed(result), call))
+            return result
 
     return OnHost()
 

@@ -29,11 +29,7 @@ def pytest_configure() -> None:
     """Let the package be imported."""
     load, communicator = ctypes.CDLL, SimpleNamespace(Get_rank=lambda: 0, Get_size=lambda: 1)
     library = SimpleNamespace(initTrtLlmPlugins=Initializer())
-    setattr(
-        ctypes,
-        "CDLL",
-        lambda name=None, *rest, **named: library if LIBRARY in str(name) else load(name, *rest, **named),
-    )
+    ctypes.CDLL = lambda name=None, *rest, **named: library if LIBRARY in str(name) else load(name, *rest, **named)
     torch.classes.load_library = lambda path: None
     package = ModuleType("mpi4py")
     package.MPI = SimpleNamespace(COMM_WORLD=communicator)  # pyright: ignore[reportAttributeAccessIssue]
