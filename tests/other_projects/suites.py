@@ -201,12 +201,12 @@ SUITES = (
         "torch2trt", "torch2trt", "NVIDIA-AI-IOT/torch2trt", "torch2trt/torch2trt.py",
         ("torch", "torchvision", "packaging"),
         files=["tests/converter_tests/test_*.py", "tests/feature_tests/test_*.py"],
-        options=["-p", "older_export"],
+        options=["-p", "older_export"], is_together=True, seconds=1800,
     ),
     TestSuite(
         "torch_tensorrt", "Torch-TensorRT's converters", "pytorch/TensorRT", "tests/py/dynamo/conversion",
         ("torch", "parameterized", "dllist", "packaging"), "tests/py/dynamo/conversion",
-        [f"test_{name}_aten.py" for name in CONVERTERS], ["py"],
+        [f"test_{name}_aten.py" for name in CONVERTERS], ["py"], is_together=True, seconds=1800,
     ),
     TestSuite(
         "model_connect", "TensorRT-Model-Connect", "NVIDIA/TensorRT-Model-Connect",

@@ -23,6 +23,7 @@ from netloop.process.stream_captures import CAPTURES, Work
 from netloop.tools.compat.device import ATTRIBUTES, free_and_total
 from netloop.tools.compat.handles import EVENTS, STREAMS
 from netloop.tools.compat.memory import DEVICE
+from netloop.tools.compat.torch_placement import DeviceTensors
 
 
 class HostStream:
@@ -200,8 +201,7 @@ def _returning_itself() -> Callable[..., Any]:
 def put_on_host(torch: Any) -> None:
     """Make PyTorch take the device ``cuda`` for the host, in this thread, until the process ends."""
     current, cuda = CurrentStream(), torch.cuda
-    for kind in (torch.Tensor, torch.nn.Module):
-        kind.cuda = _returning_itself()
+    torch.Tensor.cuda = lambda tensor, *_, **__: tensor.to("cuda")
     torch.Tensor.pin_memory = _returning_itself()
     torch.Tensor.contiguous = _keeping_copies(getattr(torch.Tensor, "contiguous", None))
     for name, result in ANSWERS.items():
@@ -278,7 +278,9 @@ def _keeping_copies(contiguous: Callable[..., Any] | None) -> Callable[..., Any]
 
 
 def on_host(torch: Any, current: CurrentStream) -> Any:
-    """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``."""
+    """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``, and tensors know where they were put."""
+    placement = DeviceTensors(torch)
+    speak_of_devices = (torch.device, torch._C._nn._parse_to)  # and Module.to passes on what it is told
 
     def moved(value: Any) -> Any:
         is_device = isinstance(value, torch.device | str) and str(value).partition(":")[0] == "cuda"
@@ -292,11 +294,14 @@ def on_host(torch: Any, current: CurrentStream) -> Any:
             args: Sequence[Any] = (),
             kwargs: Mapping[str, Any] | None = None,
         ) -> Any:
-            if function is torch.device:
-                return moved(function(*args, **(kwargs or {})))
+            if function in speak_of_devices:
+                return function(*args, **(kwargs or {}))
+            answer = placement.answer(function, args)
+            if answer is not None:
+                return answer
             named = {name: moved(value) for name, value in (kwargs or {}).items() if name != "pin_memory"}
             call = partial(function, *map(moved, args), **named)
-            result = call()
+            result = placement.place(function, args, kwargs or {}, call())
             capture = CAPTURES.get(current.stream.cuda_stream)
             if capture is not None and any(isinstance(part, torch.Tensor) for part in _listed(result)):
                 capture.append(partial(written_again, _listed(result), call))
