@@ -31,7 +31,9 @@ SHARED_CLASS_NAMES = {
     # a program, and the same with its sharding in the file of the sharded engine; in a package of CUDA's, its source
     "Program": ["compiler/execution/sharded_engine.py", "compiler/lower/program.py", "tools/compat/cuda_core.py"],
     # two packages of CUDA's have these names
-    **dict.fromkeys(("Device", "Event", "Stream"), ["tools/compat/cuda_core.py", "tools/compat/pycuda_driver.py"]),
+    "Device": ["tools/compat/cuda_core.py", "tools/compat/pycuda_driver.py"],
+    "Event": ["tools/compat/cuda_core.py", "tools/compat/pycuda_driver.py"],
+    "Stream": ["tools/compat/cuda_core.py", "tools/compat/pycuda_driver.py"],
     # TensorRT's ``ILogger.Severity`` of a message, and that of a finding
     "Severity": ["api/logger.py", "values/diagnostics/finding.py"],
 }

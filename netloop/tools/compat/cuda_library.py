@@ -19,10 +19,17 @@ ANSWERS = ("cudaGetErrorName", "cudaGetErrorString")
 
 
 class CudartLibrary:
-    """The functions of libcudart: results go where ``ctypes.byref`` arguments point, and the status is returned."""
+    """The functions of libcudart: results go where ``ctypes.byref`` arguments point, and the status is returned.
+
+    Args:
+        runtime: the module with the functions as CUDA's package for Python has them.
+    """
+
+    def __init__(self, runtime: Any = cuda_runtime) -> None:
+        self._runtime = runtime
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        function = getattr(cuda_runtime, name)
+        function = getattr(self._runtime, name)
         if name in ANSWERS:
             return lambda status: function(getattr(status, "value", status))[1]
 

@@ -17,6 +17,7 @@ class cudaError_t(IntEnum):
     cudaErrorInvalidDevice = 101
     cudaErrorInvalidResourceHandle = 400
     cudaErrorIllegalState = 401
+    cudaErrorNotReady = 600
     cudaErrorLaunchFailure = 719
     cudaErrorNotSupported = 801
     cudaErrorStreamCaptureUnsupported = 900
