@@ -9,18 +9,12 @@ MUTABLE = "the module changes its input, which the engine then reads"
 # fmt: off
 REASONS: dict[str, dict[str, str]] = {
     "polygraphy": {
-        r"test_config\.py::.*::test_(defaults|tactic_sources\[.*)":
-            "the numbers are those of TensorRT 10, where CUBLAS, CUBLAS_LT and CUDNN come first",
         r"test_config\.py::.*::test_flags\[True-allow_gpu_fallback.*":
             "Polygraphy sets the flag only for a DLA, and there is none",
         r"test_config\.py::.*::test_use_dla": "Polygraphy refuses a DLA where there is none",
         r"test_util\.py::test_str_from_config\[dla\]": "Polygraphy refuses a DLA where there is none",
-        r"test_loader\.py::TestLoadPlugins::test_can_load_libnvinfer_plugins":
-            "asks for `plugin_creator_list`, which TensorRT 11 has removed, and for the plugins of NVIDIA's library",
         r"test_loader\.py::TestOnnxLikeFromNetwork::.*\[empty_tensor_expand\]":
             "Polygraphy cannot convert bool weights to ONNX, and netloop computes this shape with some",
-        r"test_runner\.py::TestTrtRunner::test_torch_tensors\[.*":
-            "asks for tensors whose device is `cuda`; they are those of the host",
     },
     "torch2trt": {
         r"test_converters\.py::(test_iadd|test_scalar_op\[.*__ipow__\])": MUTABLE,
