@@ -200,6 +200,9 @@ def _returning_itself() -> Callable[..., Any]:
 
 def put_on_host(torch: Any) -> None:
     """Make PyTorch take the device ``cuda`` for the host, in this thread, until the process ends."""
+    if torch in ON_HOST:
+        return
+    ON_HOST.append(torch)
     current, cuda = CurrentStream(), torch.cuda
     torch.Tensor.cuda = lambda tensor, *_, **__: tensor.to("cuda")
     torch.Tensor.pin_memory = _returning_itself()
@@ -221,6 +224,9 @@ def put_on_host(torch: Any) -> None:
     create_on_host(torch)
     on_host(torch, current).__enter__()
 
+
+ON_HOST: list[Any] = []
+"""The modules of PyTorch that were put on the host, once each."""
 
 LIBRARIES: list[Any] = []
 """The libraries of operators with which PyTorch creates tensors: they last as long as these objects."""
@@ -280,7 +286,7 @@ def _keeping_copies(contiguous: Callable[..., Any] | None) -> Callable[..., Any]
 def on_host(torch: Any, current: CurrentStream) -> Any:
     """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``, and tensors know where they were put."""
     placement = DeviceTensors(torch)
-    speak_of_devices = (torch.device, torch._C._nn._parse_to)  # and Module.to passes on what it is told
+    speak_of_devices = (torch.device, torch._C._nn._parse_to)  # and Module.to passes on what that returns
 
     def moved(value: Any) -> Any:
         is_device = isinstance(value, torch.device | str) and str(value).partition(":")[0] == "cuda"

@@ -13,6 +13,9 @@ from typing import Any
 PRUNED_AT = 1 << 12
 """The number of marked storages at which those that are gone are forgotten."""
 
+BEFORE_OTHERS = 5
+"""The place among the functions with which PyTorch saves and loads storages; that of its own for ``cpu`` is 10."""
+
 
 class DeviceTensors:
     """The tensors on the device: those asked for there, and the results of functions that read them."""
@@ -22,8 +25,9 @@ class DeviceTensors:
         self._torch, self._cpu = torch, tensor.cpu
         self._weak = importlib.import_module("torch.multiprocessing.reductions").StorageWeakRef
         self._storages: dict[int, Any] = {}
-        device = torch.device("cuda", 0)
-        self._answers = {tensor.device.__get__: device, tensor.is_cuda.__get__: True, tensor.get_device: 0}
+        self._device = torch.device("cuda", 0)
+        self._answers = {tensor.device.__get__: self._device, tensor.is_cuda.__get__: True, tensor.get_device: 0}
+        torch.serialization.register_package(BEFORE_OTHERS, self._location, self._restored)
 
     def answer(self, function: Any, args: Sequence[Any]) -> Any:
         """The result of a function that asks where a tensor is; None for another, and for tensors of the host."""
@@ -59,11 +63,24 @@ class DeviceTensors:
 
     def _mark(self, values: Iterator[Any]) -> None:
         for value in values:
-            key = self._key(value)
-            if key is not None:
-                self._storages[key] = self._weak(value.untyped_storage())  # which keeps the number from being used anew
+            if self._key(value) is not None:
+                self._mark_storage(value.untyped_storage())
+
+    def _mark_storage(self, storage: Any) -> None:
+        self._storages[storage._cdata] = self._weak(storage)  # which keeps the number from being used anew
         if len(self._storages) > PRUNED_AT:
             self._storages = {key: weak for key, weak in self._storages.items() if not weak.expired()}
+
+    def _location(self, storage: Any) -> str | None:
+        """The device that is saved with a storage."""
+        return str(self._device) if storage._cdata in self._storages else None
+
+    def _restored(self, storage: Any, location: str) -> Any:
+        """A storage that was saved from a device, or is loaded to it; None for one of the host."""
+        if location.partition(":")[0] != "cuda":
+            return None
+        self._mark_storage(storage)
+        return storage
 
 
 def _flat(values: Sequence[Any]) -> Iterator[Any]:

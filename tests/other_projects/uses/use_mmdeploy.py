@@ -1,5 +1,6 @@
 """mmdeploy's backend of TensorRT: its builder, and its wrapper with an allocator and bindings."""
 
+import h5py
 import numpy as np
 import pytest
 import tensorrt as trt
@@ -27,7 +28,6 @@ def test_engine_is_built_and_loaded(tmp_path, options):
 
 
 def test_engine_is_calibrated(tmp_path):
-    h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "data.h5", "w") as file:
         group = file.create_group("calib_data").create_group("end2end").create_group("input")
         group.create_dataset("0", data=X[:1])

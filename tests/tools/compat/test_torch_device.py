@@ -102,8 +102,12 @@ for module in (torch.nn.Linear(3, 2).cuda(), torch.nn.Linear(3, 2).to("cuda"), t
     assert module.cpu().weight.device == there
 file = io.BytesIO()
 torch.save(torch.nn.Linear(3, 2).cuda().state_dict(), file)
+for location, device in ((None, here), ("cpu", there), ("cuda", here)):
+    file.seek(0)
+    assert torch.load(file, weights_only=True, map_location=location)["weight"].device == device
+torch.save(torch.ones(2), file := io.BytesIO())
 file.seek(0)
-assert torch.load(file, weights_only=True)["weight"].device == there
+assert torch.load(file).device == there
 kept = [torch.ones(1, device="cuda") for _ in range(5000)]
 del kept
 assert not any(torch.ones(1).is_cuda for _ in range(100)) and x.is_cuda
@@ -171,6 +175,7 @@ class device(str):
     def __new__(cls, name, index=0):
         return super().__new__(cls, name)
 _C = types.SimpleNamespace(_nn=types.SimpleNamespace(_parse_to=None))
+serialization = types.SimpleNamespace(register_package=lambda *arguments: None)
 nn, cuda = types.SimpleNamespace(Module=type("Module", (), {})), types.SimpleNamespace()
 """,
     "multiprocessing/__init__.py": "",
