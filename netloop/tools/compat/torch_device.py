@@ -11,151 +11,19 @@ import importlib
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from netloop.process.stream_captures import CAPTURES, Work
+from netloop.process.stream_captures import CAPTURES
 from netloop.tools.compat.device import ATTRIBUTES, free_and_total
-from netloop.tools.compat.handles import EVENTS, STREAMS
 from netloop.tools.compat.memory import DEVICE
 from netloop.tools.compat.torch_placement import DeviceTensors
-
-
-class HostStream:
-    """A stream of PyTorch's."""
-
-    def __init__(self, device: Any = None, priority: int = 0, *, handle: int | None = None) -> None:
-        self.cuda_stream = STREAMS.create() if handle is None else handle
-
-    def synchronize(self) -> None:
-        """Wait for the stream."""
-
-    def wait_stream(self, stream: HostStream) -> None:
-        """Let the stream wait for another."""
-
-    def wait_event(self, event: HostEvent) -> None:
-        """Let the stream wait for an event."""
-
-    def record_event(self, event: HostEvent | None = None) -> HostEvent:
-        result = event or HostEvent()
-        result.record(self)
-        return result
-
-    def query(self) -> bool:
-        """Whether all work is done: True."""
-        return True
-
-
-class HostEvent:
-    """An event of PyTorch's."""
-
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
-        self.cuda_event = EVENTS.create()
-
-    def record(self, stream: HostStream | None = None) -> None:
-        """Record the present time."""
-        EVENTS.record(self.cuda_event)
-
-    def synchronize(self) -> None:
-        """Wait for the event."""
-
-    def wait(self, stream: HostStream | None = None) -> None:
-        """Let a stream wait for the event."""
-
-    def query(self) -> bool:
-        """Whether the event is done: True."""
-        return True
-
-    def elapsed_time(self, end_event: HostEvent) -> float:
-        """The milliseconds until another event."""
-        return 1000 * (EVENTS.times[end_event.cuda_event] - EVENTS.times[self.cuda_event])
-
-
-class CurrentStream:
-    """The stream that PyTorch's functions would use."""
-
-    def __init__(self) -> None:
-        self.stream = HostStream(handle=0)
-
-    def get(self, device: Any = None) -> HostStream:
-        return self.stream
-
-    @contextmanager
-    def using(self, stream: HostStream) -> Generator[HostStream]:
-        """A context in which it is another."""
-        before, self.stream = self.stream, stream
-        try:
-            yield stream
-        finally:
-            self.stream = before
-
-    @contextmanager
-    def capturing(
-        self, cuda_graph: HostGraph, pool: Any = None, stream: HostStream | None = None, **options: Any
-    ) -> Generator[None]:
-        """A context in which work is captured, on a stream of its own by default."""
-        with self.using(stream or HostStream()) as used:
-            cuda_graph.begin(used)
-            try:
-                yield
-            finally:
-                cuda_graph.end()
-
-
-class HostGraph:
-    """A graph of PyTorch's: the runs of contexts and the functions that were called in its capture, for each replay.
-
-    The functions run in the capture too, and each replay writes their results where those of the capture are.
-    """
-
-    def __init__(self, keep_graph: bool = False) -> None:
-        self._stream = 0
-        self._work: tuple[Work, ...] = ()
-
-    def begin(self, stream: HostStream) -> None:
-        """Capture the work of a stream."""
-        self._stream = stream.cuda_stream
-        CAPTURES[self._stream] = []
-
-    def end(self) -> None:
-        """End the capture."""
-        self._work = (*CAPTURES.pop(self._stream),)
-
-    def replay(self) -> None:
-        """Do the work.
-
-        Raises:
-            RuntimeError: a run of a context failed.
-        """
-        for work in self._work:
-            if not work(self._stream):
-                raise RuntimeError("a run of the graph failed; the log of its engine says why")
-
-    def reset(self) -> None:
-        """Forget the work."""
-        self._work = ()
-
-    def pool(self) -> tuple[int, int]:
-        """The pool of the memory of results, which has no meaning here."""
-        return 0, 0
-
-
-def written_again(results: Sequence[Any], function: Callable[..., Any], stream: int) -> bool:
-    """Call a function of PyTorch again, and write its results where the earlier ones are."""
-    for earlier, later in zip(results, _listed(function()), strict=True):
-        if later is not earlier and hasattr(earlier, "copy_"):
-            earlier.copy_(later)
-    return True
-
-
-def _listed(result: Any) -> Sequence[Any]:
-    return result if isinstance(result, tuple | list) else (result,)
-
+from netloop.tools.compat.torch_streams import CurrentStream, HostEvent, HostGraph, HostStream, listed, written_again
 
 NAME = "host memory, by netloop"
 CAPABILITY = (ATTRIBUTES[75], ATTRIBUTES[76])
@@ -309,8 +177,8 @@ def on_host(torch: Any, current: CurrentStream) -> Any:
             call = partial(function, *map(moved, args), **named)
             result = placement.place(function, args, kwargs or {}, call())
             capture = CAPTURES.get(current.stream.cuda_stream)
-            if capture is not None and any(isinstance(part, torch.Tensor) for part in _listed(result)):
-                capture.append(partial(written_again, _listed(result), call))
+            if capture is not None and any(isinstance(part, torch.Tensor) for part in listed(result)):
+                capture.append(partial(written_again, listed(result), call))
             return result
 
     return OnHost()
