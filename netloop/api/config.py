@@ -33,11 +33,6 @@ DEFAULT_LIMITS = {
 }
 """The default sizes of memory pools, in bytes; in TensorRT, the first two are the memory of the device."""
 
-DEFAULT_TACTIC_SOURCES = 0b11
-"""The default sources of kernels, one bit each."""
-
-ALL_TACTIC_SOURCES = sum(1 << int(source) for source in TacticSource)
-
 DEFAULT_PREVIEW_FEATURES = (PreviewFeature.PROFILE_SHARING_0806,)
 """The features that are enabled unless a script disables them; TensorRT 10 had made this one permanent."""
 
@@ -107,6 +102,9 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         }
     )
     """The settings that netloop implements."""  # fmt: skip
+    TACTIC_SOURCES: ClassVar[Any] = TacticSource
+    DEFAULT_TACTIC_SOURCES: ClassVar[int] = 0b11
+    """The default sources of kernels, one bit each."""
 
     def __init__(self) -> None:
         self.reset()
@@ -118,7 +116,7 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         self._limits: dict[MemoryPoolType, int] = {}
         self._previews: dict[PreviewFeature, bool] = {}
         self._devices: dict[ILayer, DeviceType] = {}
-        self._tactic_sources = DEFAULT_TACTIC_SOURCES
+        self._tactic_sources = self.DEFAULT_TACTIC_SOURCES
         self._timing_cache: ITimingCache | None = None
         self._calibration_profile: IOptimizationProfile | None = None
 
@@ -177,7 +175,7 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
     def set_tactic_sources(self, tactic_sources: int) -> bool:
         """Set the sources of kernels, one bit each; False, without effect, if a bit stands for no source."""
         asked = whole(0)("tactic_sources", tactic_sources)
-        if asked & ~ALL_TACTIC_SOURCES:
+        if asked & ~sum(1 << int(source) for source in self.TACTIC_SOURCES):
             return False
         self._tactic_sources = asked
         return True

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler
 from netloop.api.transfers import HostTransfers, transfers
 from netloop.model.device_errors import DEVICE_ERRORS, device_finding
+from netloop.process.stream_captures import CAPTURES, enqueue
 from netloop.values.checked_attributes import none_or
 from netloop.values.diagnostics import Finding, NetloopError, plain, reason
+from netloop.values.dims import Dims
 
 
 class IExecutionContext(ContextTensors[E]):
@@ -86,7 +89,8 @@ class IExecutionContext(ContextTensors[E]):
         memory of the host. Inputs, outputs and weights must stay until the stream has passed the run, as in TensorRT.
         A run cannot be captured in a CUDA graph.
 
-        Without a GPU, the run has ended when the method returns, and the stream has no effect.
+        Without a GPU, the run has ended when the method returns, and the stream has no effect; a stand-in of
+        ``netloop.compat`` for a CUDA graph captures the run.
 
         Args:
             stream_handle: the handle of the stream, such as ``torch.cuda.current_stream().cuda_stream``; 0 for the
@@ -95,7 +99,19 @@ class IExecutionContext(ContextTensors[E]):
         Returns:
             Whether the run, or all of it that the host waited for, succeeded.
         """
-        return self._run(int(stream_handle))
+        stream = int(stream_handle)
+        if stream not in CAPTURES:
+            return self._run(stream)
+        return enqueue(stream, partial(self._run_captured, dict(self._addresses), dict(self._shapes)))
+
+    def _run_captured(self, addresses: dict[str, int], shapes: dict[str, Dims], stream: int) -> bool:
+        """Run on the addresses, and with the shapes of inputs, that were set when the run was captured."""
+        now = self._addresses, self._shapes
+        self._addresses, self._shapes = dict(addresses), dict(shapes)
+        try:
+            return self._run(stream)
+        finally:
+            self._addresses, self._shapes = now
 
     def _run(self, stream: int, waits: bool = False) -> bool:
         begin = time.perf_counter()

@@ -3,6 +3,7 @@
 import inspect
 import math
 import operator
+import re
 from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -15,6 +16,11 @@ Check = Callable[[str, Any], Any]
 
 LONGEST = 1 << 22
 """The most seconds to wait, 48 days: threads on Windows count milliseconds in 32 bits."""
+
+
+INNER = {"changed", "defaults"}
+INNER_NAME = re.compile(r"_[^_]|[A-Z_]+$")
+"""The names of this class and others that say how objects work, and which ``dir`` leaves out."""
 
 
 class CheckedAttributes:
@@ -51,6 +57,10 @@ class CheckedAttributes:
             raise AttributeError(f"{name!r} of {type(self).__name__} cannot be set")
         else:
             raise AttributeError(unknown(type(self).__name__, name, " to set", did_you_mean(name, self.defaults)))
+
+    def __dir__(self) -> list[str]:
+        """The names that TensorRT's objects have, for completion and for tools that list them."""
+        return sorted(name for name in object.__dir__(self) if name not in INNER and not INNER_NAME.match(name))
 
     if not TYPE_CHECKING:  # a type checker would take every name for an attribute
         __setattr__ = _set

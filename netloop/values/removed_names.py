@@ -145,6 +145,8 @@ REMOVED = (
     RemovedName("Refitter",            "set_dynamic_range",              10, "add_quantize and add_dequantize"),
     RemovedName("Refitter",            "get_tensors_with_dynamic_range", 10, "add_quantize and add_dequantize"),
     RemovedName("PreviewFeature",      "MULTIDEVICE_RUNTIME_10_16",      10, "nothing: it is always on"),
+    RemovedName("ICudaEngine",         "weight_streaming_budget",        10, "weight_streaming_budget_v2"),
+    RemovedName("ICudaEngine",         "minimum_weight_streaming_budget", 10, "weight_streaming_scratch_memory_size"),
 )
 # fmt: on
 """The removed names of TensorRT 7.2 to 10.16, by the version that removed them."""

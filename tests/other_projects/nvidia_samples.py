@@ -20,6 +20,9 @@ import numpy as np
 
 SAMPLES = Path("samples", "python")
 ROOT = Path(__file__).parents[2]
+RUNNER = "netloop.compat"
+"""The module that runs scripts."""
+
 SECONDS = 300
 
 
@@ -217,13 +220,13 @@ def missing(sources: Path | None, sample: Sample) -> str:
     return f"{' and '.join(absent)} is not installed" if absent else ""
 
 
-def run(sources: Path, sample: Sample) -> subprocess.CompletedProcess[str]:
+def run(sources: Path, sample: Sample, runner: str = RUNNER) -> subprocess.CompletedProcess[str]:
     """Run a sample; return the last script that ran, which is the first that failed if one did."""
     with tempfile.TemporaryDirectory() as name:
         sample.prepare(Path(name))
         paths = os.pathsep.join([str(ROOT), name])
         for script, *arguments in sample.scripts:
-            command = ["-m", "netloop.compat", str((sources / SAMPLES / script).resolve()), *arguments]
+            command = ["-m", runner, str((sources / SAMPLES / script).resolve()), *arguments]
             done = subprocess.run(
                 [sys.executable, *command], cwd=name, env=os.environ | {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"},
                 capture_output=True, text=True, timeout=SECONDS, check=False,
@@ -233,10 +236,10 @@ def run(sources: Path, sample: Sample) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def passes(sources: Path, sample: Sample) -> bool:
+def passes(sources: Path, sample: Sample, runner: str = RUNNER) -> bool:
     """Whether a sample ends, and prints what it prints if all is well."""
     try:
-        process = run(sources, sample)
+        process = run(sources, sample, runner)
     except subprocess.TimeoutExpired:
         return False
     return process.returncode == 0 and re.search(sample.prints, process.stdout) is not None

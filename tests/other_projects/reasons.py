@@ -6,21 +6,17 @@ SCRIPT = "the script itself is at fault, and does not run on TensorRT either"
 FILES = "needs files or packages that are not there"
 MUTABLE = "the module changes its input, which the engine then reads"
 
+LLM_PLUGINS = "needs the plugins of TensorRT-LLM's compiled library"
+
 # fmt: off
 REASONS: dict[str, dict[str, str]] = {
     "polygraphy": {
-        r"test_config\.py::.*::test_(defaults|tactic_sources\[.*)":
-            "the numbers are those of TensorRT 10, where CUBLAS, CUBLAS_LT and CUDNN come first",
         r"test_config\.py::.*::test_flags\[True-allow_gpu_fallback.*":
             "Polygraphy sets the flag only for a DLA, and there is none",
         r"test_config\.py::.*::test_use_dla": "Polygraphy refuses a DLA where there is none",
         r"test_util\.py::test_str_from_config\[dla\]": "Polygraphy refuses a DLA where there is none",
-        r"test_loader\.py::TestLoadPlugins::test_can_load_libnvinfer_plugins":
-            "asks for `plugin_creator_list`, which TensorRT 11 has removed, and for the plugins of NVIDIA's library",
         r"test_loader\.py::TestOnnxLikeFromNetwork::.*\[empty_tensor_expand\]":
             "Polygraphy cannot convert bool weights to ONNX, and netloop computes this shape with some",
-        r"test_runner\.py::TestTrtRunner::test_torch_tensors\[.*":
-            "asks for tensors whose device is `cuda`; they are those of the host",
     },
     "torch2trt": {
         r"test_converters\.py::(test_iadd|test_scalar_op\[.*__ipow__\])": MUTABLE,
@@ -40,11 +36,25 @@ REASONS: dict[str, dict[str, str]] = {
     "torch_tensorrt": {
         r"test_embedding_bag_aten\.py::.*::test_embedding_bag_with_ITensor_offsets_1":
             "the converter replaces the last offset by the length; PyTorch on a CPU keeps it",
+        r"test_index_aten\.py::.*":
+            "PyTorch's tensors without elements ask CUDA for those of a mask, if they are to be on the device",
         r"test_softmax_aten\.py::.*": "PyTorch has no softmax of float16 with float32 results on a CPU",
     },
     "model_connect": {
         r"test_graph_blocks\.py::.*::test_silu_activation":
             "the test passes a parameter that its function does not have",
+    },
+    "tensorrt_llm": {
+        r"test_(identity|layer_norm|rms_norm)\.py::.*": LLM_PLUGINS,
+        r"test_(alibi|arange)\.py::.*|test_layer\.py::.*::test_attention_[0-3]":
+            "TensorRT 8 and 9 give a fill of INT32 numbers their type; here it is FLOAT unless the script says it",
+        r"test_layer\.py::.*::test_attention_[45]": LLM_PLUGINS,
+        r"test_graph_rewriter\.py::.*":
+            "multiplies float16 with float32, as networks of TensorRT 9 may; netloop's are strongly typed",
+        r"test_layer\.py::.*::test_linear_[23]_bfloat16": "its own table of types has no BF16 for TensorRT 8",
+        r"test_(builder|embedding_single_gpu|expand|slice)\.py::.*": "not examined yet",
+        r"test_layer\.py::.*::test_(linear_1|prompt_tuning_embedding)_.*": "not examined yet",
+        r"test_layer\.py::.*::test_gated_mlp_float32": "the installed transformers refuses its configuration",
     },
     "cookbook8": {
         r"AuxStream/main\.py": "needs the package nvtx",

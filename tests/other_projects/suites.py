@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tests.other_projects import nvidia_samples
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 PLUGINS = Path(__file__).parent / "plugins"
 """Plugins of pytest for the suites, outside of this package: a suite may have a package of the same name."""
 
-RUNNER = "netloop.compat"
+RUNNER = nvidia_samples.RUNNER
 Outcomes = dict[str, str]
 
 
@@ -60,7 +61,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class TestSuite(Suite):
-    """Tests that pytest runs, each file in a process of its own.
+    """Tests that pytest runs, by default each file in a process of its own.
 
     Attributes:
         folder: the folder in which they run, from that of the sources.
@@ -68,7 +69,8 @@ class TestSuite(Suite):
         paths: folders of modules, from that of the sources.
         options: options of pytest.
         marks: expressions of marks, for each of which a file has a process.
-        seconds: the time that a file may take.
+        is_together: whether all files have one process.
+        seconds: the time that a process may take.
     """
 
     __test__ = False
@@ -77,16 +79,18 @@ class TestSuite(Suite):
     paths: Sequence[str] = (".",)
     options: Sequence[str] = ()
     marks: Sequence[str] = ("",)
+    is_together: bool = False
     seconds: int = 600
 
     def outcomes(self, sources: Path, options: Sequence[str] = (), runner: str = RUNNER) -> Iterator[Outcomes]:
         folder = (sources / self.folder).resolve()
-        for file in [path for pattern in self.files for path in sorted(folder.glob(pattern))]:
+        files = [str(path.relative_to(folder)) for pattern in self.files for path in sorted(folder.glob(pattern))]
+        for part in [files] if self.is_together else [[file] for file in files]:
             print(".", end="", file=sys.stderr, flush=True)
             for mark in self.marks:
-                yield self._outcomes_of(sources, folder, file.relative_to(folder), [*options, "-m", mark])
+                yield self._outcomes_of(sources, folder, part, [*options, "-m", mark])
 
-    def _outcomes_of(self, sources: Path, folder: Path, file: Path, options: Sequence[str]) -> Outcomes:
+    def _outcomes_of(self, sources: Path, folder: Path, files: Sequence[str], options: Sequence[str]) -> Outcomes:
         paths = os.pathsep.join([str(ROOT), str(PLUGINS), *(str((sources / path).resolve()) for path in self.paths)])
         plugins = ["-p", "netloop.compat.pytest_plugin", "-p", "outcomes"]
         command = [
@@ -97,6 +101,7 @@ class TestSuite(Suite):
             "-q",
             "-p",
             "no:cacheprovider",
+            "--continue-on-collection-errors",
             *plugins,
             *options,
             *self.options,
@@ -104,10 +109,10 @@ class TestSuite(Suite):
         with tempfile.TemporaryDirectory() as name:
             report = Path(name, "outcomes.json")
             named = {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu", "NETLOOP_OUTCOMES": str(report)}
-            ended = _ended([*command, str(file)], folder, named, self.seconds)
+            ended = _ended([*command, *files], folder, named, self.seconds)
             outcomes = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
-        # a process that died has no test that failed: the file stands for those that did not run
-        return outcomes if ended else {**outcomes, str(file): "failed"}
+        # a process that died has no test that failed: its files stand for those that did not run
+        return outcomes if ended else {**outcomes, **dict.fromkeys(files, "failed")}
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,7 @@ class SampleSuite(Suite):
     def outcomes(self, sources: Path, options: Sequence[str] = (), runner: str = RUNNER) -> Iterator[Outcomes]:
         for name, sample in nvidia_samples.ALL.items():
             if not nvidia_samples.missing(sources, sample):
-                yield {name: "passed" if nvidia_samples.passes(sources, sample) else "failed"}
+                yield {name: "passed" if nvidia_samples.passes(sources, sample, runner) else "failed"}
 
 
 def _ended(command: Sequence[str], folder: Path, named: dict[str, str], seconds: int) -> bool:
@@ -159,6 +164,26 @@ def _ended(command: Sequence[str], folder: Path, named: dict[str, str], seconds:
     return process.returncode in accepted
 
 
+USES = Path(__file__).parent / "uses"
+"""Tests of applications' modules, written for them here, because they have none that a model made anew could serve."""
+
+
+def uses(name: str, title: str, source: str, marker: str, packages: Sequence[str] = (), **named: Any) -> TestSuite:
+    """A suite of a file of such tests, with the version of TensorRT for which the application is written."""
+    version = named.pop("tensorrt", 8)
+    return TestSuite(
+        name,
+        title,
+        source,
+        marker,
+        ("onnx", "onnxruntime", "torch", *packages),
+        str(USES),
+        [f"use_{name}.py"],
+        options=["--tensorrt", str(version)],
+        **named,
+    )
+
+
 CONVERTERS = (
     "abs", "cat", "cumsum", "embedding", "embedding_bag", "index", "matmul", "reshape", "select", "slice", "softmax",
     "split", "topk", "unsqueeze", "where",
@@ -170,19 +195,19 @@ SUITES = (
         "polygraphy", "Polygraphy's backend of TensorRT", "NVIDIA/TensorRT", "tools/Polygraphy/tests/backend/trt",
         ("polygraphy", "torch", "onnx_graphsurgeon", "onnxruntime"), "tools/Polygraphy",
         [f"tests/backend/trt/test_{name}.py" for name in ("config", "loader", "profile", "runner", "util")],
-        options=["-p", "lean_runtime"], paths=(), marks=("serial", "not serial"),
+        options=["-p", "lean_runtime", "--tensorrt", "10"], paths=(), marks=("serial", "not serial"),
     ),
     SampleSuite("samples", "NVIDIA's samples for Python", "NVIDIA/TensorRT", "samples/python", ("onnx",)),
     TestSuite(
         "torch2trt", "torch2trt", "NVIDIA-AI-IOT/torch2trt", "torch2trt/torch2trt.py",
         ("torch", "torchvision", "packaging"),
         files=["tests/converter_tests/test_*.py", "tests/feature_tests/test_*.py"],
-        options=["-p", "older_export"],
+        options=["-p", "older_export"], is_together=True, seconds=1800,
     ),
     TestSuite(
         "torch_tensorrt", "Torch-TensorRT's converters", "pytorch/TensorRT", "tests/py/dynamo/conversion",
         ("torch", "parameterized", "dllist", "packaging"), "tests/py/dynamo/conversion",
-        [f"test_{name}_aten.py" for name in CONVERTERS], ["py"],
+        [f"test_{name}_aten.py" for name in CONVERTERS], ["py"], is_together=True, seconds=1800,
     ),
     TestSuite(
         "model_connect", "TensorRT-Model-Connect", "NVIDIA/TensorRT-Model-Connect",
@@ -193,7 +218,51 @@ SUITES = (
             "tests/builder/test_cache_state_machine.py", "tests/builder/test_lfm2_python_builder.py",
             "tests/builder/test_falcon_graph_ops.py", "tests/e2e/models/*/test_*_build_engine_integration.py",
         ],
-        paths=["python"],
+        paths=["python"], is_together=True, seconds=1800,
+    ),
+    TestSuite(
+        "onnx_tensorrt", "onnx-tensorrt's backend", "onnx/onnx-tensorrt", "onnx_tensorrt/backend.py",
+        ("onnx", "six", "tabulate"), files=["onnx_backend_test.py"], seconds=1500,
+    ),
+    TestSuite(
+        "tensorrt_llm", "TensorRT-LLM 0.5", "octoml/TensorRT-LLM-release", "tensorrt_llm/functional.py",
+        ("torch", "parameterized", "polygraphy", "transformers", "lark", "einops"), "tests",
+        ["functional/test_*.py", *(f"test_{name}.py" for name in (
+            "builder", "debugging_api", "graph_rewriter", "layer", "mapping", "module", "precision_control",
+            "session",
+        ))],
+        [".", "tests"], ["-p", "llm_libraries", "--tensorrt", "8"], is_together=True, seconds=1800,
+    ),
+    uses(
+        "mmdeploy", "mmdeploy's backend", "open-mmlab/mmdeploy", "mmdeploy/backend/tensorrt/wrapper.py",
+        ("mmengine", "h5py"),
+    ),
+    uses(
+        "streamdiffusion", "StreamDiffusion's engines", "cumulo-autumn/StreamDiffusion",
+        "src/streamdiffusion/acceleration/tensorrt/utilities.py",
+        ("polygraphy", "onnx_graphsurgeon", "diffusers"), paths=["src"],
+    ),
+    uses(
+        "transformer_deploy", "transformer-deploy's engines", "ELS-RD/transformer-deploy",
+        "src/transformer_deploy/backends/trt_utils.py", paths=["src"],
+    ),
+    uses(
+        "nanosam", "NanoSAM's predictor", "NVIDIA-AI-IOT/nanosam", "nanosam/utils/predictor.py",
+        ("torch2trt", "PIL"), tensorrt=11,
+    ),
+    uses(
+        "jetson_dla", "The tutorial for a Jetson's DLA", "NVIDIA-AI-IOT/jetson_dla_tutorial", "modify.py",
+        ("torchvision",),
+    ),
+    uses(
+        "yolo_series", "TensorRT-For-YOLO-Series", "Linaom1214/TensorRT-For-YOLO-Series", "image_batch.py", ("PIL",),
+    ),
+    uses("yolov8_tensorrt", "YOLOv8-TensorRT's engines", "triple-Mu/YOLOv8-TensorRT", "models/cudart_api.py"),
+    uses("tensorrtx", "tensorrtx's LeNet and line", "wang-xinyu/tensorrtx", "lenet/lenet.py", tensorrt=7),
+    uses("tensorrt_utils", "tensorrt-utils' scripts", "rmccorm4/tensorrt-utils", "network/dump_network.py", ("PIL",)),
+    uses(
+        "ultralytics", "Ultralytics' export and backend", "ultralytics/ultralytics",
+        "ultralytics/nn/backends/tensorrt.py", ("ultralytics",), tensorrt=11,
     ),
     ScriptSuite(
         "cookbook8", "The cookbook's scripts for TensorRT 8.6", "NVIDIA/trt-samples-for-hackathon-cn",

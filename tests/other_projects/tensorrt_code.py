@@ -5,7 +5,7 @@ folders of such folders, and runs each suite whose sources and packages are ther
 that fail now and did not before, and the other way round; it ends with 1 if a test that passed fails now.
 
 ``--record`` keeps the outcomes in ``tests/data/tensorrt_code.json``, of which the page ``docs/tensorrt-code.md`` is
-made. ``--faked-device`` runs suites of scripts as on a machine with a GPU, whose memory the host must not touch.
+made. ``--faked-device`` runs scripts as on a machine with a GPU, whose memory the host must not touch.
 Options behind ``--`` are those of pytest. The variable NETLOOP_SHOW shows what the suites print.
 """
 
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.other_projects.suites import ROOT, RUNNER, SUITES, Outcomes, ScriptSuite, Suite
+from tests.other_projects.suites import ROOT, RUNNER, SUITES, Outcomes, SampleSuite, ScriptSuite, Suite
 
 FAKED = "tests.other_projects.faked_device"
 RECORD = ROOT / "tests" / "data" / "tensorrt_code.json"
@@ -79,10 +79,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--faked-device", action="store_true")
     end = arguments.index("--") if "--" in arguments else len(arguments)
     asked, options = parser.parse_args(arguments[:end]), arguments[end + 1 :]
+    if asked.record and asked.faked_device:
+        parser.error("what is recorded are the outcomes without a GPU")
     worse: list[str] = []
     for suite in SUITES:
         if (asked.suite and suite.name not in asked.suite) or (
-            asked.faked_device and not isinstance(suite, ScriptSuite)
+            asked.faked_device and not isinstance(suite, ScriptSuite | SampleSuite)
         ):
             continue
         sources, lacking = sources_of(suite, asked.folders), suite.missing()

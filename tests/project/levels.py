@@ -42,7 +42,7 @@ WINGS = [
     Wing(
         "process",
         "the process and its machine: files read and written whole, forks, memory at addresses, CUDA's runtime",
-        ("atomic_write file_reading forked garbage_collection host_memory idle_gpu", "cuda_runtime"),
+        ("atomic_write file_reading forked garbage_collection host_memory idle_gpu stream_captures", "cuda_runtime"),
     ),
     Wing(
         "model",

@@ -28,8 +28,12 @@ CYCLES = [
 """Modules that import each other, imports for annotations included, each with the reason."""
 
 SHARED_CLASS_NAMES = {
-    # a program, and the same with its sharding in the file of the sharded engine
-    "Program": ["compiler/execution/sharded_engine.py", "compiler/lower/program.py"],
+    # a program, and the same with its sharding in the file of the sharded engine; in a package of CUDA's, its source
+    "Program": ["compiler/execution/sharded_engine.py", "compiler/lower/program.py", "tools/compat/cuda_core.py"],
+    # two packages of CUDA's have these names
+    "Device": ["tools/compat/cuda_core.py", "tools/compat/pycuda_driver.py"],
+    "Event": ["tools/compat/cuda_core.py", "tools/compat/pycuda_driver.py"],
+    "Stream": ["tools/compat/cuda_core.py", "tools/compat/pycuda_driver.py"],
     # TensorRT's ``ILogger.Severity`` of a message, and that of a finding
     "Severity": ["api/logger.py", "values/diagnostics/finding.py"],
 }

@@ -209,3 +209,14 @@ def test_seconds_have_bounds():
     for value in (None, True, "1", 1j, [1]):
         with pytest.raises(TypeError, match="delay must be a number, not"):
             seconds()("delay", value)
+
+
+@pytest.mark.parametrize(
+    "listed", [trt.get_plugin_registry(), builder(), trt.IBuilderConfig(), trt.Runtime(trt.Logger())]
+)
+def test_dir_has_the_names_of_tensorrt_and_not_how_objects_work(listed):
+    names = {name for name in dir(listed) if not name.startswith("__")}
+
+    assert "error_recorder" in names or "avg_timing_iterations" in names
+    assert all(name[0] != "_" and not name.isupper() for name in names)
+    assert not {"changed", "defaults"} & names

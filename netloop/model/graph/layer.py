@@ -5,8 +5,9 @@ import re
 import sys
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 
 import jax.numpy as jnp
@@ -57,6 +58,20 @@ class LayerKind(ABCMeta):
     __subclasscheck__ = type.__subclasscheck__
 
 
+class KindOfLayer:
+    """``type`` of a layer whose class has none of its own: its LayerType; of a class, what reads it from a layer.
+
+    Scripts read the LayerType of an activation, whose ``type`` is its function, as ``ILayer.type.fget(layer)``.
+    """
+
+    def fget(self, layer: Any) -> LayerType:
+        """The LayerType of a layer."""
+        return layer.LAYER_TYPE
+
+    def __get__(self, layer: Any, owner: Any = None) -> Any:
+        return self if layer is None else self.fget(layer)
+
+
 class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     """A layer of a network.
 
@@ -70,6 +85,7 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
         inputs: the tensors that it reads; None for one that is missing or left out.
         outputs: the tensors that it makes.
         index: its index in the network.
+        type: its LayerType; of a layer with a function, the function.
         source_location: the line of the user's script that added it, or the node of the model that it comes from.
     """
 
@@ -101,6 +117,7 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     """The attributes that cannot be set once the layer is in a network."""
     ATTRIBUTES: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
 
+    type: Any = KindOfLayer()
     name: str = ""
     metadata: str = ""
     num_ranks: int = 1
@@ -485,13 +502,13 @@ def layer(kind: LayerType, label: str) -> Callable[[L], L]:
     """Declare a class to be a kind of layer, with its annotated fields as attributes; see ``ILayer.LABEL``."""
 
     def declare(cls: L) -> L:
+        if "type" in get_annotations(cls) and "type" not in vars(cls):
+            cls.type = field()  # without a default: that of ILayer is none
         cls = dataclass(eq=False, repr=False, kw_only=True)(cls)
         names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
         hints = get_type_hints(cls, include_extras=True)
         cls.LAYER_TYPE, cls.LABEL = kind, label
         cls.ATTRIBUTES = {name: converter(hints[name]) for name in names}
-        if "type" not in names:
-            cls.type = kind  # pyright: ignore[reportAttributeAccessIssue]
         return cls
 
     return declare

@@ -16,6 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any, cast
 from unittest.mock import patch
 
 from netloop.process.cuda_runtime import has_gpu
@@ -33,12 +34,16 @@ STAND_INS = {
     "cuda.bindings.runtime": "netloop.tools.compat.cuda_runtime",
     "cuda.bindings.driver":  "netloop.tools.compat.cuda_driver",
     "cuda.bindings.nvrtc":   "netloop.tools.compat.cuda_nvrtc",
+    "cuda.core":             "netloop.tools.compat.cuda_core",
+    "cuda.core.experimental": "netloop.tools.compat.cuda_core",
     "cuda.cudart":           "netloop.tools.compat.cuda_runtime",
     "cuda.cuda":             "netloop.tools.compat.cuda_driver",
     "cuda.nvrtc":            "netloop.tools.compat.cuda_nvrtc",
     "pycuda.driver":         "netloop.tools.compat.pycuda_driver",
     "pycuda.autoinit":       "netloop.tools.compat.pycuda_autoinit",
+    "pycuda.compiler":       "netloop.tools.compat.pycuda_compiler",
     "pycuda.gpuarray":       "netloop.tools.compat.pycuda_gpuarray",
+    "pycuda.tools":          "netloop.tools.compat.pycuda_tools",
 }
 # fmt: on
 """The modules that stand for others."""
@@ -63,7 +68,8 @@ def install(tensorrt: int = 11) -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, StandInDistributions)]
     sys.meta_path.insert(0, _distributions(tensorrt))
     if not has_gpu():
-        setattr(ctypes, "CDLL", load_library)  # noqa: B010 (the type of CDLL is that of a class)
+        for name, loader in _loaders().items():
+            setattr(ctypes, name, loader)
         torch_device.install()
 
 
@@ -77,14 +83,18 @@ def stand_ins(tensorrt: int = 11) -> Generator[None]:
     Raises:
         ValueError: it is no such version.
     """
-    library = ctypes.CDLL if has_gpu() else load_library
     finders = [_distributions(tensorrt), *sys.meta_path]
     with (
         patch.dict(sys.modules, _modules(tensorrt)),
-        patch.object(ctypes, "CDLL", library),
+        patch.dict(vars(ctypes), {} if has_gpu() else _loaders()),
         patch.object(sys, "meta_path", finders),
     ):
         yield
+
+
+def _loaders() -> dict[str, Any]:
+    """The names by which scripts load libraries with ``ctypes``."""
+    return {"CDLL": load_library, "cdll": ctypes.LibraryLoader(cast(Any, load_library))}
 
 
 def _modules(version: int) -> dict[str, ModuleType]:

@@ -3,8 +3,10 @@
 import json
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
 
 from netloop.tools.compat import install
 from netloop.tools.compat.versions import VERSIONS
@@ -32,6 +34,7 @@ def main(arguments: list[str]) -> int:
         if version not in map(str, VERSIONS):
             print(f"{option} is the major version of TensorRT, one of {VERSIONS}, and not {version!r}", file=sys.stderr)
             return 2
+    sys.excepthook = from_the_script(sys.excepthook)
     if arguments[:1] == ["-m"] and len(arguments) > 1:
         install(int(version or NEWEST))
         sys.argv = arguments[1:]
@@ -45,6 +48,24 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+Hook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
+
+
+def from_the_script(hook: Hook) -> Hook:
+    """A hook for errors that nothing catches, whose tracebacks begin in the script, and not where it is run."""
+
+    def shown(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        while traceback is not None and _runs_scripts(traceback.tb_frame.f_code.co_filename):
+            traceback = traceback.tb_next
+        hook(kind, error.with_traceback(traceback), traceback)
+
+    return shown
+
+
+def _runs_scripts(file: str) -> bool:
+    return "runpy" in file or file in (__file__, getattr(sys.modules["__main__"], "__file__", None))
+
+
 def _run(arguments: list[str], version: int | None) -> None:
     """Run a script or notebook as one for a version of TensorRT; None for the one of its names."""
     with TemporaryDirectory() as folder:
@@ -54,7 +75,9 @@ def _run(arguments: list[str], version: int | None) -> None:
         install(_version_of(script) if version is None else version)
         sys.argv = arguments
         sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
-        runpy.run_path(str(script), run_name="__main__")
+        runpy.run_path(
+            str(script.absolute()), run_name="__main__"
+        )  # as Python itself has it: scripts may change folder
 
 
 def _version_of(script: Path) -> int:

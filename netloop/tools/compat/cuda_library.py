@@ -14,11 +14,24 @@ NVINFER = re.compile(r"(lib)?nvinfer(_plugin|_vc_plugin|_lean|_dispatch)?(_\d+)?
 """The names of TensorRT's libraries."""
 
 
-class CudartLibrary:
-    """The functions of libcudart: results go where ``ctypes.byref`` arguments point, and the status is returned."""
+ANSWERS = ("cudaGetErrorName", "cudaGetErrorString")
+"""The functions that return no status."""
 
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        function = getattr(cuda_runtime, name)
+
+class CudartLibrary:
+    """The functions of libcudart: results go where ``ctypes.byref`` arguments point, and the status is returned.
+
+    Args:
+        runtime: the module with the functions as CUDA's package for Python has them.
+    """
+
+    def __init__(self, runtime: Any = cuda_runtime) -> None:
+        self._runtime = runtime
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        function = getattr(self._runtime, name)
+        if name in ANSWERS:
+            return lambda status: function(getattr(status, "value", status))[1]
 
         def call(*arguments: Any) -> int:
             targets = [argument._obj for argument in arguments if hasattr(argument, "_obj")]

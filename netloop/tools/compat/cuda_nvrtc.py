@@ -1,11 +1,14 @@
-"""``cuda.bindings.nvrtc`` of CUDA's Python package: its statuses, and no compiler."""
+"""``cuda.bindings.nvrtc`` of CUDA's Python package: its statuses, and no compiler (NL690)."""
 
 from enum import IntEnum
 from functools import partial
 
-from netloop.tools.compat.device import unavailable
+from netloop.tools.compat.device import refuse_source, unavailable
 
 __getattr__ = partial(unavailable, "cuda.bindings.nvrtc")
+
+
+nvrtcCreateProgram = refuse_source
 
 
 class nvrtcResult(IntEnum):

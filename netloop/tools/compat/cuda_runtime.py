@@ -11,12 +11,16 @@ from enum import IntEnum
 from functools import partial
 from typing import Any
 
+from netloop.process.stream_captures import enqueue
+from netloop.tools.compat import cuda_graphs
 from netloop.tools.compat.device import ATTRIBUTES, check_device, free_and_total, unavailable
 from netloop.tools.compat.handles import EVENTS, STREAMS
 from netloop.tools.compat.memory import DEVICE, PINNED, address_of, copy
 from netloop.tools.compat.status import cudaError_t, reason_of, returning
 
 __getattr__ = partial(unavailable, "cuda.bindings.runtime")
+
+globals().update((name, value) for name, value in vars(cuda_graphs).items() if name.startswith("cuda"))
 
 cudaStreamDefault, cudaStreamNonBlocking = 0, 1
 cudaHostAllocDefault = cudaEventDefault = 0
@@ -147,8 +151,9 @@ def cudaPointerGetAttributes(ptr: Any) -> cudaPointerAttributes:
     return cudaPointerAttributes(address, next(inside, cudaMemoryType.cudaMemoryTypeUnregistered))
 
 
-def _copy(dst: Any, src: Any, size: int, kind: int) -> None:
+def _copy(dst: Any, src: Any, size: int, kind: int, stream: int = 0) -> bool:
     copy(dst, src, size, to_device=int(kind) in (1, 3), from_device=int(kind) in (2, 3))
+    return True
 
 
 @_status()
@@ -159,7 +164,15 @@ def cudaMemcpy(dst: Any, src: Any, count: int, kind: int) -> None:
 @_status()
 def cudaMemcpyAsync(dst: Any, src: Any, count: int, kind: int, stream: Any) -> None:
     STREAMS.check(stream)
-    _copy(dst, src, count, kind)
+    enqueue(int(stream), partial(_copy, dst, src, count, kind))
+
+
+def _copy_rows(
+    dst: Any, dpitch: int, src: Any, spitch: int, width: int, height: int, kind: int, stream: int = 0
+) -> bool:
+    for row in range(height):
+        _copy(address_of(dst) + row * dpitch, address_of(src) + row * spitch, width, kind)
+    return True
 
 
 @_status()
@@ -170,16 +183,16 @@ def cudaMemcpy2DAsync(
     STREAMS.check(stream)
     if width > min(dpitch, spitch):
         raise ValueError(f"rows of {width} bytes are {dpitch} and {spitch} bytes apart, and would overlap")
-    for row in range(height):
-        _copy(address_of(dst) + row * dpitch, address_of(src) + row * spitch, width, kind)
+    enqueue(int(stream), partial(_copy_rows, dst, dpitch, src, spitch, width, height, kind))
 
 
 cudaMemcpy2D = cudaMemcpy2DAsync
 
 
-def _fill(address: Any, value: int, size: int) -> None:
+def _fill(address: Any, value: int, size: int, stream: int = 0) -> bool:
     DEVICE.check(int(address), size)
     ctypes.memset(int(address), value, size)
+    return True
 
 
 @_status()
@@ -190,7 +203,7 @@ def cudaMemset(devPtr: Any, value: int, count: int) -> None:
 @_status()
 def cudaMemsetAsync(devPtr: Any, value: int, count: int, stream: Any) -> None:
     STREAMS.check(stream)
-    _fill(devPtr, value, count)
+    enqueue(int(stream), partial(_fill, devPtr, value, count))
 
 
 @_status(2)
@@ -220,12 +233,14 @@ def cudaStreamDestroy(stream: Any) -> None:
 @_status()
 def cudaStreamSynchronize(stream: Any) -> None:
     STREAMS.check(stream)
+    cuda_graphs.check_not_captured(stream)
 
 
 @_status()
 def cudaStreamQuery(stream: Any) -> None:
     """Whether all work of a stream is done, which it is."""
     STREAMS.check(stream)
+    cuda_graphs.check_not_captured(stream)
 
 
 @_status()

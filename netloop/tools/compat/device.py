@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from netloop.compiler.placement import Placement
 from netloop.process.forked import FORK, has_started_jax
 from netloop.tools.compat.status import InvalidDevice
+from netloop.values.diagnostics import Finding, NetloopError, reason
 
 ATTRIBUTES = {1: 1024, 8: 49152, 10: 32, 13: 1_000_000, 16: 1, 75: 9, 76: 0, 115: 1}
 """Attributes by their numbers in CUDA. With a compute capability of 9.0, scripts use all element types."""
@@ -35,6 +36,17 @@ def free_and_total() -> tuple[int, int]:
         return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 1 << 30, 1 << 30
+
+
+def refuse_source(*arguments: Any, **named: Any) -> NoReturn:
+    """Refuse the source of a kernel.
+
+    Raises:
+        NetloopError: always: there is no GPU that could run it.
+    """
+    what = "the source of a CUDA kernel cannot be compiled, because there is no GPU to run it"
+    fix = "run the script where there is a GPU, or compute with numpy or JAX in the plugin's enqueue"
+    raise NetloopError(Finding("NL690", what, why=reason("NL690"), fix=fix))
 
 
 TYPES = re.compile(r"CU[a-z]\w*|cuda\w*(_t|Mode|Flags|Params|Attribute)")

@@ -37,15 +37,17 @@ class GPUArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def get(self, ary: Array | None = None, **options: Any) -> Array:
+    def get(self, ary: Array | None = None, *options: Any, **named: Any) -> Array:
         """Copy to a new array of the host, or to the given one."""
         array = np.empty(self.shape, self.dtype) if ary is None else ary
         memcpy_dtoh(array, self.gpudata)
         return array
 
-    get_async = get
+    def get_async(self, stream: Any = None, ary: Array | None = None) -> Array:
+        """Copy as ``get`` does."""
+        return self.get(ary)
 
-    def set(self, ary: Array, **options: Any) -> None:
+    def set(self, ary: Array, *options: Any, **named: Any) -> None:
         """Copy from an array of the host, of the same shape and type.
 
         Raises:
@@ -57,7 +59,7 @@ class GPUArray:
 
     set_async = set
 
-    def fill(self, value: Any, **options: Any) -> GPUArray:
+    def fill(self, value: Any, *options: Any, **named: Any) -> GPUArray:
         """Set all elements to a number."""
         self.set(np.full(self.shape, value, self.dtype))
         return self

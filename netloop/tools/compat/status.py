@@ -16,7 +16,11 @@ class cudaError_t(IntEnum):
     cudaErrorMemoryAllocation = 2
     cudaErrorInvalidDevice = 101
     cudaErrorInvalidResourceHandle = 400
+    cudaErrorIllegalState = 401
+    cudaErrorNotReady = 600
+    cudaErrorLaunchFailure = 719
     cudaErrorNotSupported = 801
+    cudaErrorStreamCaptureUnsupported = 900
 
 
 class CUresult(IntEnum):
@@ -27,7 +31,10 @@ class CUresult(IntEnum):
     CUDA_ERROR_OUT_OF_MEMORY = 2
     CUDA_ERROR_INVALID_DEVICE = 101
     CUDA_ERROR_INVALID_HANDLE = 400
+    CUDA_ERROR_ILLEGAL_STATE = 401
+    CUDA_ERROR_LAUNCH_FAILED = 719
     CUDA_ERROR_NOT_SUPPORTED = 801
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900
 
 
 class InvalidHandle(Exception):
@@ -38,9 +45,22 @@ class InvalidDevice(Exception):
     """A device with another number than 0."""
 
 
+class IllegalState(Exception):
+    """A capture that was begun already, or that was not begun."""
+
+
+class LaunchFailure(Exception):
+    """Work on a stream that failed."""
+
+
+class CaptureUnsupported(Exception):
+    """Something that a stream cannot do while its work is captured."""
+
+
 # fmt: off
 NUMBERS: dict[type[Exception], int] = {
     InvalidAddress: 1, ValueError: 1, TypeError: 1, MemoryError: 2, InvalidDevice: 101, InvalidHandle: 400,
+    IllegalState: 401, LaunchFailure: 719, CaptureUnsupported: 900,
 }
 # fmt: on
 """The number of the status for each exception."""

@@ -11,86 +11,19 @@ import importlib
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from netloop.process.stream_captures import CAPTURES
 from netloop.tools.compat.device import ATTRIBUTES, free_and_total
-from netloop.tools.compat.handles import EVENTS, STREAMS
 from netloop.tools.compat.memory import DEVICE
-
-
-class HostStream:
-    """A stream of PyTorch's."""
-
-    def __init__(self, device: Any = None, priority: int = 0, *, handle: int | None = None) -> None:
-        self.cuda_stream = STREAMS.create() if handle is None else handle
-
-    def synchronize(self) -> None:
-        """Wait for the stream."""
-
-    def wait_stream(self, stream: HostStream) -> None:
-        """Let the stream wait for another."""
-
-    def wait_event(self, event: HostEvent) -> None:
-        """Let the stream wait for an event."""
-
-    def record_event(self, event: HostEvent | None = None) -> HostEvent:
-        result = event or HostEvent()
-        result.record(self)
-        return result
-
-    def query(self) -> bool:
-        """Whether all work is done: True."""
-        return True
-
-
-class HostEvent:
-    """An event of PyTorch's."""
-
-    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
-        self.cuda_event = EVENTS.create()
-
-    def record(self, stream: HostStream | None = None) -> None:
-        """Record the present time."""
-        EVENTS.record(self.cuda_event)
-
-    def synchronize(self) -> None:
-        """Wait for the event."""
-
-    def wait(self, stream: HostStream | None = None) -> None:
-        """Let a stream wait for the event."""
-
-    def query(self) -> bool:
-        """Whether the event is done: True."""
-        return True
-
-    def elapsed_time(self, end_event: HostEvent) -> float:
-        """The milliseconds until another event."""
-        return 1000 * (EVENTS.times[end_event.cuda_event] - EVENTS.times[self.cuda_event])
-
-
-class CurrentStream:
-    """The stream that PyTorch's functions would use."""
-
-    def __init__(self) -> None:
-        self.stream = HostStream(handle=0)
-
-    def get(self, device: Any = None) -> HostStream:
-        return self.stream
-
-    @contextmanager
-    def using(self, stream: HostStream) -> Generator[HostStream]:
-        """A context in which it is another."""
-        before, self.stream = self.stream, stream
-        try:
-            yield stream
-        finally:
-            self.stream = before
-
+from netloop.tools.compat.torch_placement import DeviceTensors
+from netloop.tools.compat.torch_streams import CurrentStream, HostEvent, HostGraph, HostStream, listed, written_again
 
 NAME = "host memory, by netloop"
 CAPABILITY = (ATTRIBUTES[75], ATTRIBUTES[76])
@@ -100,7 +33,7 @@ ANSWERS = {
     "is_available":                True,
     "is_initialized":              True,
     "is_bf16_supported":           True,
-    "is_current_stream_capturing": False,
+    "graph_pool_handle":           (0, 0),
     "device_count":                1,
     "current_device":              0,
     "get_device_name":             NAME,
@@ -135,9 +68,11 @@ def _returning_itself() -> Callable[..., Any]:
 
 def put_on_host(torch: Any) -> None:
     """Make PyTorch take the device ``cuda`` for the host, in this thread, until the process ends."""
+    if torch in ON_HOST:
+        return
+    ON_HOST.append(torch)
     current, cuda = CurrentStream(), torch.cuda
-    for kind in (torch.Tensor, torch.nn.Module):
-        kind.cuda = _returning_itself()
+    torch.Tensor.cuda = lambda tensor, *_, **__: tensor.to("cuda")
     torch.Tensor.pin_memory = _returning_itself()
     torch.Tensor.contiguous = _keeping_copies(getattr(torch.Tensor, "contiguous", None))
     for name, result in ANSWERS.items():
@@ -148,13 +83,18 @@ def put_on_host(torch: Any) -> None:
     cuda.get_device_properties = lambda *_: device_properties()
     cuda.nvtx = SimpleNamespace(range_push=_returning(0), range_pop=_returning(0), mark=_returning(None))
     cuda.Stream, cuda.Event, cuda.stream = HostStream, HostEvent, current.using
+    cuda.CUDAGraph, cuda.graph = HostGraph, current.capturing
+    cuda.is_current_stream_capturing = lambda: current.stream.cuda_stream in CAPTURES
     cuda.current_stream, cuda.default_stream = current.get, lambda *_: HostStream(handle=0)
     cuda.mem_get_info = lambda *_: free_and_total()
     cuda._lazy_init = _returning(None)
     DEVICE.is_shared = True
     create_on_host(torch)
-    on_host(torch).__enter__()
+    on_host(torch, current).__enter__()
 
+
+ON_HOST: list[Any] = []
+"""The modules of PyTorch that were put on the host, once each."""
 
 LIBRARIES: list[Any] = []
 """The libraries of operators with which PyTorch creates tensors: they last as long as these objects."""
@@ -211,8 +151,10 @@ def _keeping_copies(contiguous: Callable[..., Any] | None) -> Callable[..., Any]
     return kept
 
 
-def on_host(torch: Any) -> Any:
-    """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``."""
+def on_host(torch: Any, current: CurrentStream) -> Any:
+    """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``, and tensors know where they were put."""
+    placement = DeviceTensors(torch)
+    speak_of_devices = (torch.device, torch._C._nn._parse_to)  # and Module.to passes on what that returns
 
     def moved(value: Any) -> Any:
         is_device = isinstance(value, torch.device | str) and str(value).partition(":")[0] == "cuda"
@@ -226,10 +168,18 @@ def on_host(torch: Any) -> Any:
             args: Sequence[Any] = (),
             kwargs: Mapping[str, Any] | None = None,
         ) -> Any:
-            if function is torch.device:
-                return moved(function(*args, **(kwargs or {})))
+            if function in speak_of_devices:
+                return function(*args, **(kwargs or {}))
+            answer = placement.answer(function, args)
+            if answer is not None:
+                return answer
             named = {name: moved(value) for name, value in (kwargs or {}).items() if name != "pin_memory"}
-            return function(*map(moved, args), **named)
+            call = partial(function, *map(moved, args), **named)
+            result = placement.place(function, args, kwargs or {}, call())
+            capture = CAPTURES.get(current.stream.cuda_stream)
+            if capture is not None and any(isinstance(part, torch.Tensor) for part in listed(result)):
+                capture.append(partial(written_again, listed(result), call))
+            return result
 
     return OnHost()
 

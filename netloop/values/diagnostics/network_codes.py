@@ -444,6 +444,14 @@ TEXTS = {
         Wrong: ``pooling.padding_mode = trt.PaddingMode.CAFFE_ROUND_UP`` for an image of any height
         Right: ``pooling.padding_mode = trt.PaddingMode.EXPLICIT_ROUND_UP``
         """,
+    # ------------------------------------------------------------------ CUDA's packages without a GPU
+    "NL690": """
+        a kernel in CUDA is compiled for a GPU, and the stand-ins for CUDA's packages have none.
+
+        They have memory, streams, events and graphs on the host. Plugins run, if their kernels are Python.
+        Wrong: ``pycuda.compiler.SourceModule(source)`` under ``python -m netloop.compat``
+        Right: a plugin whose ``enqueue`` computes with numpy, or that derives from ``netloop.JaxPlugin``
+        """,
 }
 """The text of each code of errors, in the form of ``Code.text``."""
 

@@ -77,3 +77,16 @@ def test_network_with_listed_layers_compiles(network):
     network.mark_output(network[1].get_output(0))
 
     assert [layer.name for layer in trt.compile(network).network.layers] == ["activation", "pooling", "identity"]
+
+
+def test_class_of_layers_reads_the_kind_of_a_layer_whose_type_is_a_function():
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (2,))
+    relu, copy = network.add_activation(x, trt.ActivationType.RELU), network.add_identity(x)
+    kind = trt.ILayer.type
+
+    assert [relu.type, copy.type] == [trt.ActivationType.RELU, trt.LayerType.IDENTITY]
+    assert [kind.fget(layer) for layer in (relu, copy)] == [trt.LayerType.ACTIVATION, trt.LayerType.IDENTITY]
+    assert kind.__get__(relu) is trt.LayerType.ACTIVATION
+    with pytest.raises(TypeError, match="'type'"):
+        trt.IActivationLayer()

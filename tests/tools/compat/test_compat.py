@@ -121,6 +121,17 @@ def test_error_of_a_script_is_its_own(tmp_path):
     assert ran("-m", "netloop.compat", tmp_path / "script.py").returncode == 3
 
 
+@pytest.mark.parametrize("options", [[], ["--tensorrt", "8"]])
+def test_traceback_begins_in_the_script(tmp_path, options):
+    script = tmp_path / "script.py"
+    script.write_text("import tensorrt\ndef fail():\n    raise KeyError('own')\nfail()")
+    shown = ran("-m", "netloop.compat", *options, script).stderr
+
+    lines = [line.strip() for line in shown.splitlines() if line.strip().startswith("File")]
+    assert [line.rpartition(", line ")[2] for line in lines] == ["4, in <module>", "3, in fail"]
+    assert str(script) in lines[0]
+
+
 @pytest.mark.parametrize(
     "name", ["tensorrt", "cuda.bindings.runtime", "cuda.cudart", "pycuda.driver", "pycuda.autoinit"]
 )
@@ -129,7 +140,9 @@ def test_stand_ins_are_there_in_their_context_only(name):
     with stand_ins():
         assert importlib.import_module(name) is not before
         assert ctypes.CDLL is not real
+        assert ctypes.cdll.LoadLibrary("libcudart.so").cudaSetDevice(0) == 0
     assert ctypes.CDLL is real
+    assert ctypes.cdll.LoadLibrary(None).strlen(b"abc") == 3
     assert sys.modules.get(name) is before
 
 

@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 
 from netloop.compiler.placement import Placement
-from netloop.tools.compat import cuda_driver, cuda_library, cuda_nvrtc, cuda_runtime, pycuda_driver, pycuda_gpuarray
+from netloop.tools.compat import (
+    cuda_driver,
+    cuda_library,
+    cuda_nvrtc,
+    cuda_runtime,
+    pycuda_compiler,
+    pycuda_driver,
+    pycuda_gpuarray,
+    pycuda_tools,
+)
 from netloop.tools.compat.cuda_runtime import cudaMemcpyKind, cudaStream_t
 from netloop.tools.compat.status import CUresult, cudaError_t
+from netloop.values.diagnostics import NetloopError
 
 X = np.arange(6, dtype=np.float32)
 TO_DEVICE, TO_HOST, ON_DEVICE = (cudaMemcpyKind(number) for number in (1, 2, 3))
@@ -179,6 +189,34 @@ def test_what_is_not_there_says_why(module):
         module.launch  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        pycuda_compiler.SourceModule,
+        pycuda_compiler.DynamicSourceModule,
+        pycuda_compiler.compile,
+        cuda_nvrtc.nvrtcCreateProgram,
+    ],
+)
+def test_source_of_a_kernel_is_refused(compiled):
+    with pytest.raises(NetloopError, match=r"NL690: the source of a CUDA kernel cannot be compiled.*\n.*\n.*fix: "):
+        compiled("__global__ void k() {}", options=["-O3"])
+
+
+def test_tools_of_pycuda():
+    context = pycuda_tools.make_default_context()
+    assert pycuda_tools.get_default_device().name() == pycuda_driver.Device(0).name()
+    assert pycuda_tools.make_default_context(lambda device: context) is context
+    block = pycuda_tools.DeviceMemoryPool().allocate(X.nbytes)
+    y = pycuda_tools.PageLockedMemoryPool().allocate(6, np.float32)
+    pycuda_driver.memcpy_htod(block, X)
+    pycuda_driver.memcpy_dtoh(y, block)
+
+    np.testing.assert_array_equal(y, X)
+    assert pycuda_tools.mark_cuda_test(test_pycuda) is test_pycuda
+    pycuda_tools.clear_context_caches()
+
+
 def test_library_writes_results_where_pointers_point():
     library = cuda_library.load_library("libcudart.so")
     pointer, stream, y = ctypes.c_void_p(), ctypes.c_void_p(), np.zeros_like(X)
@@ -192,6 +230,9 @@ def test_library_writes_results_where_pointers_point():
     np.testing.assert_array_equal(y, X)
     assert library.cudaMemcpy(target, pointer, ctypes.c_size_t(25), ctypes.c_int(2)) == 1
     assert library.cudaFree(pointer) == 0
+    library.cudaGetErrorString.restype = ctypes.c_char_p
+    assert library.cudaGetErrorString(1).startswith(b"cudaErrorInvalidValue: cudaMemcpy: ")
+    assert library.cudaGetErrorName(ctypes.c_int(0)) == b"cudaSuccess"
 
 
 def test_rows_are_copied(block):
@@ -205,11 +246,11 @@ def test_rows_are_copied(block):
 
 
 def test_types_can_be_mentioned():
-    def captured(graph: cuda_runtime.cudaGraphExec_t, mode: cuda_driver.CUgraphExec | None) -> None: ...
+    def captured(graph: cuda_runtime.cudaGraphNode_t, mode: cuda_driver.CUgraphExec | None) -> None: ...
 
-    assert captured.__annotations__["graph"].__name__ == "cudaGraphExec_t"
-    with pytest.raises(AttributeError, match="no cudaStreamCaptureMode of which cudaStreamCaptureModeGlobal is one"):
-        cuda_runtime.cudaStreamCaptureMode.cudaStreamCaptureModeGlobal()
+    assert captured.__annotations__["graph"].__name__ == "cudaGraphNode_t"
+    with pytest.raises(AttributeError, match="no cudaGraphMemAttribute of which cudaGraphMemAttrReserved is one"):
+        cuda_runtime.cudaGraphMemAttribute.cudaGraphMemAttrReserved()
     with pytest.raises(TypeError, match="has no CUgraphExec of which there are objects"):
         cuda_driver.CUgraphExec()
 
@@ -238,5 +279,10 @@ def test_arrays_of_pycuda():
 
     assert [array.shape, array.nbytes, len(array), int(array.gpudata)] == [(2, 3), 24, 2, array.ptr]
     np.testing.assert_array_equal([array.get(), zeros.get(), other.get(np.empty_like(x))], [x, 0 * x, 2 * x])
+    stream, back = pycuda_driver.Stream(), np.empty_like(x)
+    other.set_async(3 * x, stream)
+    assert other.get_async(stream, back) is back
+    np.testing.assert_array_equal(back, 3 * x)
+    np.testing.assert_array_equal(other.get_async(stream), 3 * x)
     with pytest.raises(ValueError, match=r"ary is float64\[3\], and the array float32\[2, 3\]"):
         array.set(np.zeros(3))

@@ -79,6 +79,77 @@ assert status == cudart.cudaError_t.cudaErrorInvalidValue
 print(copy.tolist())
 """
 
+PLACED = """
+import copy
+import io
+import numpy as np
+import torch
+x, host = torch.ones(3, device="cuda"), torch.zeros(3)
+here, there = torch.device("cuda", 0), torch.device("cpu")
+assert (x.device, x.is_cuda, x.get_device(), x.device.type) == (here, True, 0, "cuda")
+assert {part.device for part in (x + 1, x[0], x.half(), torch.zeros_like(x), torch.stack([host, x]))} == {here}
+assert {part.device for part in (torch.topk(x, 2).values, torch.from_numpy(np.ones(2)).to("cuda"))} == {here}
+assert {part.device for part in (host, x.cpu(), x.to("cpu"), torch.ones(3), x.cpu() + host)} == {there}
+
+moved = host.cuda()  # a copy, as on a GPU
+moved += 1
+host.copy_(2 * x)
+assert (host.tolist(), host.device, moved.tolist(), moved.device) == ([2, 2, 2], there, [1, 1, 1], here)
+assert torch.as_tensor(host, device="cuda").is_cuda and not host.is_cuda
+
+for module in (torch.nn.Linear(3, 2).cuda(), torch.nn.Linear(3, 2).to("cuda"), torch.nn.Linear(3, 2, device="cuda")):
+    assert {module.weight.device, copy.deepcopy(module).weight.device, module(x).device} == {here}
+    assert module.cpu().weight.device == there
+file = io.BytesIO()
+torch.save(torch.nn.Linear(3, 2).cuda().state_dict(), file)
+for location, device in ((None, here), ("cpu", there), ("cuda", here)):
+    file.seek(0)
+    assert torch.load(file, weights_only=True, map_location=location)["weight"].device == device
+torch.save(torch.ones(2), file := io.BytesIO())
+file.seek(0)
+assert torch.load(file).device == there
+kept = [torch.ones(1, device="cuda") for _ in range(5000)]
+del kept
+assert not any(torch.ones(1).is_cuda for _ in range(100)) and x.is_cuda
+assert not torch.ones(2, 2).to_sparse().is_cuda
+print("placed")
+"""
+
+GRAPH = """
+import numpy as np
+import tensorrt as trt
+import torch
+network = trt.Builder(trt.Logger()).create_network()
+x = network.add_input("x", trt.float32, (3,))
+y = network.add_elementwise(x, x, trt.ElementWiseOperation.SUM).get_output(0)
+y.name = "y"
+network.mark_output(y)
+builder = trt.Builder(trt.Logger())
+context = builder.build_engine_with_config(network, builder.create_builder_config()).create_execution_context()
+x, y = torch.ones(3, device="cuda"), torch.zeros(3, device="cuda")
+for name, tensor in (("x", x), ("y", y)):
+    context.set_tensor_address(name, tensor.data_ptr())
+graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+with torch.cuda.graph(graph, stream=stream):
+    assert torch.cuda.is_current_stream_capturing()
+    x.add_(1)
+    assert context.execute_async_v3(stream.cuda_stream)
+    z = y * 10
+assert not torch.cuda.is_current_stream_capturing()
+graph.replay()
+graph.replay()
+print(x.tolist(), y.tolist(), z.tolist())
+context.set_tensor_address("y", 0)
+with torch.cuda.graph(graph):
+    context.execute_async_v3(torch.cuda.current_stream().cuda_stream)
+try:
+    graph.replay()
+except RuntimeError as error:
+    print(error)
+graph.reset()
+graph.replay()
+"""
+
 
 def ran(*arguments):
     command = [sys.executable, "-m", "netloop.compat", *map(str, arguments)]
@@ -97,10 +168,18 @@ def test_sample_runs_on_a_gpu(monkeypatch, capsys):
 PACKAGE = {
     "__init__.py": """
 import types
-class Tensor: pass
-class device(str): pass
+class Tensor:
+    device = is_cuda = property(lambda tensor: "cpu")
+    cpu = get_device = lambda tensor: tensor
+class device(str):
+    def __new__(cls, name, index=0):
+        return super().__new__(cls, name)
+_C = types.SimpleNamespace(_nn=types.SimpleNamespace(_parse_to=None))
+serialization = types.SimpleNamespace(register_package=lambda *arguments: None)
 nn, cuda = types.SimpleNamespace(Module=type("Module", (), {})), types.SimpleNamespace()
 """,
+    "multiprocessing/__init__.py": "",
+    "multiprocessing/reductions.py": "class StorageWeakRef: pass",
     "overrides.py": """
 modes = []
 class TorchFunctionMode:
@@ -114,7 +193,7 @@ class TorchFunctionMode:
 @pytest.mark.skipif(torch is not None, reason="PyTorch itself is imported")
 @pytest.mark.parametrize("asks", [False, True])
 def test_pytorch_is_on_the_host_when_it_has_been_imported(monkeypatch, tmp_path, asks):
-    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "multiprocessing").mkdir(parents=True)
     for name, text in PACKAGE.items():
         (tmp_path / "torch" / name).write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
@@ -132,7 +211,7 @@ def test_pytorch_is_on_the_host_when_it_has_been_imported(monkeypatch, tmp_path,
             for mode in import_module("torch.overrides").modes
         ]
     finally:
-        for name in ("torch", "torch.overrides"):
+        for name in ("torch", "torch.overrides", "torch.multiprocessing", "torch.multiprocessing.reductions"):
             sys.modules.pop(name, None)
 
     assert torch_device.DEVICE.is_shared
@@ -163,3 +242,21 @@ def test_device_is_the_host_in_threads_and_operators_and_for_copies_of_cuda(tmp_
     result = ran(tmp_path / "script.py")
 
     assert result.stdout == "[0.0, 3.0, 1.0, 4.0, 2.0, 5.0]\n", result.stderr
+
+
+@needs_torch
+def test_tensors_know_where_a_script_has_put_them(tmp_path):
+    (tmp_path / "script.py").write_text(PLACED)
+    result = ran(tmp_path / "script.py")
+
+    assert result.stdout == "placed\n", result.stderr
+
+
+@needs_torch
+def test_graph_of_pytorch_replays_runs_and_functions(tmp_path):
+    (tmp_path / "script.py").write_text(GRAPH)
+    result = ran(tmp_path / "script.py")
+
+    numbers, error = result.stdout.splitlines()
+    assert numbers == "[4.0, 4.0, 4.0] [8.0, 8.0, 8.0] [80.0, 80.0, 80.0]", result.stderr
+    assert error == "a run of the graph failed; the log of its engine says why"

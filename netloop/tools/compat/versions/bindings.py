@@ -14,18 +14,13 @@ import numpy as np
 import netloop
 from netloop.api.logger import ILogger
 from netloop.api.transfers import HostTransfers
+from netloop.tools.compat.versions import ten
 from netloop.tools.compat.versions.implicit_batch import is_batched
 from netloop.values.dims import Dims
 from netloop.values.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
 from netloop.values.types import UNKNOWN, Array, numpy_type
 
 T = TypeVar("T")
-
-
-def as_version(thing: Any, version: type[T]) -> T:
-    """Make an object of TensorRT 11's interface one of a class derived from its own, and return it."""
-    object.__setattr__(thing, "__class__", version)
-    return thing
 
 
 class Binding(NamedTuple):
@@ -35,16 +30,16 @@ class Binding(NamedTuple):
     profile: int
 
 
-class ICudaEngine(netloop.ICudaEngine):
+class ICudaEngine(ten.ICudaEngine):
     """An engine of TensorRT 7 or 8, whose inputs and outputs have numbers."""
 
     def create_execution_context(self, *args: Any, **named: Any) -> Any:
         """Create a context, through which the engine runs on addresses."""
-        return as_version(super().create_execution_context(*args, **named), IExecutionContext)
+        return ten.as_version(super().create_execution_context(*args, **named), IExecutionContext)
 
     def create_execution_context_without_device_memory(self) -> Any:
         """Create a context."""
-        return as_version(super().create_execution_context_without_device_memory(), IExecutionContext)
+        return ten.as_version(super().create_execution_context_without_device_memory(), IExecutionContext)
 
     @property
     def num_bindings(self) -> int:

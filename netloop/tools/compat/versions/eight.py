@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import wraps
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import netloop
 from netloop.model.graph.tensor import ITensor
 from netloop.tools.compat.versions import ten
-from netloop.tools.compat.versions.bindings import ICudaEngine, IExecutionContext, as_version
+from netloop.tools.compat.versions.bindings import ICudaEngine, IExecutionContext
 from netloop.tools.compat.versions.enumerations import (
     BuilderFlag,
     EngineCapability,
@@ -76,6 +76,8 @@ def _on_batches(method: Callable[..., Any]) -> Callable[..., Any]:
 
 class INetworkDefinition(ten.INetworkDefinition):
     """A network of TensorRT 8; one of single examples unless it was created with EXPLICIT_BATCH."""
+
+    LAYER_TYPES: ClassVar[Any] = LayerType
 
     def __init__(self, builder: Any = None, flags: int = 0) -> None:
         super().__init__(builder, flags)
@@ -182,6 +184,7 @@ class IBuilderConfig(ten.IBuilderConfig):
     min_timing_iterations: int = 1
 
     CHECKS = {"min_timing_iterations": whole(0)}
+    DEFAULT_TACTIC_SOURCES = 0b11111
 
     @property
     def max_workspace_size(self) -> int:
@@ -251,7 +254,7 @@ class Builder(ten.Builder):
     def build_engine_with_config(self, network: Any, config: Any) -> ICudaEngine | Any:
         """Build the engine of a network; None, with the errors in the log, if it is invalid."""
         engine = self._finished(network, config, super().build_engine_with_config)
-        return None if engine is None else as_version(engine, ICudaEngine)
+        return None if engine is None else ten.as_version(engine, ICudaEngine)
 
     def build_serialized_network(self, network: Any, config: Any) -> Any:
         """Build the plan of a network; None, with the errors in the log, if it is invalid."""
@@ -270,13 +273,13 @@ class Builder(ten.Builder):
         return build(whole_network, config.with_batches(whole_network, self.max_batch_size) if implicit else config)
 
 
-class Runtime(netloop.Runtime):
+class Runtime(ten.Runtime):
     """A runtime of TensorRT 8."""
 
     def deserialize_cuda_engine(self, serialized_engine: Any = None, *readers: Any, **named: Any) -> Any:
         """Deserialize a plan; None, with the reason in the log, if it is damaged or not a plan."""
-        engine = super().deserialize_cuda_engine(serialized_engine, **named)
-        return None if engine is None else as_version(engine, ICudaEngine)
+        engine = super().deserialize_cuda_engine(serialized_engine, *readers, **named)
+        return None if engine is None else ten.as_version(engine, ICudaEngine)
 
 
 class OnnxParser(ten.OnnxParser):

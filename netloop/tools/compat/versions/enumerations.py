@@ -1,13 +1,13 @@
-"""The enumerations of TensorRT 7 and 8: those of version 11, with members that it lacks."""
+"""The enumerations of TensorRT 7, 8 and 10: those of version 11, with members that it lacks, or with older numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import netloop
-from netloop.values.enums import TensorRTEnum
+from netloop.values.enum_base import TensorRTEnum, TensorRTEnumType
 
 
 class OlderNames(type):
@@ -77,11 +77,45 @@ class OlderCreationFlag(TensorRTEnum):
     EXPLICIT_PRECISION = 50
 
 
-class OlderLayerType(TensorRTEnum):
-    """The types of layers that are other layers here."""
+class TacticSource(TensorRTEnum):
+    """Sources of kernels, as TensorRT 7 to 10 number them."""
 
-    FULLY_CONNECTED = 200
-    RNN_V2 = 201
+    CUBLAS = 0
+    CUBLAS_LT = 1
+    CUDNN = 2
+    EDGE_MASK_CONVOLUTIONS = 3
+    JIT_CONVOLUTIONS = 4
+
+
+class LayerKinds(TensorRTEnumType):
+    """The type of an enumeration of kinds of layers in which those of later versions are there too, as today's."""
+
+    if not TYPE_CHECKING:  # a type checker would take every name for a member
+
+        def __getattr__(cls, name: str) -> Any:
+            is_later = name in netloop.LayerType.__members__ and name not in cls._member_map_
+            return netloop.LayerType[name] if is_later else super().__getattr__(name)
+
+
+class OlderLayerType(TensorRTEnum, metaclass=LayerKinds):
+    """The kinds of layers as an older version numbers them; each equals that of the same name in other versions."""
+
+    @classmethod
+    def of(cls, kind: Any) -> Any:
+        """The kind of the same name; the kind itself if the version lacks it."""
+        return cls._member_map_.get(kind.name, kind)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OlderLayerType | netloop.LayerType) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def _numbered(names: str) -> Any:
+    """The enumeration of kinds of layers whose numbers are the places of their names."""
+    members = [(name, number) for number, name in enumerate(names.split())]
+    return OlderLayerType("LayerType", members, module=__name__)  # type: ignore[call-overload]
 
 
 class CaffePadding(TensorRTEnum):
@@ -133,7 +167,21 @@ EngineCapability = OlderNames(
     SAFE_GPU=netloop.EngineCapability.SAFETY,
     SAFE_DLA=netloop.EngineCapability.DLA_STANDALONE,
 )
-LayerType = OlderNames(netloop.LayerType, **OlderLayerType.__members__)
+_FIRST = (
+    "CONVOLUTION FULLY_CONNECTED ACTIVATION POOLING LRN SCALE SOFTMAX DECONVOLUTION CONCATENATION ELEMENTWISE PLUGIN"
+)
+_NEXT = (
+    "UNARY PADDING SHUFFLE REDUCE TOPK GATHER MATRIX_MULTIPLY RAGGED_SOFTMAX CONSTANT RNN_V2 IDENTITY PLUGIN_V2 SLICE"
+)
+_LOOPS = "SHAPE PARAMETRIC_RELU RESIZE TRIP_LIMIT RECURRENCE ITERATOR LOOP_OUTPUT SELECT FILL"
+_LAST = (
+    "QUANTIZE DEQUANTIZE CONDITION CONDITIONAL_INPUT CONDITIONAL_OUTPUT SCATTER EINSUM ASSERTION ONE_HOT NON_ZERO "
+    "GRID_SAMPLE NMS REVERSE_SEQUENCE NORMALIZATION CAST"
+)
+LayerType = _numbered(f"{_FIRST} {_NEXT} {_LOOPS} {_LAST}")
+"""The kinds of layers of TensorRT 8.6."""
+LayerType7 = _numbered(f"{_FIRST} RNN {_NEXT} {_LOOPS}")
+"""The kinds of layers of TensorRT 7.2."""
 NetworkDefinitionCreationFlag = OlderNames(netloop.NetworkDefinitionCreationFlag, **OlderCreationFlag.__members__)
 PaddingMode = OlderNames(netloop.PaddingMode, **CaffePadding.__members__)
 PreviewFeature = OlderNames(netloop.PreviewFeature, **OlderFeature.__members__)

@@ -11,7 +11,7 @@ from netloop.model.graph.layer import ILayer
 from netloop.model.graph.listed_layer import ListedLayer
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.windows import SlidingWindow
-from netloop.tools.compat.versions.enumerations import CaffePadding, OlderLayerType
+from netloop.tools.compat.versions.enumerations import CaffePadding
 from netloop.values.diagnostics import NetworkError, reason
 from netloop.values.enums import PaddingMode
 from netloop.values.types import UNKNOWN
@@ -72,7 +72,8 @@ class OlderLayer(ListedLayer):
             return partial(_end, getattr(layer, name), object.__getattribute__(self, "_ends")[name])
         if name == "align_corners" and isinstance(layer, netloop.IResizeLayer):
             return layer.coordinate_transformation is netloop.ResizeCoordinateTransformation.ALIGN_CORNERS
-        return super().__getattribute__(RENAMED.get(type(layer), {}).get(name, name))
+        result = super().__getattribute__(RENAMED.get(type(layer), {}).get(name, name))
+        return layer.types.owner.LAYER_TYPES.of(result) if isinstance(result, netloop.LayerType) else result
 
     def __setattr__(self, name: str, value: Any) -> None:
         layer = _layer_of(self)
@@ -93,7 +94,7 @@ class IFullyConnectedLayer(OlderLayer, netloop.IConvolutionLayer):
 
     def __getattribute__(self, name: str) -> Any:
         if name == "type":
-            return OlderLayerType.FULLY_CONNECTED
+            return _layer_of(self).types.owner.LAYER_TYPES.FULLY_CONNECTED
         return super().__getattribute__({"num_output_channels": "num_output_maps"}.get(name, name))
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -16,7 +16,7 @@ from netloop.model.layers.pointwise import IIdentityLayer
 from netloop.model.network import INetworkDefinition
 from netloop.model.weights import weights_array
 from netloop.tools.compat.versions.enumerations import (
-    OlderLayerType,
+    LayerType,
     RNNDirection,
     RNNGateType,
     RNNInputMode,
@@ -83,7 +83,7 @@ class IRNNv2Layer(CheckedAttributes):
     max_seq_length: int
     data_length: int
 
-    type = OlderLayerType.RNN_V2
+    type = LayerType.RNN_V2
 
     def __init__(
         self,

@@ -8,14 +8,17 @@ import netloop
 from netloop.api.calibration import IInt8Calibrator
 from netloop.tools.compat.versions import eight
 from netloop.tools.compat.versions.bindings import ICudaEngine
-from netloop.tools.compat.versions.enumerations import OlderFlag
+from netloop.tools.compat.versions.enumerations import LayerType7, OlderFlag
 from netloop.values.checked_attributes import none_or, whole
 
 __version__ = "7.2.3.4"
 """The release of TensorRT that the names match."""
 
-NAMES = ("Builder", "Runtime")
+NAMES = ("Builder", "INetworkDefinition", "Runtime")
 """The names of the module that are others than those of version 8."""
+
+OBJECTS: dict[str, Any] = {"LayerType": LayerType7}
+"""Names of the module that are defined elsewhere."""
 
 FLAGS = {
     "fp16_mode": netloop.BuilderFlag.FP16,
@@ -25,6 +28,12 @@ FLAGS = {
     "strict_type_constraints": OlderFlag.STRICT_TYPES,
 }
 """The flags of a config that a builder has as attributes."""
+
+
+class INetworkDefinition(eight.INetworkDefinition):
+    """A network of TensorRT 7."""
+
+    LAYER_TYPES = LayerType7
 
 
 class Builder(eight.Builder):
@@ -51,6 +60,10 @@ class Builder(eight.Builder):
         "min_find_iterations": whole(1),
         "int8_calibrator": none_or(IInt8Calibrator),
     }
+
+    def create_network(self, flags: int = 0) -> INetworkDefinition:
+        """Create a network without layers: one of single examples, unless the flags have EXPLICIT_BATCH."""
+        return INetworkDefinition(self, flags)
 
     def build_cuda_engine(self, network: eight.INetworkDefinition) -> ICudaEngine | None:
         """Build the engine of a network with the settings of the builder; None, with the errors in the log."""

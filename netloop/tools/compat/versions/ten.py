@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import netloop
+from netloop.api.logger import ILogger
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.pointwise import IIdentityLayer
-from netloop.tools.compat.versions.enumerations import OlderFeature, OlderNames
+from netloop.tools.compat.versions.enumerations import OlderFeature, OlderNames, TacticSource
+from netloop.values.checked_attributes import whole
 from netloop.values.enums import DataType
 
 __version__ = "10.16.1.11"
@@ -16,11 +18,23 @@ __version__ = "10.16.1.11"
 
 NAMES = (
     *("Builder", "IAlgorithmSelector", "IBuilderConfig", "INetworkDefinition", "IPluginRegistry", "OnnxParser"),
-    *("PreviewFeature", "Refitter", "get_builder_plugin_registry", "get_plugin_registry"),
+    *("ICudaEngine", "PreviewFeature", "Refitter", "Runtime", "TacticSource"),
+    *("get_builder_plugin_registry", "get_plugin_registry"),
 )
 """The names of the module that are others than those of version 11."""
 
 PreviewFeature = OlderNames(netloop.PreviewFeature, MULTIDEVICE_RUNTIME_10_16=OlderFeature.MULTIDEVICE_RUNTIME_10_16)
+ON_BY_DEFAULT = {*OlderFeature} - {OlderFeature.MULTIDEVICE_RUNTIME_10_16}
+"""The features that are enabled unless a script disables them."""
+
+
+T = TypeVar("T")
+
+
+def as_version(thing: Any, version: type[T]) -> T:
+    """Make an object of TensorRT 11's interface one of a class derived from its own, and return it."""
+    object.__setattr__(thing, "__class__", version)
+    return thing
 
 
 class INetworkDefinition(netloop.INetworkDefinition):
@@ -38,6 +52,9 @@ class INetworkDefinition(netloop.INetworkDefinition):
 class IBuilderConfig(netloop.IBuilderConfig):
     """A config of TensorRT 10."""
 
+    TACTIC_SOURCES = TacticSource
+    DEFAULT_TACTIC_SOURCES = 0b11000
+
     def set_preview_feature(self, feature: Any, enable: bool) -> None:
         """Enable or disable a feature."""
         if isinstance(feature, OlderFeature):
@@ -48,7 +65,11 @@ class IBuilderConfig(netloop.IBuilderConfig):
     def get_preview_feature(self, feature: Any) -> bool:
         """Whether a feature is enabled."""
         is_older = isinstance(feature, OlderFeature)
-        return self._older_features.get(feature, True) if is_older else super().get_preview_feature(feature)
+        return (
+            self._older_features.get(feature, feature in ON_BY_DEFAULT)
+            if is_older
+            else super().get_preview_feature(feature)
+        )
 
     @property
     def _older_features(self) -> dict[OlderFeature, bool]:
@@ -66,9 +87,42 @@ class Builder(netloop.Builder):
         """Create a config with the default settings."""
         return IBuilderConfig()
 
+    def build_engine_with_config(self, network: Any, config: Any) -> ICudaEngine | Any:
+        """Build the engine of a network; None, with the errors in the log, if it is invalid."""
+        engine = super().build_engine_with_config(network, config)
+        return None if engine is None else as_version(engine, ICudaEngine)
+
     def get_plugin_registry(self) -> IPluginRegistry:
         """Return the global registry of plugins."""
         return get_plugin_registry()
+
+
+class Runtime(netloop.Runtime):
+    """A runtime of TensorRT 10."""
+
+    def deserialize_cuda_engine(self, *serialized_engine: Any, **named: Any) -> Any:
+        """Deserialize a plan; None, with the reason in the log, if it is damaged or not a plan."""
+        engine = super().deserialize_cuda_engine(*serialized_engine, **named)
+        return None if engine is None else as_version(engine, ICudaEngine)
+
+
+class ICudaEngine(netloop.ICudaEngine):
+    """An engine of TensorRT 10, whose weights can be streamed by its first names for that too."""
+
+    @property
+    def minimum_weight_streaming_budget(self) -> int:
+        """0: weights stay on the device."""
+        return 0
+
+    @property
+    def weight_streaming_budget(self) -> int:
+        """The budget that was set last, in bytes; -1 lets TensorRT choose. It has no effect."""
+        return vars(self).get("_first_budget", 0)
+
+    @weight_streaming_budget.setter
+    def weight_streaming_budget(self, budget: int) -> None:
+        self._first_budget = whole(-1)("weight_streaming_budget", budget)
+        self.log(ILogger.INFO, "no effect in netloop, because weights stay on the device: weight_streaming_budget")
 
 
 class IPluginRegistry(netloop.IPluginRegistry):

@@ -87,6 +87,53 @@ def test_enumeration_has_the_members_of_today_and_older_ones():
         assert mode.WARP
 
 
+NUMBERS = {
+    7: {"CONVOLUTION": 0, "FULLY_CONNECTED": 1, "RNN": 11, "UNARY": 12, "RNN_V2": 21, "LOOP_OUTPUT": 31, "FILL": 33},
+    8: {"CONVOLUTION": 0, "FULLY_CONNECTED": 1, "UNARY": 11, "RNN_V2": 20, "LOOP_OUTPUT": 30, "CAST": 47},
+    10: {"CONVOLUTION": 0, "CAST": 1, "UNARY": 11, "IDENTITY": 20, "LOOP_OUTPUT": 29, "DIST_COLLECTIVE": 56},
+}
+"""Numbers of NvInfer.h of the versions."""
+
+
+@pytest.mark.parametrize("version", NUMBERS)
+def test_kinds_of_layers_have_the_numbers_of_the_version(version):
+    kinds = module_of(version).LayerType
+
+    assert {name: int(kinds[name]) for name in NUMBERS[version]} == NUMBERS[version]
+    assert [kinds(number).name for number in NUMBERS[version].values()] == [*NUMBERS[version]]
+    assert max(map(int, kinds)) == max(NUMBERS[version].values()) == len(kinds) - 1
+
+
+@pytest.mark.parametrize("version", [7, 8])
+def test_listed_layers_have_the_kinds_of_the_version(version):
+    trt = module_of(version)
+    network = trt.Builder(Log()).create_network(1)
+    shuffle = network.add_shuffle(network.add_input("x", trt.float32, (1, 2)))
+    axis = network.add_constant((1,), np.zeros(1, np.int32)).get_output(0)
+    network.add_unsqueeze(shuffle.get_output(0), axis)
+    found = network[0].type
+
+    assert [found, int(found), str(found)] == [trt.LayerType.SHUFFLE, 21 - version, "LayerType.SHUFFLE"]
+    assert shuffle.type == trt.LayerType.SHUFFLE != trt.LayerType.SLICE
+    assert {trt.LayerType.SHUFFLE: 1}[shuffle.type] == 1
+    assert network[2].type is trt.LayerType.UNSQUEEZE is netloop.LayerType.UNSQUEEZE  # later than the version
+    with pytest.raises(AttributeError, match="LayerType has no member 'SHUFLE'"):
+        assert trt.LayerType.SHUFLE
+
+
+@pytest.mark.parametrize(("version", "default"), [(7, 31), (8, 31), (10, 24), (11, 3)])
+def test_sources_of_kernels_have_the_numbers_of_the_version(version, default):
+    trt = module_of(version)
+    config = trt.Builder(Log()).create_builder_config()
+    before, source = config.get_tactic_sources(), trt.TacticSource.EDGE_MASK_CONVOLUTIONS
+    accepted = config.set_tactic_sources(1 << int(source))
+
+    assert [before, accepted, int(source)] == [default, True, 3 if version < 11 else 0]
+    assert config.get_tactic_sources() == 1 << int(source)
+    config.reset()
+    assert [config.get_tactic_sources(), config.set_tactic_sources(1 << 5)] == [default, False]
+
+
 def test_settings_of_older_versions_are_recorded_and_said_to_have_no_effect():
     trt, log = module_of(8), Log()
     builder = trt.Builder(log)
@@ -130,6 +177,45 @@ def test_registry_has_the_names_of_version_10():
     assert registry.get_plugin_creator("nothing", "1") is None
     assert not hasattr(netloop.get_plugin_registry(), "plugin_creator_list")
     assert isinstance(trt.get_builder_plugin_registry(trt.EngineCapability.STANDARD), trt.IPluginRegistry)
+
+
+@pytest.mark.parametrize("version", [8, 10])
+def test_weights_can_be_streamed_by_the_names_of_version_10(version):
+    trt, log = module_of(version), Log()
+    builder = trt.Builder(log)
+    network = builder.create_network(1)
+    network.mark_output(network.add_input("x", trt.float32, (1,)))
+    plan = builder.build_serialized_network(network, builder.create_builder_config())
+    built = builder.build_engine_with_config(network, builder.create_builder_config())
+    for engine in (built, trt.Runtime(log).deserialize_cuda_engine(plan)):
+        assert isinstance(engine, trt.ICudaEngine)
+        assert [engine.minimum_weight_streaming_budget, engine.weight_streaming_budget] == [0, 0]
+        engine.weight_streaming_budget = -1
+        assert engine.weight_streaming_budget == -1
+        assert "no effect in netloop" in log.infos()[-1]
+    assert trt.Runtime(log).deserialize_cuda_engine(b"no plan") is None
+    assert not hasattr(netloop.ICudaEngine, "weight_streaming_budget")
+
+
+def test_feature_of_10_16_is_enabled_by_scripts_only():
+    trt = module_of(10)
+    config, feature = trt.Builder(Log()).create_builder_config(), trt.PreviewFeature.MULTIDEVICE_RUNTIME_10_16
+    before = config.get_preview_feature(feature)
+    config.set_preview_feature(feature, True)
+
+    assert [before, config.get_preview_feature(feature)] == [False, True]
+
+
+def test_model_is_parsed_by_the_name_of_version_10():
+    trt = module_of(10)
+    network = netloop.INetworkDefinition()
+    network.mark_output(network.add_identity(network.add_input("x", netloop.float32, (2,))).get_output(0))
+    parsed = trt.Builder(Log()).create_network()
+
+    assert trt.OnnxParser(parsed, Log()).parse_with_weight_descriptors(
+        netloop.onnx.to_model(network).SerializeToString()
+    )
+    assert parsed.num_inputs == 1
 
 
 def test_onnx_models_have_no_int64_in_version_8(tmp_path):
