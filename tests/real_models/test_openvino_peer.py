@@ -26,6 +26,7 @@ def saved(folder, operator):
     return path
 
 
+@pytest.mark.slow
 def test_converted_model_agrees_with_both_runtimes(tmp_path):
     result = measure_converted(saved(tmp_path, "Relu"))
 
