@@ -37,7 +37,7 @@ def test_layer_on_the_host_without_memory_is_named(network, monkeypatch):
     def host_value(layer: INonZeroLayer, x: np.ndarray) -> np.ndarray:
         raise MemoryError
 
-    monkeypatch.setattr(INonZeroLayer, "host_value", host_value)
+    monkeypatch.setattr(INonZeroLayer, "value_in_run", host_value)
     layer = network.add_non_zero(network.add_input("x", trt.bool, (3,)))
     layer.name = "culprit"
     network.mark_output(layer.get_output(0))

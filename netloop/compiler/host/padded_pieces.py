@@ -1,6 +1,6 @@
 """Pieces that are compiled once for all lengths up to a bound; see ``padding.py``."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -68,15 +68,16 @@ class PaddedPieces:
         here = list(takewhile(padding.takes, steps))
         if not any(padding.axes(tensor) for step in here for tensor in (*step.reads, *step.writes)):
             return None
-        key = _call_key(steps, reads, frame)
         if self.is_first(steps, frame):
             return None
+        # an iteration and what asks for a value after the last one may begin with the same steps and read the same
+        key = tuple(here), *map(frame.key_of, reads)
         call = self._calls.find(key, lambda: PaddedCall(self._program(here, frame, padding), types, self._pieces))
         return Run(len(here), call, call.is_better) if call.is_better() else None
 
     def is_first(self, steps: Sequence[Step], frame: HostFrame) -> bool:
         """Whether some steps have met no other lengths than those of a frame, which need no padding then."""
-        key = _call_key(steps, frame.arguments_of(reads_of(steps)), frame)
+        key = tuple(map(frame.key_of, frame.arguments_of(reads_of(steps))))
         return self._first.setdefault(steps[0], key) == key
 
     def _program(self, steps: Sequence[Step], frame: HostFrame, padding: Padding) -> "PaddedProgram":
@@ -87,10 +88,6 @@ class PaddedPieces:
             return PaddedProgram(steps, reads, outputs, padding, self._scopes, phase, self._pieces.options)
 
         return self._compiled.find((tuple(steps), *(_key(padding.types[tensor]) for tensor in reads)), make)
-
-
-def _call_key(steps: Sequence[Step], reads: Iterable[ITensor], frame: HostFrame) -> Hashable:
-    return steps[0], *map(frame.key_of, reads)
 
 
 def _key(type_: TensorType) -> Hashable:

@@ -46,3 +46,8 @@ def test_many_random_lengths_agree_with_the_reference(number, all_in_programs):
 @pytest.mark.parametrize("number", many(20, 400))
 def test_random_lengths_agree_with_the_reference_where_numpy_computes_small_layers(number, poison):
     agree(number)
+
+
+def test_iteration_and_what_follows_the_last_one_may_begin_alike():
+    """Both begin with one conditional and read the same tensors."""
+    agree(5043, calls=5)
