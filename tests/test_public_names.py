@@ -55,6 +55,7 @@ def test_modules_take_only_modules_from_the_package_itself():
     assert taken - {"*", "__version__"} <= {*ON_DEMAND}
 
 
+@pytest.mark.slow
 def test_name_that_somebody_has_set_stays():
     program = "netloop.compare = 5; getattr(netloop, 'nothing', None); print(netloop.compare, callable(netloop.check))"
 

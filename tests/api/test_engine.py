@@ -12,6 +12,7 @@ import pytest
 import netloop as trt
 from tests.support import networks
 from tests.support.builds import swap_engine
+from tests.support.examples import mostly_slow
 from tests.support.log import Log
 from tests.support.networks import (
     combine,
@@ -296,7 +297,7 @@ def test_engine_of_thousands_of_layers_is_pickled():
     assert engine.program_count == 0
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", mostly_slow(1, ["forkserver", "spawn"]))
 def test_worker_takes_an_engine_as_its_argument(method):
     network = networks.running_sum()
     with ProcessPoolExecutor(1, get_context(method)) as pool:

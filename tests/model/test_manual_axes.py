@@ -9,6 +9,7 @@ from jax.sharding import Mesh, PartitionSpec
 import netloop as trt
 from netloop.model.manual_axes import cond, scan, while_loop
 from tests.model.layers.test_example_calls import PLAIN, added, value
+from tests.support.examples import mostly_slow
 from tests.support.laws import assert_close
 from tests.support.networks import CONCATENATE, EXAMPLES, REVERSE, WHILE, F, Op, combine, constant, last, mark, stacked
 
@@ -73,7 +74,7 @@ def test_every_example_runs_on_each_device(name):
         np.testing.assert_allclose(made[key], np.stack([wanted] * 8), rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", PLAIN)
+@pytest.mark.parametrize("method", mostly_slow(20, PLAIN))
 def test_every_layer_runs_on_each_device(method):
     network, layer = added(method)
     for tensor in layer.outputs:

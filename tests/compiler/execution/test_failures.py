@@ -8,6 +8,7 @@ import pytest
 
 import netloop as trt
 from netloop.model.graph.tensor import ITensor
+from tests.support.examples import mostly_slow
 from tests.support.networks import WHILE, Op, combine, constant, counted, counter, last, mark, stacked
 
 MAX_TRIPS = 6
@@ -129,7 +130,7 @@ def failing(fail, place, host):
 
 
 @pytest.mark.parametrize(("place", "host"), [*((place, False) for place in PLACES), *HOST])
-@pytest.mark.parametrize("fail", WAYS_TO_FAIL)
+@pytest.mark.parametrize("fail", mostly_slow(3, WAYS_TO_FAIL))
 def test_error_has_the_same_message(fail, place, host):
     network = failing(fail, place, host)
     ones = {"ones": np.ones(1, np.int32)} if host else {}

@@ -106,6 +106,7 @@ def test_new_kernels_are_compiled_into_the_next_program(network):
     assert engine(x=x)["y"][7, 0, 3, 3] == 5
 
 
+@pytest.mark.slow
 def test_calls_during_refits_have_old_or_new_weights(network):
     """All rows of a call see one refit: no call has weights of two."""
     parts = []

@@ -8,7 +8,7 @@ from onnx.backend.base import Backend
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
 import netloop
-from tests.formats.onnx.rates import ALL, OF_LOOPS, counted, honest, rows_of
+from tests.formats.onnx.rates import ALL, OF_LOOPS, counted_alone, honest, rows_of
 from tests.support.onnx_models import model
 
 PAGE = Path(netloop.__file__).parent.parent / "docs" / "onnx.md"
@@ -37,7 +37,7 @@ def test_all_but_a_few_pass():
 
 @pytest.mark.slow
 def test_page_lists_what_passes():
-    assert {row: (number, passed) for row, (passed, number) in counted("netloop").items()} == recorded()
+    assert {row: (number, passed) for row, (passed, number) in counted_alone("netloop").items()} == recorded()
 
 
 def test_loop_in_a_branch_counts_as_one():

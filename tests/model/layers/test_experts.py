@@ -12,6 +12,7 @@ from netloop.values.diagnostics import LayerError
 from netloop.values.enums import DataType, MoEActType
 from netloop.values.types import TensorType
 from tests.support.devices import assert_allclose
+from tests.support.examples import mostly_slow
 from tests.support.laws import Case, check_laws, refuses
 
 NONE, SILU = MoEActType.NONE, MoEActType.SILU
@@ -121,7 +122,7 @@ STATIC = [
 ]
 
 
-@pytest.mark.parametrize("case", [*CASES, *STATIC], ids=str)
+@pytest.mark.parametrize("case", mostly_slow(8, [*CASES, *STATIC]), ids=str)
 def test_laws(case):
     check_laws(case)
 

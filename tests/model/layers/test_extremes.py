@@ -7,6 +7,7 @@ from tests.support.mortal_cases import is_bad, outcomes
 MODULE = "tests.support.extremes"
 
 
+@pytest.mark.slow
 def test_what_has_ended_the_process_is_an_error():
     found = dict(outcomes(MODULE, "fatal"))
 

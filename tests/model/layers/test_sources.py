@@ -9,6 +9,7 @@ from netloop.model.network import INetworkDefinition
 from netloop.values.enums import DataType, FillOperation
 from netloop.values.types import TensorType
 from tests.support.devices import assert_allclose
+from tests.support.examples import mostly_slow
 from tests.support.laws import Case, check_laws, refuses
 from tests.support.log import Log
 from tests.support.networks import mark
@@ -91,7 +92,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", mostly_slow(30, CASES), ids=str)
 def test_laws(case):
     check_laws(case)
 

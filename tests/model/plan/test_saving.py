@@ -110,6 +110,7 @@ print(len(seen), os.listdir(os.path.dirname(path)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_kill_leaves_the_old_file_or_the_new_one(tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path / "some.plan")]

@@ -16,6 +16,7 @@ def wait():
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_interrupt_in_a_callback_of_the_garbage_collector_is_raised_after_it(capfd):
     def interrupt(phase, _):
         gc.callbacks.remove(interrupt)

@@ -142,6 +142,7 @@ def failing(kind: str) -> None:
 KINDS = {"input": trt.InputError, "file": trt.FileFormatError, "attribute": AttributeError}
 
 
+@pytest.mark.slow
 def test_pool_passes_errors_on():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         for kind, cls in KINDS.items():

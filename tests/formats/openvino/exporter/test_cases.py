@@ -6,6 +6,7 @@ import pytest
 import netloop as trt
 from netloop.values.types import data_type
 from tests.formats.onnx.exporter.test_cases import NOT_IN_ONNX
+from tests.support.examples import mostly_slow
 from tests.support.laws import Case, assert_close
 from tests.support.layer_cases import add_case, all_cases, network_of
 from tests.support.openvino_runtime import export, run
@@ -169,7 +170,7 @@ CERTAIN = [case_ for case_ in SAVED if not case_.layer.draws]
 KINDS = list(dict.fromkeys(type(case_.layer) for case_ in CERTAIN))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", mostly_slow(30, KINDS), ids=lambda kind: kind.__name__)
 def test_layer_in_openvino_agrees_with_the_reference(kind):
     cases = [case_ for case_ in CERTAIN if type(case_.layer) is kind]
     network, arrays = trt.INetworkDefinition(), {}
