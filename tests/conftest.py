@@ -19,9 +19,17 @@ import netloop
 from tests.support import eight_devices
 from tests.support.equal_programs import equal_programs_share_executables
 from tests.support.exact_products import ask_for_exact_products
+from tests.support.examples import IS_NIGHTLY
 from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 from tests.support.quick_programs import is_quick, quick_programs
+
+if sys.platform == "linux" and not IS_NIGHTLY:
+    # a core for each worker, if there are as many: programs of tests are too small for threads of XLA on several cores,
+    # which take a tenth of the time of all tests; those that the nightly profile runs, or one process, have them
+    cores = sorted(os.sched_getaffinity(0))
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT") == str(len(cores)):
+        os.sched_setaffinity(0, {cores[int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))]})
 
 gc.disable()  # until all tests are collected, which live on
 # compiled files are for all processes: otherwise each that a test starts compiles the sources of netloop first
