@@ -18,7 +18,7 @@ EVERY = {
     for module in (lax, jax.lax.linalg, jax.extend.core.primitives)
     for name in dir(module)
     if name.endswith("_p")
-}
+} - {"xla_pmap"}  # of old versions of JAX, which divide a function among devices by it
 
 
 def test_every_primitive_has_a_rule_or_a_reason():
