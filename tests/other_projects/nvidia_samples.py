@@ -151,7 +151,7 @@ class datasets:
         images = numpy.stack([picture(each, random) for each in digits])[:, None]
         return torch.utils.data.TensorDataset(torch.from_numpy((images - mean) / deviation), torch.from_numpy(digits))
 """
-"""The parts of torchvision that the sample calls, with digits of seven segments in place of a download."""
+"""The parts of torchvision that the sample calls, with digits of seven segments instead of a download."""
 
 
 def digits(folder: Path) -> None:

@@ -221,10 +221,6 @@ SUITES = (
         paths=["python"], is_together=True, seconds=1800,
     ),
     TestSuite(
-        "onnx_tensorrt", "onnx-tensorrt's backend", "onnx/onnx-tensorrt", "onnx_tensorrt/backend.py",
-        ("onnx", "six", "tabulate"), files=["onnx_backend_test.py"], seconds=1500,
-    ),
-    TestSuite(
         "tensorrt_llm", "TensorRT-LLM 0.5", "octoml/TensorRT-LLM-release", "tensorrt_llm/functional.py",
         ("torch", "parameterized", "polygraphy", "transformers", "lark", "einops"), "tests",
         ["functional/test_*.py", *(f"test_{name}.py" for name in (

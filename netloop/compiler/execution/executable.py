@@ -254,13 +254,13 @@ class Executable(Unpicklable, Refittable):
             InputError, NetworkError, ExecutionError: as a call does.
         """
         watched = frozenset(tensors)
-        given = dict(zip(self.network.inputs, self._checked(NO_NAMES, inputs), strict=True))
+        arrays = dict(zip(self.network.inputs, self._checked(NO_NAMES, inputs), strict=True))
         with self.settings():
             (program, weights), _ = self._of_one_generation(
-                lambda: (self._programs.watching(watched).find(given), self.weights)
+                lambda: (self._programs.watching(watched).find(arrays), self.weights)
             )
             constants = dict(zip((layer.outputs[0] for layer in self.constants), weights, strict=True))
-            outputs = self.recipe.placement.committed(program({**constants, **given}, report))
+            outputs = self.recipe.placement.committed(program({**constants, **arrays}, report))
             return dict(zip(self._names, outputs, strict=True))
 
     def _checked(self, replaced: frozenset[str], inputs: Mapping[str, Any]) -> list[Any]:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from netloop.compiler.passes.base import OFF, Pass
-from netloop.compiler.passes.recurrent_cells import Unfit
-from netloop.compiler.passes.recurrent_kernels import replace_loop
+from netloop.compiler.passes.recurrent_cells import require
+from netloop.compiler.passes.recurrent_kernels import RecurrentKernelPass
 from netloop.compiler.passes.recurrent_loops import LoopRecognition
-from netloop.compiler.passes.rewriter import Rewriter
 from netloop.compiler.recurrent.cell import ROW, WHOLE, RecurrentCell
-from netloop.compiler.recurrent.machine_code import Processor, processor
-from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import IActivationLayer, IElementWiseLayer, IUnaryLayer
-from netloop.model.nest import LayerStep, LoopStep
 
 LEAST_ELEMENTS = 16
 """The least elements of a state, those of a vector."""
@@ -23,7 +18,7 @@ ROUNDED = frozenset({"tanh", "sigmoid", "scaled_tanh"})
 """The functions that kernels compute less exactly than XLA."""
 
 
-class ElementwiseLoops(Pass):
+class ElementwiseLoops(RecurrentKernelPass):
     """Compute all iterations of a loop of element-wise layers in one call, with its states in registers.
 
     XLA writes and reads the states in each iteration, and starts anew. A running sum of 4096 rows of 256 takes 0.28 of
@@ -31,51 +26,21 @@ class ElementwiseLoops(Pass):
     """
 
     name = "elementwise_loops"
-    level = 3
-    platforms = frozenset({"cpu"})
-    # it takes loops as they are built
-    after = ("induction_variables",)
+    layers = (IElementWiseLayer, IActivationLayer, IUnaryLayer)
+    has_products = False
     rule = (
         "On CPUs, where the extra `kernels` is installed: a loop with a known number of iterations, of sums, products "
         "and other exact element-wise float32 layers between states of one shape, is one call of machine code of "
         f"netloop's own, as in `recurrent_kernels`. The states have {LEAST_ELEMENTS} elements or more, and in all "
         f"iterations {LEAST_WORK:,} or more. tanh and sigmoids stay with XLA."
     )
-    alternatives = (OFF,)
 
-    def rewrite(self, rewriter: Rewriter) -> bool:
-        steps = [] if rewriter.is_pure else [step for step in rewriter.loops() if _may_be_a_kernel(step)]
-        # most networks have no such loop, and need no compiler imported
-        own = processor() if steps else None
-        if own is None:
-            return False
-        flags = [_replaced(rewriter, step, own) for step in steps]
-        return any(flags)
-
-
-def _may_be_a_kernel(step: LoopStep) -> bool:
-    layers = [inner.layer for inner in step.body.steps if isinstance(inner, LayerStep)]
-    is_plain = len(layers) == len(step.body.steps) and not step.has_assertions
-    computes = any(isinstance(layer, IElementWiseLayer | IActivationLayer | IUnaryLayer) for layer in layers)
-    return is_plain and computes and not any(isinstance(layer, IMatrixMultiplyLayer) for layer in layers)
-
-
-def _replaced(rewriter: Rewriter, step: LoopStep, own: Processor) -> bool:
-    """Replace a loop by a kernel if it can be one, and is worth it."""
-    try:
-        recognition = LoopRecognition(rewriter, step, own, takes_products=False)
+    def cell(self, recognition: LoopRecognition) -> RecurrentCell:
         cell = recognition.cell()
-    except Unfit:
-        return False
-    if all(len(parts) == 1 for parts, _ in recognition.stacked):
-        cell = _flat(cell)
-    elements = cell.rows * cell.units
-    if elements < LEAST_ELEMENTS or elements * recognition.count < LEAST_WORK:
-        return False
-    if any(value.kind in ROUNDED for value in cell.values):
-        return False
-    replace_loop(rewriter, recognition, cell)
-    return True
+        elements = cell.rows * cell.units
+        require(elements >= LEAST_ELEMENTS and elements * recognition.count >= LEAST_WORK)
+        require(not any(value.kind in ROUNDED for value in cell.values))
+        return _flat(cell) if all(len(parts) == 1 for parts, _ in recognition.stacked) else cell
 
 
 def _flat(cell: RecurrentCell) -> RecurrentCell:
@@ -85,6 +50,6 @@ def _flat(cell: RecurrentCell) -> RecurrentCell:
     if widths - {cell.units} or any(kind == ROW for kind, _ in cell.invariants):
         return cell
     return replace(
-        cell, rows=1, units=size, iterators=tuple(each._replace(width=size) for each in cell.iterators),
+        cell, rows=1, units=size, iterators=tuple(read._replace(width=size) for read in cell.iterators),
         invariants=tuple((kind, size if kind == WHOLE else width) for kind, width in cell.invariants),
     )  # fmt: skip

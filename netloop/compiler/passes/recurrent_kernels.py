@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from netloop.compiler.passes.base import OFF, Pass
-from netloop.compiler.passes.recurrent_cells import Unfit
+from netloop.compiler.passes.recurrent_cells import Unfit, require
 from netloop.compiler.passes.recurrent_loops import LEAST_ROWS, LoopRecognition
 from netloop.compiler.passes.rewriter import Rewriter
 from netloop.compiler.recurrent.cell import RecurrentCell
 from netloop.compiler.recurrent.machine_code import PROCESSORS, Processor, iterate, processor
-from netloop.model.graph.layer import Operation, Types, layer
+from netloop.model.graph.layer import ILayer, Operation, Types, layer
 from netloop.model.layers.loop import ILoop
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import ACTIVATIONS
@@ -97,7 +98,63 @@ class RecurrentKernelLayer(Operation):
         return tuple(iterate(self.cell, self.processor, self.count, inputs))
 
 
-class RecurrentKernels(Pass):
+class RecurrentKernelPass(Pass):
+    """A pass that computes all iterations of loops in one call, each with a kernel for its cell.
+
+    Attributes:
+        layers: the kinds of layers of which a loop has one.
+        has_products: whether it has products too.
+    """
+
+    level = 3
+    platforms = frozenset({"cpu"})
+    # they take loops as they are built, before products are joined and laid out for XLA
+    after = ("induction_variables",)
+    alternatives = (OFF,)
+    layers: ClassVar[tuple[type[ILayer], ...]]
+    has_products: ClassVar[bool]
+
+    @abstractmethod
+    def cell(self, recognition: LoopRecognition) -> RecurrentCell:
+        """An iteration of a loop.
+
+        Raises:
+            Unfit: a kernel of it is not worth it.
+        """
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        steps = [] if rewriter.is_pure else [step for step in rewriter.loops() if self._may_be_a_kernel(step)]
+        # most networks have no such loop, and need no compiler imported
+        own = processor() if steps else None
+        if own is None:
+            return False
+        flags = [self._replaced(rewriter, step, own) for step in steps]
+        return any(flags)
+
+    def _may_be_a_kernel(self, step: LoopStep) -> bool:
+        layers = [inner.layer for inner in step.body.steps if isinstance(inner, LayerStep)]
+        is_plain = len(layers) == len(step.body.steps) and not step.has_assertions
+        has_products = any(isinstance(layer, IMatrixMultiplyLayer) for layer in layers)
+        return (
+            is_plain and has_products == self.has_products and any(isinstance(layer, self.layers) for layer in layers)
+        )
+
+    def _replaced(self, rewriter: Rewriter, step: LoopStep, own: Processor) -> bool:
+        """Replace a loop by a kernel if it can be one, and is worth it."""
+        try:
+            recognition = LoopRecognition(rewriter, step, own, self.has_products)
+            cell = self.cell(recognition)
+        except Unfit:
+            return False
+        loop, inputs = step.loop, recognition.inputs(cell)
+        kernel = RecurrentKernelLayer(cell=cell, processor=own, count=recognition.count, loop=loop)
+        kernel.name = loop.name
+        recognition.take_over(rewriter.network.add(kernel, inputs).outputs, cell)
+        rewriter.note(f"{loop.name!r} is one call of machine code")
+        return True
+
+
+class RecurrentKernels(RecurrentKernelPass):
     """Compute all iterations of an LSTM, a GRU or another recurrent layer in one call.
 
     XLA packs the matrix of each product anew in each iteration, and reads and writes the gates. An LSTM of 512 and 16
@@ -105,10 +162,8 @@ class RecurrentKernels(Pass):
     """
 
     name = "recurrent_kernels"
-    level = 3
-    platforms = frozenset({"cpu"})
-    # it takes loops as they are built, before products are joined and laid out for XLA
-    after = ("induction_variables",)
+    layers = (IMatrixMultiplyLayer,)
+    has_products = True
     rule = (
         "On CPUs, where the extra `kernels` is installed: a loop with a known number of iterations, of products of its "
         "float32 states with weights and of element-wise layers between states of one length, is one call of machine "
@@ -119,22 +174,11 @@ class RecurrentKernels(Pass):
         "programs and on meshes, and not with `max_trips`. Only on Linux, on x86-64 processors with AVX2 and FMA or "
         "AVX-512."
     )
-    alternatives = (OFF,)
 
-    def rewrite(self, rewriter: Rewriter) -> bool:
-        steps = [] if rewriter.is_pure else [step for step in rewriter.loops() if _may_be_a_kernel(step)]
-        # most networks have no such loop, and need no compiler imported
-        own = processor() if steps else None
-        if own is None:
-            return False
-        flags = [_replaced(rewriter, step, own) for step in steps]
-        return any(flags)
-
-
-def _may_be_a_kernel(step: LoopStep) -> bool:
-    layers = [inner.layer for inner in step.body.steps if isinstance(inner, LayerStep)]
-    is_plain = len(layers) == len(step.body.steps) and not step.has_assertions
-    return is_plain and any(isinstance(layer, IMatrixMultiplyLayer) for layer in layers)
+    def cell(self, recognition: LoopRecognition) -> RecurrentCell:
+        cell = recognition.cell()
+        require(recognition.weights_of_states() >= LEAST_WEIGHTS and is_worth_it(cell, recognition.processor))
+        return cell
 
 
 def is_worth_it(cell: RecurrentCell, own: Processor) -> bool:
@@ -142,25 +186,3 @@ def is_worth_it(cell: RecurrentCell, own: Processor) -> bool:
     widest = max(source.depth * len(source.products) for source in cell.sources) * own.lanes * 4
     reads_too_much = own != PROCESSORS["avx512f"] and cell.rows >= LEAST_ROWS and widest > MOST_PANEL
     return cell.rows <= MOST_ROWS and not reads_too_much
-
-
-def _replaced(rewriter: Rewriter, step: LoopStep, own: Processor) -> bool:
-    """Replace a loop by a kernel if it can be one, and is worth it."""
-    try:
-        recognition = LoopRecognition(rewriter, step, own)
-        cell = recognition.cell()
-    except Unfit:
-        return False
-    if recognition.weights_of_states() < LEAST_WEIGHTS or not is_worth_it(cell, own):
-        return False
-    replace_loop(rewriter, recognition, cell)
-    return True
-
-
-def replace_loop(rewriter: Rewriter, recognition: LoopRecognition, cell: RecurrentCell) -> None:
-    """Let the kernel of a cell replace a loop."""
-    loop, inputs = recognition.step.loop, recognition.inputs(cell)
-    kernel = RecurrentKernelLayer(cell=cell, processor=recognition.processor, count=recognition.count, loop=loop)
-    kernel.name = loop.name
-    recognition.take_over(rewriter.network.add(kernel, inputs).outputs, cell)
-    rewriter.note(f"{loop.name!r} is one call of machine code")

@@ -29,13 +29,9 @@ class RedundantCarries(Pass):
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         loops = list(rewriter.loops())
-        constant = [
-            recurrence
-            for step in loops
-            if _may_move_out(step)
-            for recurrence in step.recurrences
-            if _never_changes(recurrence)
-        ]
+        unchanged = {step: [*filter(_never_changes, step.recurrences)] for step in loops}
+        # looks at all layers inside, which in each loop of a nest would be quadratic
+        constant = [recurrence for step, own in unchanged.items() if own and _may_move_out(step) for recurrence in own]
         for recurrence in constant:
             rewriter.replace(recurrence.outputs[0], recurrence.tensor(0))
             rewriter.note(f"the state {recurrence.outputs[0].name!r} never changes")

@@ -173,11 +173,11 @@ def test_inputs_that_do_not_fit_are_errors():
 
 
 def test_limit_is_at_least_the_longest_known_count(network):
-    known = counted(network, 20)
+    bounded = counted(network, 20)
     loop = network.add_loop()
     now = counter(network, loop)
     loop.add_trip_limit(combine(network, now, network.add_input("n", trt.int32, ()), Op.LESS), trt.TripLimit.WHILE)
-    mark(network, y=last(known, counter(network, known)), z=last(loop, now))
+    mark(network, y=last(bounded, counter(network, bounded)), z=last(loop, now))
 
     assert sorted(counts(network, {"n": np.int32(15)}, max_trips=9)) == [15, 20]
     with pytest.raises(trt.ExecutionError, match="executes more than 20 iterations"):

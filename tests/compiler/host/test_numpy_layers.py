@@ -117,15 +117,15 @@ def test_outputs_are_copies_by_a_program_or_without_one(network, monkeypatch, of
     monkeypatch.setattr(output_arrays, "OFTEN", often)
     monkeypatch.setattr(output_arrays, "MOST_TYPES", 3)
     x = network.add_input("x", trt.int64, (-1,))
-    found = network.add_non_zero(x).get_output(0)
-    mark(network, y=network.add_concatenation([x, x]).get_output(0), found=found)
+    positions = network.add_non_zero(x).get_output(0)
+    mark(network, y=network.add_concatenation([x, x]).get_output(0), positions=positions)
     engine = trt.compile(network)
     for length in (1, 2, 2, 2, 2, 3, 4, 2, 2):
-        given = np.arange(length) + 2**40
-        outputs = engine({"x": given})
-        given[:] = 0
+        values = np.arange(length) + 2**40
+        outputs = engine({"x": values})
+        values[:] = 0
         assert outputs["y"].tolist() == [2**40 + index % length for index in range(2 * length)]
-        assert outputs["found"].tolist() == [[*range(length)]]
+        assert outputs["positions"].tolist() == [[*range(length)]]
         kind = type(jax.numpy.zeros(1))
         assert [(type(value), value.dtype) for value in outputs.values()] == [(kind, np.int64), (kind, np.int32)]
 

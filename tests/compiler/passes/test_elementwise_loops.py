@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 import netloop as trt
-from netloop.compiler.passes import elementwise_loops
+from netloop.compiler.passes import elementwise_loops, recurrent_kernels
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
 from netloop.compiler.recurrent.machine_code import Processor, processor
 from netloop.model.nest import live_layers
@@ -48,7 +48,10 @@ class RandomLoop:
 
     def __init__(self, seed):
         random = np.random.default_rng(seed)
-        pick = lambda choices: choices[int(random.integers(len(choices)))]  # noqa: E731
+
+        def pick(choices):
+            return choices[int(random.integers(len(choices)))]
+
         shape = pick([(1,), (16,), (33,), (3, 5), (2, 16), (300,), (4, 64)])
         trips, states = int(random.integers(1, 9)), int(random.integers(1, 4))
         network = trt.INetworkDefinition()
@@ -56,13 +59,13 @@ class RandomLoop:
         loop, is_reverse = counted(network, trips), pick([False, True])
         x = network.add_input("x", trt.float32, (trips, *shape))
         row = loop.add_iterator(x, 0, is_reverse).get_output(0)
-        known = [
+        constants = [
             self.drawn(random, *size) for size in (shape, (1,) * len(shape), (*(1,) * (len(shape) - 1), shape[-1]))
         ]
         start = [self.drawn(random, *shape) for _ in range(states)]
         recurrences = [loop.add_recurrence(constant(network, array)) for array in start]
         tensors = [row, *(recurrence.get_output(0) for recurrence in recurrences)]
-        tensors += [constant(network, array) for array in known]
+        tensors += [constant(network, array) for array in constants]
         plan = []
         for left in reversed(range(int(random.integers(1, 7)))):
             # the first operand has the shape of the state; the last layer, which is stacked, reads one
@@ -84,7 +87,7 @@ class RandomLoop:
         mark(network, y=rows, **{f"s{at}": last(loop, own.get_output(0)) for at, own in enumerate(recurrences)})
         stack, now = [], start
         for element in self.inputs["x"][::-1] if is_reverse else self.inputs["x"]:
-            values = [element, *now, *known]
+            values = [element, *now, *constants]
             with np.errstate(all="ignore"):
                 for a, b, function in plan:
                     values.append(function(values[a], values[b]))
@@ -113,7 +116,7 @@ def test_random_loops_are_kernels_and_equal_numpy(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_short_vectors_and_the_reference_give_the_same(seed, monkeypatch):
-    monkeypatch.setattr(elementwise_loops, "processor", lambda: Processor(8, 12))
+    monkeypatch.setattr(recurrent_kernels, "processor", lambda: Processor(8, 12))
     loop = RandomLoop(seed)
 
     for outputs in (
@@ -206,6 +209,7 @@ def test_what_no_kernel_computes_stays_with_xla(monkeypatch):
     assert strategies(loop(lambda s, row: jnp.tanh(s + row))) == ["scan"]
     assert strategies(loop(lambda s, row: jnp.where(s >= row, s, row))) == ["scan"]
     assert strategies(loop(lambda s, row: s + row[::-1])) == ["scan"]
+    assert strategies(loop(lambda s, row: jnp.maximum(s @ np.ones((32, 32), np.float32) + row, 0))) == ["scan"]
     assert strategies(loop(lambda s, row: s + row), max_trips=9) == ["scan"]
     monkeypatch.setattr(elementwise_loops, "LEAST_WORK", 4 * 32 + 1)
     assert strategies(loop(lambda s, row: s + row)) == ["scan"]

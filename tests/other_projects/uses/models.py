@@ -47,6 +47,6 @@ def expected(path, **inputs):
     return dict(zip(names, session.run(names, inputs), strict=True))
 
 
-def agrees(found, wanted):
+def agrees(computed, wanted):
     """Check numbers of float32 against those of onnxruntime."""
-    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(computed), wanted, rtol=1e-4, atol=1e-5)

@@ -11,7 +11,7 @@ from tests.other_projects.uses.models import classifier, expected
 
 
 class Pictures(torch.utils.data.Dataset):
-    """Pictures of random numbers in place of CIFAR 10."""
+    """Pictures of random numbers instead of CIFAR 10."""
 
     def __init__(self, root=None, train=True, download=False, transform=None):
         generator = torch.Generator().manual_seed(int(train))

@@ -40,6 +40,6 @@ def test_wrapper_runs_the_engine(tmp_path):
 
     model, engine = built(tmp_path)
     wrapper = TRTWrapper(engine, ["output"])
-    found = wrapper({"input": torch.from_numpy(X).cuda()})
+    computed = wrapper({"input": torch.from_numpy(X).cuda()})
 
-    agrees(found["output"].cpu().numpy(), expected(model, input=X)["output"])
+    agrees(computed["output"].cpu().numpy(), expected(model, input=X)["output"])

@@ -32,8 +32,8 @@ def test_engine(tmp_path, graph):
     engine.activate()
     engine.allocate_buffers({"input": X.shape, "output": (2, 10)}, device="cuda")
     for factor in (1, 2, 3):
-        found = engine.infer({"input": torch.from_numpy(factor * X).cuda()}, stream, use_cuda_graph=graph)
-        agrees(found["output"].cpu().numpy(), expected(model, input=factor * X)["output"])
+        computed = engine.infer({"input": torch.from_numpy(factor * X).cuda()}, stream, use_cuda_graph=graph)
+        agrees(computed["output"].cpu().numpy(), expected(model, input=factor * X)["output"])
 
 
 def test_weights_are_refitted(tmp_path):
@@ -44,5 +44,5 @@ def test_weights_are_refitted(tmp_path):
     engine.refit(model, model)
     engine.activate()
     engine.allocate_buffers(device="cuda")
-    found = engine.infer({"input": torch.from_numpy(X).cuda()}, stream)
-    agrees(found["output"].cpu().numpy(), expected(model, input=X)["output"])
+    computed = engine.infer({"input": torch.from_numpy(X).cuda()}, stream)
+    agrees(computed["output"].cpu().numpy(), expected(model, input=X)["output"])

@@ -43,8 +43,8 @@ def test_model_is_converted_and_run(tmp_path, monkeypatch, capsys, options):
     x = np.random.random((1, 3, 32, 32)).astype(np.float32)
 
     numbers = re.findall(r"-?\d+\.\d*(?:e[+-]\d+)?", shown.rpartition("array(")[2])
-    found = np.array([*map(float, numbers)], np.float32)
-    np.testing.assert_allclose(found, expected(model, input=x)["output"].reshape(-1), atol=1e-3)
+    computed = np.array([*map(float, numbers)], np.float32)
+    np.testing.assert_allclose(computed, expected(model, input=x)["output"].reshape(-1), atol=1e-3)
 
 
 def test_plugins_are_listed(monkeypatch):

@@ -31,8 +31,8 @@ def test_lenet(tmp_path, monkeypatch):
     lenet.APIToModel(1)
     engine = trt.Runtime(lenet.gLogger).deserialize_cuda_engine((tmp_path / "lenet5.engine").read_bytes())
     data = random.normal(size=1024).astype(np.float32)
-    found = cuda.pagelocked_empty(10, np.float32)
-    lenet.doInference(engine.create_execution_context(), data, found, 1)
+    computed = cuda.pagelocked_empty(10, np.float32)
+    lenet.doInference(engine.create_execution_context(), data, computed, 1)
 
     named = {name: torch.from_numpy(array.astype(np.float32)) for name, array in weights.items()}
     x = torch.from_numpy(data).reshape(1, 1, 32, 32)
@@ -43,7 +43,7 @@ def test_lenet(tmp_path, monkeypatch):
     for layer in ("fc1", "fc2", "fc3"):
         x = x @ named[f"{layer}.weight"].T + named[f"{layer}.bias"]
         x = x.relu() if layer != "fc3" else x.softmax(-1)
-    agrees(found, x[0].numpy())
+    agrees(computed, x[0].numpy())
 
 
 def test_line(tmp_path, monkeypatch):

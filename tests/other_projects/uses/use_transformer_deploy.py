@@ -27,6 +27,6 @@ def test_engine_is_loaded_and_run(tmp_path):
     model, runtime, engine = built(tmp_path, fp16=False)
     save_engine(engine, str(tmp_path / "model.engine"))
     run = load_engine(runtime, str(tmp_path / "model.engine"))
-    found = run({"input": torch.from_numpy(X).cuda()})
+    computed = run({"input": torch.from_numpy(X).cuda()})
 
-    agrees(found["output"].cpu().numpy(), expected(model, input=X)["output"])
+    agrees(computed["output"].cpu().numpy(), expected(model, input=X)["output"])

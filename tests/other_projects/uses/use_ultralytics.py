@@ -25,7 +25,7 @@ def test_engine_is_exported_and_run(tmp_path, dynamic):
     run = backend(path)
     for factor in (1, 2):
         images = factor * (np.repeat(X, 2, axis=2) if dynamic else X)
-        (found,) = run.forward(torch.from_numpy(images).cuda())
-        agrees(found.cpu().numpy(), expected(model, images=images)["output0"])
+        (computed,) = run.forward(torch.from_numpy(images).cuda())
+        agrees(computed.cpu().numpy(), expected(model, images=images)["output0"])
     assert [*run.names.values()] == ["a"]
     assert (run.graph is None) == dynamic

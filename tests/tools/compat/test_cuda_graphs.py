@@ -89,10 +89,10 @@ def test_launch_can_be_captured_and_fills_are(stream):
     )
     results(cudart.cudaGraphUpload(outer, stream))
     results(cudart.cudaGraphLaunch(outer, stream))
-    found = np.zeros(2, np.uint8)
-    results(cudart.cudaMemcpy(found, y, 2, TO_HOST))
+    bytes_ = np.zeros(2, np.uint8)
+    results(cudart.cudaMemcpy(bytes_, y, 2, TO_HOST))
 
-    np.testing.assert_array_equal(found, [7, 7])
+    np.testing.assert_array_equal(bytes_, [7, 7])
 
 
 def test_run_that_fails_fails_the_launch(stream):

@@ -111,9 +111,9 @@ def test_listed_layers_have_the_kinds_of_the_version(version):
     shuffle = network.add_shuffle(network.add_input("x", trt.float32, (1, 2)))
     axis = network.add_constant((1,), np.zeros(1, np.int32)).get_output(0)
     network.add_unsqueeze(shuffle.get_output(0), axis)
-    found = network[0].type
+    kind = network[0].type
 
-    assert [found, int(found), str(found)] == [trt.LayerType.SHUFFLE, 21 - version, "LayerType.SHUFFLE"]
+    assert [kind, int(kind), str(kind)] == [trt.LayerType.SHUFFLE, 21 - version, "LayerType.SHUFFLE"]
     assert shuffle.type == trt.LayerType.SHUFFLE != trt.LayerType.SLICE
     assert {trt.LayerType.SHUFFLE: 1}[shuffle.type] == 1
     assert network[2].type is trt.LayerType.UNSQUEEZE is netloop.LayerType.UNSQUEEZE  # later than the version
