@@ -115,7 +115,7 @@ class OlderLayerType(TensorRTEnum, metaclass=LayerKinds):
 def _numbered(names: str) -> Any:
     """The enumeration of kinds of layers whose numbers are the places of their names."""
     members = [(name, number) for number, name in enumerate(names.split())]
-    return OlderLayerType("LayerType", members, module=__name__)  # type: ignore[call-overload]
+    return OlderLayerType("LayerType", members, module=__name__)
 
 
 class CaffePadding(TensorRTEnum):
