@@ -28,8 +28,10 @@ if sys.platform == "linux" and not IS_NIGHTLY:
     # a core for each worker, if there are as many: programs of tests are too small for threads of XLA on several cores,
     # which take a tenth of the time of all tests; those that the nightly profile runs, or one process, have them
     cores = sorted(os.sched_getaffinity(0))
-    if os.environ.get("PYTEST_XDIST_WORKER_COUNT") == str(len(cores)):
-        os.sched_setaffinity(0, {cores[int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))]})
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    # the next number is that of the successor of a worker that crashed
+    if os.environ.get("PYTEST_XDIST_WORKER_COUNT") == str(len(cores)) and worker < len(cores):
+        os.sched_setaffinity(0, {cores[worker]})
 
 gc.disable()  # until all tests are collected, which live on
 # compiled files are for all processes: otherwise each that a test starts compiles the sources of netloop first
