@@ -68,22 +68,15 @@ def cond(condition: Any, *branches: Callable[[], Any], look: Look = no_look) -> 
 
 def all_gather(x: Any, name: str, axis: int = 0, *, tiled: bool = False) -> jax.Array:
     """``lax.all_gather``, whose result is known to be the same on all devices where JAX tracks what varies."""
-    if name not in varying_axes(x):
-        return lax.all_gather(x, name, axis=axis, tiled=tiled)
-    # JAX 0.8 has a function for this, JAX 0.10 an argument
-    same: Any = getattr(lax, "all_gather_invariant", None)
-    if same is not None:
-        return same(x, name, axis=axis, tiled=tiled)
-    return lax.all_gather(x, name, axis=axis, tiled=tiled, to="invarying")
+    to = "invarying" if name in varying_axes(x) else "varying"
+    return lax.all_gather(x, name, axis=axis, tiled=tiled, to=to)
 
 
 def varying_axes(value: Any) -> Axes:
     """The axes along which a value varies; ``value`` may be the shape that ``jax.eval_shape`` returns."""
     kind = value if isinstance(value, jax.ShapeDtypeStruct) else jax.typeof(value)
-    # JAX has renamed this: up to 0.9 a type has `vma`, later `manual_axis_type`
     manual = getattr(kind, "manual_axis_type", None)
-    axes = getattr(kind, "vma", None) if manual is None else manual.varying
-    return frozenset(axes or ())
+    return frozenset(() if manual is None else manual.varying)
 
 
 def _is_tracked() -> bool:
@@ -94,9 +87,7 @@ def _is_tracked() -> bool:
 
 
 def _vary(value: Any, axes: tuple[str, ...]) -> Any:
-    # JAX 0.8 has `pvary` only, JAX 0.10 `pcast` only
-    cast: Any = getattr(lax, "pcast", None)
-    return getattr(lax, "pvary")(value, axes) if cast is None else cast(value, axes, to="varying")  # noqa: B009
+    return lax.pcast(value, axes, to="varying")
 
 
 def _settled(body: Callable[[Any], Any], goes_on: Callable[[Any], Any] | None, carry: Any) -> Any:

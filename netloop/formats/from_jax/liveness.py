@@ -1,9 +1,8 @@
 """The equations of a jaxpr that its results depend on."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 
 from netloop.formats.from_jax.places import OF_JAX, source_location
 from netloop.values.diagnostics import SourceLocation
@@ -22,18 +21,10 @@ def live_equations(jaxpr: Jaxpr) -> list[JaxprEqn]:
 
 def every_equation(jaxpr: ClosedJaxpr) -> Iterator[tuple[JaxprEqn, SourceLocation]]:
     """All live equations with their places, those inside of others too."""
-    waiting: list[tuple[Any, SourceLocation]] = [(jaxpr.jaxpr, OF_JAX)]
+    waiting: list[tuple[Jaxpr, SourceLocation]] = [(jaxpr.jaxpr, OF_JAX)]
     while waiting:
         inner, around = waiting.pop(0)
         for equation in live_equations(inner):
             place = source_location(equation, around)
             yield equation, place
-            waiting += [(getattr(jaxpr, "jaxpr", jaxpr), place) for jaxpr in _jaxprs_in(equation.params)]
-
-
-def _jaxprs_in(params: Mapping[str, Any]) -> Iterator[Jaxpr | ClosedJaxpr]:
-    """The jaxprs among the parameters of an equation; JAX 0.8 has no public function that finds them."""
-    for value in params.values():
-        for element in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(element, Jaxpr | ClosedJaxpr):
-                yield element
+            waiting += [(jaxpr, place) for jaxpr in jaxprs_in_params(equation.params)]

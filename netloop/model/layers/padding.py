@@ -140,7 +140,7 @@ class IReverseSequenceLayer(Operation):
             lengths.dtype, [n if axis == sequence else 1 for axis, n in enumerate(x.shape)], sequence
         )
         places = jnp.where(places < lengths, lengths - 1 - places, places)
-        return jnp.take_along_axis(x, narrow_indices(places, x.shape[sequence] - 1), sequence, mode="clip")
+        return jnp.take_along_axis(x, narrow_indices(places, x.shape[sequence] - 1), sequence, mode="promise_in_bounds")
 
 
 class PaddingMethods(NetworkBase):
