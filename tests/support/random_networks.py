@@ -16,11 +16,20 @@ from tests.support.findings import certain_errors_ignored
 from tests.support.growth import CellGrower
 from tests.support.host_recipes import HOST
 from tests.support.pass_checks import LOWEST
+from tests.support.pass_recipes import PASS_CORNERS
 from tests.support.strategies import Grower, Grown, assert_equal, is_pure
 
 LIMITS = LOWEST | {
     "netloop.compiler.lower.loop.fission.FEWEST_TRIPS": 1,
     "netloop.compiler.passes.matmul_partitioning.PART_ELEMENTS": 3,
+    "netloop.compiler.passes.recurrent_kernels.LEAST_WEIGHTS": 1,
+    "netloop.compiler.passes.elementwise_loops.LEAST_ELEMENTS": 1,
+    "netloop.compiler.passes.elementwise_loops.LEAST_WORK": 1,
+    "netloop.compiler.passes.recurrent_steps.LEAST_WEIGHTS": 1,
+    "netloop.compiler.passes.recurrent_steps.LEAST_GATES": 1,
+    "netloop.compiler.passes.bfloat16_products.MIN_LENGTH": 1,
+    "netloop.compiler.passes.bfloat16_products.MIN_POSITIONS": 1,
+    "netloop.compiler.passes.bfloat16_products.multiplies_bfloat16": lambda: True,
 }
 UNLIMITED = [
     "netloop.compiler.lower.weight_folding.MOST_GROWTH",
@@ -82,6 +91,7 @@ def deal(grower: Grower, seed: int) -> None:
     if seed >= WITH_MORE_CORNERS:
         # a corner that always fails, or runs on the host, hides other faults: of 64 networks each of them is in half
         grower.corners += in_turn(MORE_RISKY_CORNERS if grower.is_risky else MORE_CORNERS, 1, turn // 8)
+        grower.corners += [] if grower.is_risky else in_turn(PASS_CORNERS, 1, seed)
     if isinstance(grower, CellGrower):
         grower.cells = in_turn([*grower.CELLS], 3, seed // 2)
         grower.loops = in_turn([*grower.LOOPS], 2, seed // 2)
