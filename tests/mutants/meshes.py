@@ -34,7 +34,7 @@ FAULTS = [
     Mutant("ranks of a mesh may leave a loop apart", RANKS,
            "and name_of_axis(layer) in axes", "and name_of_axis(layer) not in axes", MESHES, ONE_DEVICE),
     Mutant("the devices of a mesh take what all of them gather for different", AXES,
-           "    if name not in varying_axes(x):", "    if True:", MESHES, ONE_DEVICE),
+           "\"invarying\" if name in varying_axes(x) else ", "", MESHES, ONE_DEVICE),
     Mutant("states on a mesh keep the axes of their initial values", AXES,
            "    carry = _settled(body, goes_on, carry)", "    carry = _settled(lambda each: each, goes_on, carry)",
            CARRIES, ONE_DEVICE),
