@@ -55,7 +55,7 @@ class _State(NamedTuple):
     following: tuple[int, ...]
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """A set of states between two characters of a text.
 
     Attributes:
@@ -69,7 +69,7 @@ class _Place(NamedTuple):
     following: "dict[str, _Step]"
 
 
-_Step = tuple[_Place | None, bool]
+_Step = tuple[_Position | None, bool]
 """The place behind a character, None if no match goes on there, and whether the text before the character is one."""
 
 
@@ -88,7 +88,7 @@ class RegularExpression:
         self._runs = _runs(node)
         self._first = frozenset({self._automaton(node, self._end)})
         self._has_assertions = any(state.assertion for state in self._states)
-        self._places: dict[tuple[frozenset[int], str], _Place] = {}
+        self._places: dict[tuple[frozenset[int], str], _Position] = {}
         self._remembered = 0
 
     def full_match(self, text: str) -> bool:
@@ -124,20 +124,20 @@ class RegularExpression:
                 return end
         return len(text) if self._ends(place) else end
 
-    def _ends(self, place: "_Place") -> bool:
+    def _ends(self, place: "_Position") -> bool:
         """Whether a text that ends at a place is a match."""
         return (place.following.get("") or self._step(place, ""))[1]
 
-    def _place(self, states: frozenset[int], before: str) -> "_Place":
+    def _place(self, states: frozenset[int], before: str) -> "_Position":
         # what assertions ask of a character is all that the following depends on besides the states
         kind = "a" if _is_word(before) else before if before in ("", "\n") else " "
         key = states, kind if self._has_assertions else ""
         place = self._places.get(key)
         if place is None:
-            place = self._places[key] = _Place(*key, {})
+            place = self._places[key] = _Position(*key, {})
         return place
 
-    def _step(self, place: "_Place", after: str) -> "_Step":
+    def _step(self, place: "_Position", after: str) -> "_Step":
         """The place after a character, which is empty at the end, and whether the text before it is a match."""
         if self._remembered >= MOST_STEPS:
             self._places.clear()

@@ -60,7 +60,7 @@ _TABLES: "WeakKeyDictionary[Operation, tuple[tuple[Any, ...], Any]]" = WeakKeyDi
 
 
 def _table(layer: Operation, table: Callable[[], T], *attributes: Any) -> T:
-    """What follows from attributes of a layer, computed once for the same ones: a vocabulary may have a million words.
+    """A table that follows from attributes of a layer, made once for the same ones: it may have a million words.
 
     The reference does without, so that it sees what is written into their arrays.
     """
