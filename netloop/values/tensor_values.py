@@ -13,8 +13,13 @@ from netloop.values.types import Absent, Tensors, TensorType
 def to_numpy(value: Any) -> Any:
     """Convert a value to numpy; absent values and maps stay as they are."""
     if isinstance(value, Tensors):
-        return Tensors(map(to_numpy, value))
+        return Tensors([array if type(array) is np.ndarray else to_numpy(array) for array in value])
     return value if isinstance(value, Absent | Map) else np.asarray(value)
+
+
+def integer(value: Any) -> int:
+    """A scalar as a number: ``int`` and ``bool`` take 10 us for an array of JAX on a CPU, numpy's view of it 2."""
+    return int(np.asarray(value))
 
 
 def to_user(value: Any, array: Callable[[Any], Any] = np.array) -> Any:

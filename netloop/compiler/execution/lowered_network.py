@@ -21,6 +21,7 @@ from netloop.model.layers.loop import ILoop
 from netloop.model.network import INetworkDefinition
 from netloop.process.garbage_collection import collection_paused
 from netloop.values.diagnostics import ExecutionError, Finding, NetworkError
+from netloop.values.tensor_values import integer
 
 
 class LoweredNetwork:
@@ -112,8 +113,8 @@ class LoweredNetwork:
 
     def finding(self, flag: Any) -> Finding | None:
         """The failure behind an error flag; None if there is none."""
-        # int() waits for the program
-        return self.program.errors.finding(flag) if flag is not None and int(flag) else None
+        # it waits for the program
+        return self.program.errors.finding(flag) if flag is not None and integer(flag) else None
 
     def require(self, flag: Any) -> None:
         """Raise ExecutionError if a computation failed."""

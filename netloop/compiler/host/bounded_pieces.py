@@ -21,6 +21,7 @@ from netloop.compiler.phases import Phase
 from netloop.model.device_errors import completed
 from netloop.model.graph import ILayer, ITensor, Operation, TypeTable
 from netloop.model.nest import LayerStep, Scopes, Step
+from netloop.values.tensor_values import integer
 from netloop.values.types import Shape, TensorType
 
 NO_LENGTHS = np.zeros(0, np.int32)
@@ -207,5 +208,5 @@ class BoundedProgram(PaddedProgram):
         """Add the outputs to a frame, as long as they are."""
         arrays = [frame.values[tensor] for tensor in self.reads]
         *values, count = completed(self.compiled(arrays, NO_LENGTHS))
-        shapes = [self._lines.shape(tensor, int(count)) for tensor in self.outputs]
+        shapes = [self._lines.shape(tensor, integer(count)) for tensor in self.outputs]
         frame.values.update(zip(self.outputs, map(shorter, values, shapes), strict=True))

@@ -26,6 +26,7 @@ from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
 from netloop.model.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of, own_reads, walk
 from netloop.values.diagnostics import ExecutionError
+from netloop.values.tensor_values import integer
 from netloop.values.types import TensorType
 
 MOST_TRIPS_AT_ONCE = 10_000
@@ -183,10 +184,10 @@ class Pieces:
         # the first call has traced the program, which knows them since
         self.loop_strategies.update(program.loop_strategies)
         self.batched_layers.update(program.batched_layers)
-        if outcome.status is not None and int(outcome.status):
+        if outcome.status is not None and integer(outcome.status):
             raise ExecutionError(program.errors.finding(outcome.status))
         for tensor, value, flag in zip(program.outputs, outcome.values, outcome.error_flags, strict=True):
-            is_poisoned = flag is not None and int(flag)
+            is_poisoned = flag is not None and integer(flag)
             frame.values[tensor] = Poisoned(program.errors.finding(flag)) if is_poisoned else value
 
     def needed_later(self, steps: Sequence[Step]) -> list[ITensor]:

@@ -11,6 +11,7 @@ from netloop.model.layers.loop import ILoopOutputLayer
 from netloop.model.nest import LoopStep, Step
 from netloop.values.diagnostics import ExecutionError, LayerError
 from netloop.values.enums import TripLimit
+from netloop.values.tensor_values import integer
 from netloop.values.types import TensorType
 
 Run = Callable[[Sequence[Step], HostFrame], None]
@@ -24,6 +25,7 @@ class HostLoop:
         self._step = step
         self._run = run
         self._max_trips = max_trips
+        self._count, self._condition = step.loop.limit(TripLimit.COUNT), step.loop.limit(TripLimit.WHILE)
         self._needed: dict[ITensor, Sequence[Step]] = {}
 
     def __call__(self, frame: HostFrame, most: int | None = None) -> bool:
@@ -63,16 +65,16 @@ class HostLoop:
 
     def _goes_on(self, inside: HostFrame) -> bool | Poisoned:
         """Whether there is another iteration, or why that is not known."""
-        loop, limit = self._step.loop, self._max_trips
-        count, condition = loop.limit(TripLimit.COUNT), loop.limit(TripLimit.WHILE)
+        loop, limit, count, condition = self._step.loop, self._max_trips, self._count, self._condition
         trip = inside.trips[loop]
         result: Any = True
         if count is not None:
             most = inside.values[count.tensor(0)]
-            result = most if isinstance(most, Poisoned) else trip < int(most)
+            result = most if isinstance(most, Poisoned) else trip < integer(most)
         # the condition is not needed, and an error in it does not count, where the COUNT has ended the loop
         if condition is not None and result is True:
-            result = self._ask(condition.tensor(0), inside)
+            asked = self._ask(condition.tensor(0), inside)
+            result = asked if isinstance(asked, Poisoned) else bool(integer(asked))
         if isinstance(result, Poisoned) or not result:
             return result if isinstance(result, Poisoned) else False
         return True if limit is None or trip < limit else Poisoned(loop.endless(limit))

@@ -86,7 +86,7 @@ class NumpyLayers:
                 if value is None:
                     value = self._known.get(tensor)
                 if type(value) is not np.ndarray:
-                    if isinstance(value, np.generic) or (isinstance(value, jax.Array) and value.nbytes <= MOST_BYTES):
+                    if isinstance(value, np.generic) or (isinstance(value, jax.Array) and _bytes(value) <= MOST_BYTES):
                         # other layers read it too; numpy's results of rank 0 may be numbers, which have no elements
                         value = frame.values[tensor] = np.asarray(value)
                     if not isinstance(value, np.ndarray):
@@ -103,6 +103,11 @@ class NumpyLayers:
                 shapes.clear()
             shapes[key] = _small_shape(layer, arrays)
         return shapes[key]
+
+
+def _bytes(array: jax.Array) -> int:
+    """The size of an array; ``nbytes`` takes 4 us."""
+    return array.size * array.dtype.itemsize
 
 
 def _chosen(steps: Sequence[Step], types: TypeTable) -> Iterator[tuple[Step, Operation]]:

@@ -38,7 +38,7 @@ from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of, walk
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import ExecutionError
-from netloop.values.tensor_values import to_user
+from netloop.values.tensor_values import integer, to_user
 from netloop.values.types import TensorType
 
 DATA_DEPENDENT = "a shape in it is known only while it runs"
@@ -243,7 +243,7 @@ class HostProgram:
         if isinstance(condition, Poisoned):
             frame.values.update(dict.fromkeys(step.writes, condition))
             return
-        taken = 0 if condition else 1
+        taken = 0 if integer(condition) else 1
         # tensors of a branch are not seen outside of it
         inside = frame.inside({})
         self._run(step.branches[taken].steps, inside)

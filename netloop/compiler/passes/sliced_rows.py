@@ -11,6 +11,7 @@ from netloop.compiler.passes.growing_layers import Buffers
 from netloop.compiler.passes.growing_states import FAR
 from netloop.compiler.passes.growth import IterationLengths, Unbuffered
 from netloop.compiler.passes.rewriter import Rewriter, operand
+from netloop.compiler.passes.slice_windows import SliceWindows
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.formulas.rearrange import Length
 from netloop.model.graph import ILayer, ITensor, TypeTable
@@ -29,6 +30,13 @@ from netloop.values.types import UNKNOWN, TensorType, normal_axis
 MOST_ELEMENTS = 1 << 16
 """The most elements of a tensor that takes the length of the whole axis: a program computes them in 10 to 60 us, and
 the layers of an iteration take Python a few hundred."""
+
+FEW_ELEMENTS = 1 << 12
+"""The most elements of a tensor that takes the length of the whole axis, although its layers can read windows: a
+program computes them in about the time that a loop over windows takes to begin."""
+
+WIDTH = 16
+"""The number of rows of a window. Maxima of 32 and 64 rows take XLA three times as long, and sums as long."""
 
 USUAL = 1 << 10
 """The length that an axis is taken to have where only a run knows it."""
@@ -49,7 +57,9 @@ class SlicedRows(Pass):
     rule = (
         "In loops, slices whose length depends on data, such as the bags of an embedding bag, are read as long as the "
         "axis, and sums and other reductions of them get masks, if this is all that keeps the loop from being compiled "
-        f"and no tensor of it has more than {MOST_ELEMENTS:,} elements then."
+        f"and no tensor of it has more than {MOST_ELEMENTS:,} elements then. On CPUs, where one has more than "
+        f"{FEW_ELEMENTS:,}, and reductions end layers that compute row by row, an inner loop reads {WIDTH} rows at a "
+        "time, as many as the slice has."
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:
@@ -84,6 +94,9 @@ def _read_whole(rewriter: Rewriter, loop: ILoop, slices: Iterable[ISliceLayer]) 
     if len({piece.inputs[2] for piece in slices}) > 1:
         raise Unbuffered("its slices have several lengths")
     lengths = SliceLengths(rewriter, step, slices)
+    if windows := _windows(rewriter, step, slices, lengths):
+        windows.read(rewriter, WIDTH)
+        return len(slices)
     # what is joined to a slice needs room too
     room, ahead = lengths.room(rewriter.make), lengths.ahead()
     whole = room + ahead if isinstance(room, int) else rewriter.make.add(room, np.int64(ahead))
@@ -97,9 +110,30 @@ def _read_whole(rewriter: Rewriter, loop: ILoop, slices: Iterable[ISliceLayer]) 
     return len(slices)
 
 
+def _windows(
+    rewriter: Rewriter, step: LoopStep, slices: Sequence[ISliceLayer], lengths: "SliceLengths"
+) -> SliceWindows | None:
+    """The windows of slices that are long, if the layers of the loop can read windows."""
+    # reverse mode needs a bound of the windows, and GPUs wait for the host in each iteration
+    if rewriter.is_pure or rewriter.platform != "cpu":
+        return None
+    try:
+        windows = SliceWindows(step, slices, lengths)
+        sizes = [math.prod(line.at(lengths.longest) for line in lengths.lines(tensor)) for tensor in windows.tensors]
+    except Unbuffered:
+        return None
+    leaves = not windows.tensors.keys().isdisjoint(_leaving(step))
+    return windows if max(sizes) > FEW_ELEMENTS and not leaves else None
+
+
+def _leaving(step: LoopStep) -> list[ITensor]:
+    """The tensors of an iteration that the next one or the results of the loop read."""
+    return [*step.rows, *step.next_states, *(output.tensor(0) for output in step.outputs)]
+
+
 def _check(step: LoopStep, lengths: "SliceLengths", buffers: Buffers) -> None:
     """Check that a program can hold the loop, and that its tensors are small."""
-    for tensor in (*step.rows, *step.next_states, *(output.tensor(0) for output in step.outputs)):
+    for tensor in _leaving(step):
         if buffers.axes(tensor):
             raise Unbuffered(f"{tensor.name!r}, whose length varies, leaves the iteration")
     tensors = (tensor for inner in walk(step.body) for layer in inner.layers for tensor in layer.outputs)

@@ -4,11 +4,13 @@ Source: https://github.com/google/re2/wiki/Syntax. Refused are scripts such as `
 general categories such as ``\p{Lu}`` are those of Python's ``unicodedata``. Groups are not captured, so that whether
 an operator is greedy makes no difference.
 
-Python's ``re`` does not serve: it needs exponential time for patterns such as ``(a*)*b``, and means other things by
-``$``, ``\Z`` and ``\s``. The package ``google-re2`` is no dependency, not even an optional one: a plan with a pattern
-runs wherever netloop does, and an error names what is wrong in a pattern.
+Python's ``re`` serves only for runs of characters of a set, which tokens often are, and which it finds in C. For other
+patterns it does not: it needs exponential time for some, such as ``(a*)*b``, and means other things by ``$``, ``\Z``
+and ``\s``. The package ``google-re2`` is no dependency, not even an optional one: a plan with a pattern runs wherever
+netloop does, and an error names what is wrong in a pattern.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -53,6 +55,24 @@ class _State(NamedTuple):
     following: tuple[int, ...]
 
 
+class _Position(NamedTuple):
+    """A set of states between two characters of a text.
+
+    Attributes:
+        states: the states.
+        before: the character before, or one for which the same assertions hold.
+        following: the step over each character after it that was met; "" is the end of the text.
+    """
+
+    states: frozenset[int]
+    before: str
+    following: "dict[str, _Step]"
+
+
+_Step = tuple[_Position | None, bool]
+"""The place behind a character, None if no match goes on there, and whether the text before the character is one."""
+
+
 class RegularExpression:
     """A pattern, as an automaton that is in a set of states.
 
@@ -64,23 +84,27 @@ class RegularExpression:
         self._states: list[_State] = []
         self._end = self._add(_State(None, None, ()))
         self._pattern = pattern
-        self._first = frozenset({self._automaton(parsed(pattern), self._end)})
-        # which assertions hold is all that a transition depends on besides the states and the character
-        self._assertions = sorted({state.assertion for state in self._states if state.assertion})
-        self._following: dict[tuple[frozenset[int], str, tuple[bool, ...]], tuple[frozenset[int], bool]] = {}
+        node = parsed(pattern)
+        self._runs = _runs(node)
+        self._first = frozenset({self._automaton(node, self._end)})
+        self._has_assertions = any(state.assertion for state in self._states)
+        self._places: dict[tuple[frozenset[int], str], _Position] = {}
+        self._remembered = 0
 
     def full_match(self, text: str) -> bool:
         """Whether the pattern matches a whole text."""
-        states, before = self._first, ""
+        place = self._place(self._first, "")
         for character in text:
-            states, _ = self._step(states, before, character)
-            before = character
-            if not states:
+            place, _ = place.following.get(character) or self._step(place, character)
+            if place is None:
                 return False
-        return self._step(states, before, "")[1]
+        return self._ends(place)
 
     def matches(self, text: str) -> Iterator[tuple[int, int]]:
         """The positions of the leftmost matches that do not overlap, each as long as possible and not empty."""
+        return self._longest_matches(text) if self._runs is None else map(re.Match.span, self._runs.finditer(text))
+
+    def _longest_matches(self, text: str) -> Iterator[tuple[int, int]]:
         position = 0
         while position < len(text):
             end = self._longest(text, position)
@@ -90,32 +114,40 @@ class RegularExpression:
 
     def _longest(self, text: str, start: int) -> int:
         """The end of the longest match that begins at a position; the position if there is none."""
-        states, end = self._first, start
-        before = text[start - 1] if start else ""
-        for position in range(start, len(text) + 1):
-            character = text[position] if position < len(text) else ""
-            states, is_match = self._step(states, before, character)
-            end = position if is_match else end
-            if not states:
-                break
-            before = character
-        return end
+        end, place = start, self._place(self._first, text[start - 1] if start else "")
+        for position in range(start, len(text)):
+            character = text[position]
+            place, is_match = place.following.get(character) or self._step(place, character)
+            if is_match:
+                end = position
+            if place is None:
+                return end
+        return len(text) if self._ends(place) else end
 
-    def _step(self, states: frozenset[int], before: str, after: str) -> tuple[frozenset[int], bool]:
-        """The states after a character, which is empty at the end, and whether the text before it is a match."""
-        holding = tuple([ASSERTIONS[assertion](before, after) for assertion in self._assertions])
-        key = states, after, holding
-        result = self._following.get(key)
-        if result is None:
-            if len(self._following) >= MOST_STEPS:
-                self._following.clear()
-            here = self._reached(states, before, after)
-            readers = (self._states[loop] for loop in here)
-            read = (
-                reader.following for reader in readers if after and reader.characters and reader.characters.has(after)
-            )
-            result = frozenset(state for following in read for state in following), self._end in here
-            self._following[key] = result
+    def _ends(self, place: "_Position") -> bool:
+        """Whether a text that ends at a place is a match."""
+        return (place.following.get("") or self._step(place, ""))[1]
+
+    def _place(self, states: frozenset[int], before: str) -> "_Position":
+        # what assertions ask of a character is all that the following depends on besides the states
+        kind = "a" if _is_word(before) else before if before in ("", "\n") else " "
+        key = states, kind if self._has_assertions else ""
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = _Position(*key, {})
+        return place
+
+    def _step(self, place: "_Position", after: str) -> "_Step":
+        """The place after a character, which is empty at the end, and whether the text before it is a match."""
+        if self._remembered >= MOST_STEPS:
+            self._places.clear()
+            self._remembered = 0
+        here = self._reached(place.states, place.before, after)
+        readers = (self._states[number] for number in here)
+        read = (reader.following for reader in readers if after and reader.characters and reader.characters.has(after))
+        states = frozenset(state for following in read for state in following)
+        result = place.following[after] = self._place(states, after) if states else None, self._end in here
+        self._remembered += 1
         return result
 
     def _reached(self, states: frozenset[int], before: str, after: str) -> set[int]:
@@ -162,6 +194,16 @@ class RegularExpression:
         for _ in range(node.least):
             following = self._automaton(node.node, following)
         return following
+
+
+def _runs(node: Node) -> re.Pattern[str] | None:
+    """A pattern of Python that means the same as a node, if that is a run of characters of plain ranges."""
+    match node:
+        case Alternation((Row((Repetition(Characters(ranges, (), (), is_negated, False), 1, None),)),)) if ranges:
+            listed = "".join(f"{re.escape(first)}-{re.escape(last)}" for first, last in ranges)
+            return re.compile(f"[{'^' * is_negated}{listed}]+")
+        case _:
+            return None
 
 
 @lru_cache(64)

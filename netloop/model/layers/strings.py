@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from netloop.model.graph import ITensor, NetworkBase, layer
+from netloop.model.graph import ITensor, NetworkBase, Operation, layer
 from netloop.model.layers.regular_expressions import regular_expression
 from netloop.model.layers.sequence import HostOperation
 from netloop.values.diagnostics import quoted, require
@@ -16,6 +17,7 @@ from netloop.values.string_arrays import STRING, string_array
 from netloop.values.types import UNKNOWN, Array, TensorType, broadcast
 
 INT64 = np.dtype(np.int64)
+T = TypeVar("T")
 
 
 class StringOperation(HostOperation):
@@ -49,10 +51,23 @@ def _mapped(x: Array, function: Callable[[str], Any]) -> list[Any]:
 
 def _padded(rows: Sequence[Sequence[str]], shape: tuple[int, ...], padding: str = "") -> Array:
     """Rows of strings as the last axis of a tensor, whose other dims are ``shape``."""
-    array = np.full((len(rows), max(map(len, rows), default=0)), padding, STRING)
-    for position, row in enumerate(rows):
-        array[position, : len(row)] = np.array(row, STRING)
-    return array.reshape(*shape, array.shape[1])
+    most = max(map(len, rows), default=0)
+    texts = [[*row, *[padding] * (most - len(row))] for row in rows]
+    return np.array(texts, STRING).reshape(*shape, most)
+
+
+_TABLES: "WeakKeyDictionary[Operation, tuple[tuple[Any, ...], Any]]" = WeakKeyDictionary()
+
+
+def _table(layer: Operation, table: Callable[[], T], *attributes: Any) -> T:
+    """A table that follows from attributes of a layer, made once for the same ones: it may have a million words.
+
+    The reference does without, so that it sees what is written into their arrays.
+    """
+    kept = _TABLES.get(layer)
+    if kept is None or any(one is not other for one, other in zip(kept[0], attributes, strict=True)):
+        kept = _TABLES[layer] = attributes, table()
+    return kept[1]
 
 
 @layer(LayerType.STRING_LOOKUP, "StringLookup")
@@ -73,9 +88,17 @@ class IStringLookupLayer(StringOperation):
         return x.with_dtype(INT64)
 
     def evaluate(self, x: Array) -> Array:
-        words = self.vocabulary.tolist()
-        positions = {word: position for position, word in reversed([*enumerate(words)])}
-        return np.array(_mapped(x, lambda text: positions.get(text, len(words))), INT64).reshape(x.shape)
+        return self._looked_up(x, self._positions())
+
+    def host_value(self, x: Array) -> Array:
+        return self._looked_up(x, _table(self, self._positions, self.vocabulary))
+
+    def _positions(self) -> dict[str, int]:
+        return {word: position for position, word in reversed([*enumerate(self.vocabulary.tolist())])}
+
+    def _looked_up(self, x: Array, positions: dict[str, int]) -> Array:
+        count = len(self.vocabulary)
+        return np.array(_mapped(x, lambda text: positions.get(text, count)), INT64).reshape(x.shape)
 
 
 @layer(LayerType.STRING_CONCATENATION, "StringConcatenation")
@@ -331,15 +354,22 @@ class IStringNgramsLayer(StringOperation):
             yield length, start, end
 
     def evaluate(self, x: Array) -> Array:
-        columns, count = self._columns()
+        return self._counts(x, self._columns())
+
+    def host_value(self, x: Array) -> Array:
+        return self._counts(x, _table(self, self._columns, self.pool, self.starts, self.least, self.most))
+
+    def _counts(self, x: Array, table: tuple[dict[tuple[str, ...], list[int]], int]) -> Array:
+        columns, count = table
         lengths = {len(column) for column in columns}
         rows: list[list[str]] = [x.tolist()] if x.ndim == 1 else x.tolist()
-        array = np.zeros((len(rows), count), INT64)
-        for counts, row in zip(array, rows, strict=True):
-            for gram in chain.from_iterable(self._occurrences(row, length) for length in lengths):
-                for column in columns.get(gram, ()):
-                    counts[column] += 1
-        return array.reshape(*x.shape[:-1], count)
+        places: list[int] = []
+        for number, row in enumerate(rows):
+            for gram in chain.from_iterable([self._occurrences(row, length) for length in lengths]):
+                # most words of a text are in no pool
+                if gram in columns:
+                    places += [count * number + column for column in columns[gram]]
+        return np.bincount(places, minlength=count * len(rows)).reshape(*x.shape[:-1], count)
 
     def _columns(self) -> tuple[dict[tuple[str, ...], list[int]], int]:
         """The columns of each n-gram that is counted, and the number of all n-grams."""

@@ -370,6 +370,24 @@ def test_arrays_of_a_device_with_memory_of_its_own_stay_there():
     assert padded_pieces._resized(longer, (1, 2)).tolist() == [[0, 1]]
 
 
+def test_slice_past_the_end_of_a_table_fails_also_among_lengths_that_share_programs(network, poison):
+    x = network.add_input("x", trt.float32, (-1,))
+    first = network.add_constant((1,), np.int32([0])).get_output(0)
+    length = network.add_gather(network.add_shape(x).get_output(0), first, 0).get_output(0)
+    table = network.add_constant((24,), np.arange(24, dtype=np.float32)).get_output(0)
+    rows = network.add_slice(table, (0,), (1,), (1,))
+    rows.set_input(1, length)
+    rows.set_input(2, length)
+    y = network.add_elementwise(x, rows.get_output(0), trt.ElementWiseOperation.SUM).get_output(0)
+    engine = trt.compile(mark(network, y=y))
+
+    for number in (3, 5, 9, 10, 11, 12):
+        agree(engine, network, {"x": np.zeros(number, np.float32)})
+    for run in (engine, lambda inputs: trt.evaluate(network, inputs)):
+        with pytest.raises(trt.NetworkError, match="axis 0 is read from 13 to 25, and has 24 elements"):
+            run({"x": np.zeros(13, np.float32)})
+
+
 # ------------------------------------------------------------------ random networks
 
 FEW = 2

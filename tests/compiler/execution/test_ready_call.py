@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.compiler.execution.executable import Executable
 from netloop.process.forked import FORK
 from tests.support.networks import F, combine, mark
 
@@ -43,6 +44,14 @@ def test_call_like_the_one_before_enters_no_settings(engine, make, monkeypatch):
     monkeypatch.setattr("netloop.compiler.placement.pinned_settings", None)
 
     assert engine(given)["y"].tolist() == [4, 5]
+
+
+def test_lists_are_read_and_nothing_is_looked_up(engine, monkeypatch):
+    given = called(engine, list)
+    monkeypatch.setattr(Executable, "_found", None)
+
+    assert engine(given)["y"].tolist() == [4, 5]
+    assert engine({"a": F([1, 1]), "b": [F(1), F(0)]})["y"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from itertools import pairwise
 
+import jax
 import numpy as np
 import pytest
 
 import netloop as trt
 from netloop.compiler.passes import sliced_rows
+from tests.support.devices import only_on_cpus
 from tests.support.networks import Op, combine, constant, counted, counter, last, mark, stacked
 
 REDUCED = {
@@ -192,3 +194,146 @@ def test_large_tensors_stay_on_the_host(network, monkeypatch):
     np.testing.assert_allclose(result, wanted(x, [0, 2, 4]), rtol=1e-6)
     assert strategies(engine) == {"host"}
     assert "more than 7 elements" in next(iter(engine.loop_strategies.values())).why
+
+
+# ------------------------------------------------------------------ windows
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    """Slices are read in windows, however few elements they have."""
+    monkeypatch.setattr(sliced_rows, "FEW_ELEMENTS", 0)
+
+
+@only_on_cpus("elsewhere slices are read whole")
+@pytest.mark.parametrize("op", REDUCED)
+def test_reductions_of_long_bags_accumulate(network, windows, op):
+    bags, x = Bags(network), values(90)
+    numbers = offsets(0, 15, 31, 48, 48, 90, 3, 88, 0, 90)
+
+    engine = trt.compile(bags.stacked(reduced(network, bags.rows(), op)))
+
+    np.testing.assert_allclose(np.asarray(engine({"x": x, "offsets": numbers})["y"]), wanted(x, numbers, op), rtol=1e-4)
+    assert "host" not in strategies(engine)
+    assert len(engine.loop_strategies) == 2
+
+
+@pytest.mark.parametrize("op", REDUCED)
+def test_nan_and_infinity_of_a_window_are_in_its_bag_only(network, windows, op):
+    bags, x = Bags(network), values(60)
+    x[[2, 20, 59]], numbers = [[np.nan, np.inf], [np.inf, -np.inf], [-np.inf, np.nan]], offsets(0, 3, 19, 40, 55, 60)
+
+    result = np.asarray(trt.compile(bags.stacked(reduced(network, bags.rows(), op)))({"x": x, "offsets": numbers})["y"])
+
+    np.testing.assert_allclose(result, wanted(x, numbers, op), rtol=1e-4)
+
+
+@only_on_cpus("elsewhere slices are read whole")
+def test_work_of_bags_is_linear(network):
+    """Each of 2,000 bags of 4 rows would read 8,000 rows."""
+    bags, x = Bags(network), values(8000)
+    numbers = offsets(*range(0, 8001, 4))
+
+    engine = trt.compile(bags.stacked(reduced(network, bags.rows())))
+
+    np.testing.assert_allclose(np.asarray(engine({"x": x, "offsets": numbers})["y"]), wanted(x, numbers), rtol=1e-5)
+    assert len(engine.loop_strategies) == 2
+
+
+@only_on_cpus("elsewhere slices are read whole")
+def test_means_of_integers_and_rows_that_are_looked_up(network, windows):
+    bags, x, numbers = Bags(network), values(40), offsets(0, 1, 40, 40)
+    table = np.arange(14, dtype=np.int64).reshape(7, 2)
+    indices = network.add_cast(combine(network, bags.rows(), 0.5, Op.LESS), trt.int32).get_output(0)
+    looked_up = network.add_gather(constant(network, table), indices, 0).get_output(0)
+    layer = network.add_reduce(looked_up, trt.ReduceOperation.SUM, 0b101, True)
+
+    engine = trt.compile(bags.stacked(layer.get_output(0)))
+
+    rows = table[(x < 0.5).astype(int)]
+    sums = [rows[a:b].sum((0, 2))[None, :, None] for a, b in pairwise(numbers)]
+    np.testing.assert_array_equal(np.asarray(engine({"x": x, "offsets": numbers})["y"]), sums)
+    assert len(engine.loop_strategies) == 2
+
+
+@only_on_cpus("elsewhere slices are read whole")
+def test_sums_of_half_precision_round_once(network, windows):
+    bags, x, numbers = Bags(network), np.full((80, 2), 0.1, np.float32), offsets(0, 80)
+    x[0] = 2048
+    halves = network.add_cast(bags.rows(), trt.float16).get_output(0)
+
+    engine = trt.compile(bags.stacked(reduced(network, halves)))
+
+    np.testing.assert_array_equal(np.asarray(engine({"x": x, "offsets": numbers})["y"]), np.float16([[2056, 2056]]))
+    assert len(engine.loop_strategies) == 2
+
+
+def less_the_largest(network, rows):
+    """Less the largest row, so that all rows are needed first."""
+    largest = network.add_reduce(rows, trt.ReduceOperation.MAX, 1, True).get_output(0)
+    return combine(network, rows, largest, Op.SUB)
+
+
+def products(network, rows):
+    """Of all pairs of rows."""
+    first, second = (combine(network, network.add_unsqueeze(rows, constant(network, [axis], np.int64)).get_output(0), 1)
+                     for axis in (0, 1))  # fmt: skip
+    layer = network.add_reduce(combine(network, first, second, Op.PROD), trt.ReduceOperation.SUM, 1, False)
+    return layer.get_output(0)
+
+
+def joined(network, rows):
+    layer = network.add_concatenation([rows, constant(network, np.full((3, 2), 2, np.float32))])
+    layer.axis = 0
+    return layer.get_output(0)
+
+
+def accumulated(network, rows):
+    kind = trt.CumulativeOperation.SUM
+    return network.add_cumulative(rows, constant(network, 0), kind, False, False).get_output(0)
+
+
+@pytest.mark.parametrize("whole", [less_the_largest, products, joined, accumulated])
+def test_layers_that_need_all_rows_do_not_read_windows(network, windows, whole):
+    bags, x, numbers = Bags(network), values(40), offsets(0, 4, 40)
+
+    y = bags.stacked(reduced(network, whole(network, bags.rows())))
+    engine = trt.compile(y)
+    inputs = {"x": x, "offsets": numbers}
+
+    meant = trt.evaluate(y, inputs)["y"]
+    np.testing.assert_allclose(np.asarray(engine(inputs)["y"]), meant, rtol=1e-4, atol=1e-4)
+    assert len(engine.loop_strategies) == 1
+
+
+def test_rows_that_leave_the_loop_are_in_no_window(network, windows):
+    bags, x = Bags(network), values(40)
+    rows = bags.rows()
+    mark(network, rows=last(bags.loop, rows))
+    engine = trt.compile(bags.stacked(reduced(network, rows)))
+
+    result = engine({"x": x, "offsets": offsets(0, 20, 40)})
+
+    np.testing.assert_allclose(np.asarray(result["y"]), wanted(x, [0, 20, 40]), rtol=1e-5)
+    assert strategies(engine) == {"host"}
+
+
+def test_lengths_of_windows_share_programs(network, windows):
+    bags = Bags(network)
+    engine = trt.compile(bags.stacked(reduced(network, bags.rows())))
+
+    for n in (5, 20, 37, 60, 35, 50, 64, 2, 3):
+        x, numbers = values(n), offsets(0, 1, n - 2, n)
+        np.testing.assert_allclose(np.asarray(engine({"x": x, "offsets": numbers})["y"]), wanted(x, numbers), rtol=1e-5)
+        assert "host" not in strategies(engine)
+
+    assert engine.program_count <= 6
+
+
+def test_pure_functions_read_slices_whole(network, windows):
+    bags, x, numbers = Bags(network), values(40), offsets(0, 4, 40)
+    function, weights = trt.to_jax(bags.stacked(reduced(network, bags.rows())))
+
+    slopes = jax.grad(lambda x: function(weights, {"x": x, "offsets": numbers})["y"].sum())(x)
+
+    np.testing.assert_array_equal(slopes, np.ones_like(x))

@@ -96,13 +96,24 @@ def test_memory_of_transitions_is_limited():
     made = RegularExpression(r"[^a]*")
 
     assert made.full_match("".join(map(chr, range(200, 200 + 2 * MOST_STEPS))))
-    assert len(made._following) <= MOST_STEPS
+    assert sum(len(place.following) for place in made._places.values()) <= MOST_STEPS
 
 
 def test_matches_are_the_longest_from_the_left():
     made = RegularExpression("a|ab|c*")
 
     assert [*made.matches("xabaccc")] == [(1, 3), (3, 4), (4, 7)]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a+", r"\w+", r"[^a]+", "[a-c_]+", r"\S+", r"[\]^-]+", "[^-a]+", "(?i)a+", "[é-ü\\\\]+", r"[\d.]+", r"\b\w+"],
+)
+def test_runs_of_characters_are_those_of_the_automaton(pattern):
+    made = RegularExpression(pattern)
+
+    for text in [*TEXTS, "".join(TEXTS), "a]b^c-\\é\nü", "\r\v\f "]:
+        assert [*made.matches(text)] == [*made._longest_matches(text)]
 
 
 @given(st.text(alphabet="ab(|)*+?[]^-\\dw.{1,}$", max_size=12), st.text(alphabet="ab1-\\", max_size=4))

@@ -607,3 +607,21 @@ def test_weights_that_are_strings_are_refitted():
     assert refitter.set_weights(constant_layer.name, trt.WeightsRole.CONSTANT, np.array(["new\0"], object))
     assert refitter.refit_cuda_engine()
     assert engine({"x": [""]})["y"].tolist() == ["new\0"]
+
+
+def test_vocabulary_that_is_replaced_counts_at_once(network):
+    layer = network.add_string_lookup(network.add_input("x", trt.string, (1,)), ["a", "b"])
+    text = np.array(["b"], STRING)
+
+    assert layer.host_value(text).tolist() == layer.host_value(text).tolist() == [1]
+    layer.vocabulary = np.array(["b"], STRING)
+    assert layer.host_value(text).tolist() == [0]
+
+
+def test_pool_that_is_replaced_counts_at_once(network):
+    layer = network.add_string_ngrams(network.add_input("x", trt.string, (2,)), ["a", "b"], [0])
+    text = np.array(["b", "b"], STRING)
+
+    assert layer.host_value(text).tolist() == layer.host_value(text).tolist() == [0, 2]
+    layer.pool = np.array(["b", "a", "c"], STRING)
+    assert layer.host_value(text).tolist() == [2, 0, 0]
