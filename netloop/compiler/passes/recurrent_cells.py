@@ -61,6 +61,10 @@ PARAMETERS = {
 }  # fmt: skip
 """The activations that kernels have, and the number of their parameters."""
 
+ROWS_AHEAD = 128
+"""The rows of the input, of as many iterations as have them, that are multiplied ahead: its weights are read from memory
+once for all of them. The products of more, 8 KiB for a row of an LSTM of 512, would leave the second-level cache."""
+
 SAME = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 """Layers that keep the elements, if they keep the last axis."""
 
@@ -331,10 +335,16 @@ class Recognition(ABC):
             tuple((kind, tensor.type.shape[-1] if tensor.type.rank else 1) for tensor, kind in self.invariants),
             tuple(sources), tuple(numbers[index] for index in self.after),
             tuple((numbers[part], is_reverse) for part, is_reverse in stacked),
+            self._ahead(sources),
         )  # fmt: skip
         most = max(len(cell.products_of(phase)) for phase in range(cell.number_of_phases))
         require(most <= self.processor.registers)
         return cell
+
+    def _ahead(self, sources: Sequence[ProductSource]) -> int:
+        """The iterations whose products of iterators are computed together."""
+        reads = any(source.kind == ITERATOR for source in sources)
+        return min(self.count, -(-ROWS_AHEAD // self.rows)) if reads else 1
 
     def _width_and_order(self, number: int) -> tuple[int, bool]:
         tensor, _, is_reverse = self.iterators[number if number >= 0 else -1 - number]

@@ -6,13 +6,13 @@ front to back. Then everything else is computed row by row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, NUMBER, PRODUCT, ROW, STATE, CellValue, ProductSource
 from netloop.compiler.recurrent.code import FLOAT_BYTES
-from netloop.compiler.recurrent.job import JobLayout
+from netloop.compiler.recurrent.job import TRIPS, JobLayout
 from netloop.compiler.recurrent.vectors import FUNCTIONS, Vectors
 
 STEPS = 4, 2, 1
@@ -47,34 +47,64 @@ class PhaseCode:
         self._module, self._job, self._cell, self._number, self._lanes = module, job, job.cell, number, lanes
         self._bytes = lanes * FLOAT_BYTES
         self._registers, self._products = registers, job.cell.products_of(number)
+        self._ahead = [product for product in self._cell.products_ahead if product in self._products]
         self.function = self._block()
 
     def _code(self, name: str, count: int) -> Vectors:
         return Vectors(self._module, name, count, lanes=self._lanes)
 
     def _block(self) -> Any:
-        code, rows = self._code(f"phase{self._number}", 3), self._cell.rows
-        most = max(1, min(MOST_ROWS, self._registers // max(1, len(self._products))))
+        code, ahead = self._code(f"phase{self._number}", 3), self._cell.ahead
+        job, trip, block = code.arguments
+        if self._ahead:
+            with code.builder.if_then(code.equals(code.remainder(trip, ahead), 0)):
+                count = code.least(code.subtract(code.load(job, TRIPS), trip), ahead)
+                with code.counting(0, count) as later:
+                    self._groups(code, self._group_ahead, (job, code.add(trip, later), block), self._ahead)
+        self._groups(code, self._group, (job, trip, block), self._products)
+        code.end()
+        return code.function
+
+    def _groups(self, code: Vectors, group: Any, at: Sequence[Any], products: Sequence[int]) -> None:
+        """Call functions that compute groups of rows."""
+        rows, most = self._cell.rows, max(1, min(MOST_ROWS, self._registers // max(1, len(products))))
         # groups of rows as equal as possible: of 16 rows 6, 5 and 5 instead of 6, 6 and 4
         groups = -(-rows // most)
         small, large = rows // groups, rows % groups
         first = 0
         for size, count in ((small + 1, large), (small, groups - large)):
             if count:
-                group = self._group(size)
+                function = group(size)
                 with code.counting(first, first + count * size, size) as row:
-                    code.call(group, *code.arguments, row)
+                    code.call(function, *at, row)
                 first += count * size
+
+    def _group_ahead(self, size: int) -> Any:
+        """The function that computes products of iterators for some rows of a block, ahead of their iteration."""
+        code = self._code(f"phase{self._number}_ahead_rows{size}", 4)
+        sums = {(place, product): code.constant(0.0) for place in range(size) for product in self._ahead}
+        self._multiply_all(code, sums, lambda source: source.kind == ITERATOR)
+        places = self._places_ahead(code, sums)
+        for key, value in sums.items():
+            code.store_vector(value, *places[key])
         code.end()
         return code.function
+
+    def _places_ahead(self, code: Vectors, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[Any, int]]:
+        """The address and the offset of sums that are computed ahead, of rows of a group and products."""
+        products = self._cell.products_ahead
+        start = self._job.ahead(code, *code.arguments, len(products) * self._bytes)
+        numbers = {(place, product): place * len(products) + products.index(product) for place, product in keys}
+        return {key: (start, number * self._bytes) for key, number in numbers.items()}
 
     def _group(self, size: int) -> Any:
         """The function that computes some rows of a block: of a job, an iteration, the block and the first row."""
         code = self._code(f"phase{self._number}_rows{size}", 4)
         sums = {(place, product): code.constant(0.0) for place in range(size) for product in self._products}
-        for number, source in enumerate(self._cell.sources):
-            if source.products[0] in self._products:
-                self._multiply(code, number, source, sums)
+        if self._ahead:
+            keys = [key for key in sums if key[1] in self._ahead]
+            sums.update({key: code.load_vector(*place) for key, place in self._places_ahead(code, keys).items()})
+        self._multiply_all(code, sums, lambda source: source.kind != ITERATOR or not self._ahead)
         # through memory, as the code of one row would be long if it were written for each
         memory, width = code.memory(max(1, len(sums)) * self._bytes), len(self._products) * self._bytes
         for position, value in enumerate(sums.values()):
@@ -86,6 +116,12 @@ class PhaseCode:
             RowCode(self._job, code, (job, trip, block, code.add(first, place)), self._number, own).compute()
         code.end()
         return code.function
+
+    def _multiply_all(self, code: Vectors, sums: Sums, is_own: Callable[[ProductSource], bool]) -> None:
+        """Add the products of some sources of the phase to the sums."""
+        for number, source in enumerate(self._cell.sources):
+            if source.products[0] in self._products and is_own(source):
+                self._multiply(code, number, source, sums)
 
     def _left(self, code: Vectors, source: ProductSource) -> Any:
         """The address of the rows of a source."""

@@ -79,6 +79,7 @@ class RecurrentCell:
         sources: the left operands of products, each with its own array of weights.
         states: the value of each state after the iteration.
         stacked: the values of which all iterations are kept, and whether in reverse order.
+        ahead: the iterations whose products of iterators are computed together, so that their weights are read once.
     """
 
     rows: int
@@ -89,6 +90,7 @@ class RecurrentCell:
     sources: tuple[ProductSource, ...]
     states: tuple[int, ...]
     stacked: tuple[tuple[int, bool], ...]
+    ahead: int = 1
 
     @cached_property
     def phases(self) -> list[int]:
@@ -182,6 +184,16 @@ class RecurrentCell:
         """The multiplications of an iteration; without products, as many as take its time in memory."""
         work = sum(source.depth * len(source.products) for source in self.sources)
         return self.rows * self.units * (work or WORK_OF_ELEMENT * (len(self.iterators) + len(self.stacked)))
+
+    @cached_property
+    def products_ahead(self) -> list[int]:
+        """The products of which a part is computed ahead of their iteration."""
+        of_iterators = [source.products for source in self.sources if source.kind == ITERATOR and self.ahead > 1]
+        return sorted({product for products in of_iterators for product in products})
+
+    def numbers_ahead(self, lanes: int) -> int:
+        """The numbers that are kept of what is computed ahead, with vectors of so many numbers."""
+        return self.blocks(lanes) * lanes * self.ahead * self.rows * len(self.products_ahead)
 
     def products_of(self, phase: int) -> list[int]:
         """The products of a phase."""

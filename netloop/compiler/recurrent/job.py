@@ -38,6 +38,7 @@ class JobLayout:
             "stacked": len(cell.stacked),
             "state": states,
             "kept": 1,
+            "ahead": 1,
         }
         keys = [(name, number) for name, count in counts.items() for number in range(count)]
         self.places = {key: ARRAYS + 8 * position for position, key in enumerate(keys)}
@@ -69,6 +70,13 @@ class JobLayout:
     def state(self, code: FunctionCode, job: Any, trip: Any, number: int) -> Any:
         """The address of a state before an iteration; every other one is in the same place."""
         return code.add(self.array(code, job, "state", number), code.multiply(code.remainder(trip, 2), self.part))
+
+    def ahead(self, code: FunctionCode, job: Any, trip: Any, block: Any, row: Any, size: int) -> Any:
+        """The address of the vectors, in all ``size`` bytes, that are computed ahead for a row of a block."""
+        slot = code.remainder(trip, self.cell.ahead)
+        element = code.add(code.multiply(block, self.cell.ahead), slot)
+        line = code.multiply(code.add(code.multiply(element, self.cell.rows), row), size)
+        return code.add(self.array(code, job, "ahead"), line)
 
     def kept(self, code: FunctionCode, job: Any, value: int) -> Any:
         """The address of a value that is kept for a later phase."""

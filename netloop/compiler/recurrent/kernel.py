@@ -82,13 +82,23 @@ class RecurrentKernel:
                     with code.builder.if_then(code.is_less(position, end)):
                         is_mine = code.exchanged(place, position, code.add(position, 1))
                         with code.builder.if_then(is_mine):
-                            self._compute(code, phases, step, code.add(first, code.subtract(position, base)))
+                            own = self._back_and_forth(code, step, code.subtract(position, base), count)
+                            self._compute(code, phases, step, code.add(first, own))
                             code.store(code.add(code.load(mine), 1), mine)
                     code.jump_back(code.is_less(code.load_shared(place), end), start)
             with code.builder.if_then(code.is_less(0, code.load(mine))):
                 code.fetch_and_add(job, code.load(mine), DONE)
         code.end()
         return code.function
+
+    def _back_and_forth(self, code: FunctionCode, step: Any, position: Any, count: Any) -> Any:
+        """The block of a thread's part that is computed at a position of a step: every other iteration goes backwards.
+
+        So it begins with the weights that were read last. A cache that holds some of a part would have none of its
+        beginning left.
+        """
+        is_odd = code.equals(code.remainder(code.divide(step, self._cell.number_of_phases), 2), 1)
+        return code.builder.select(is_odd, code.subtract(code.subtract(count, 1), position), position)
 
     def _steps(self, code: FunctionCode, trips: Any) -> Any:
         """The number of steps, before each of which all blocks of the one before are complete."""
@@ -144,7 +154,8 @@ class RecurrentKernel:
         arguments += [{ROW: width, WHOLE: cell.rows * width}.get(kind, 1) for kind, width in cell.invariants]
         arguments += [source.depth * len(source.products) * self._blocks * self._lanes for source in cell.sources]
         arguments += [part] * len(cell.states)
-        results = [0] * len(cell.stacked) + [2 * part] * len(cell.states) + [part * len(cell.kept)]
+        results = [0] * len(cell.stacked) + [2 * part] * len(cell.states)
+        results += [part * len(cell.kept), cell.numbers_ahead(self._lanes)]
         floats = [[(FLOAT32_TYPE, size) for size in sizes] for sizes in (arguments, results)]
         handler = Handler(code, [(INT32_TYPE, 1), *floats[0]], floats[1])
         trips = code.load_number(handler.data(ARGUMENTS, 0))

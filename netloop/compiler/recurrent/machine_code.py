@@ -101,7 +101,8 @@ def iterate(cell: RecurrentCell, vectors: Processor, iterations: int, arrays: Se
     before.
     """
     shape = cell.rows, cell.units
-    shapes = [(iterations, *shape)] * len(cell.stacked) + [(2, *shape)] * len(cell.states) + [(len(cell.kept), *shape)]
+    shapes = [(iterations, *shape)] * len(cell.stacked) + [(2, *shape)] * len(cell.states)
+    shapes += [(len(cell.kept), *shape), (cell.numbers_ahead(vectors.lanes),)]
     results = [jax.ShapeDtypeStruct(own, np.float32) for own in shapes]
     # under vmap the members are computed one after the other
     call = jax.ffi.ffi_call(machine_code(cell, vectors).target, results, vmap_method="sequential")

@@ -100,6 +100,8 @@ def test_lstm_of_onnx_agrees_with_onnxruntime(rows):
     # from 8 rows on the product of the input, which the importer puts before the loop, is part of the kernel
     (cell,) = [layer.cell for layer in improved(netloop.onnx.load(model), ONLY).network if is_kernel(layer)]
     assert [source.kind for source in cell.sources] == (["state", "iterator"] if rows >= 8 else ["state"])
+    # for as many iterations at a time as have 128 rows, or all
+    assert cell.ahead == (6 if rows >= 8 else 1)
     for name, array in onnx_runtime.run(model, inputs).items():
         np.testing.assert_allclose(np.asarray(outputs[name]), array, rtol=1e-5, atol=1e-6)
 

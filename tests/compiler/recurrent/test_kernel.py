@@ -36,7 +36,7 @@ def vectors(request):
     return PROCESSORS[request.param]
 
 
-def cell(rows=3, units=32, width=5, reverse=False):
+def cell(rows=3, units=32, width=5, reverse=False, ahead=1):
     """h = tanh(x W + h R + (s * h) Q + b + p * w) where h > m: products of an iterator, a state and, later, a value."""
     values = (
         CellValue(STATE, (0,)), CellValue(NUMBER, (0, 0)), CellValue("prod", (0, 1)), CellValue(PRODUCT, (0,)),
@@ -51,7 +51,8 @@ def cell(rows=3, units=32, width=5, reverse=False):
     )
     iterators = Iterated(width, reverse), Iterated(2 * units, not reverse), Iterated(1, reverse)
     invariants = (NUMBER, 1), (ROW, 2 * units), (WHOLE, units)
-    return RecurrentCell(rows, units, values, iterators, invariants, sources, (13,), ((13, reverse), (10, not reverse)))
+    stacked = (13, reverse), (10, not reverse)
+    return RecurrentCell(rows, units, values, iterators, invariants, sources, (13,), stacked, ahead)
 
 
 def arrays_of(own, trips):
@@ -78,16 +79,17 @@ def packed(own, arrays, lanes):
     return result
 
 
-def results_of(own, trips):
+def results_of(own, trips, lanes):
     shape = own.rows, own.units
-    shapes = [(trips, *shape)] * len(own.stacked) + [(2, *shape)] * len(own.states) + [(len(own.kept), *shape)]
+    shapes = [(trips, *shape)] * len(own.stacked) + [(2, *shape)] * len(own.states)
+    shapes += [(len(own.kept), *shape), (own.numbers_ahead(lanes),)]
     return [np.full(own_shape, 7, np.float32) for own_shape in shapes]
 
 
 def run(own, vectors, arrays, trips, api=None, at_end=True):
     """The results of a kernel whose arrays touch guard pages, and whose arguments cannot be written."""
     arguments = [np.full(1, trips, np.int32), *packed(own, arrays, vectors.lanes)]
-    results = [guarded(array, at_end) for array in results_of(own, trips)]
+    results = [guarded(array, at_end) for array in results_of(own, trips, vectors.lanes)]
     api = api or Api()
     error = call(
         machine_code(own, vectors).handler,
@@ -113,6 +115,35 @@ def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, rows, wi
     own = cell(rows, 2 * vectors.lanes + more, width, reverse=rows % 2 == 0)
 
     assert_right(own, vectors, arrays_of(own, 3), 3, at_end=at_end)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("rows", "trips", "ahead"), [(3, 7, 3), (1, 6, 3), (7, 2, 5), (25, 5, 5)])
+def test_products_of_iterators_are_computed_for_several_iterations(vectors, rows, trips, ahead, reverse):
+    own = cell(rows, 3 * vectors.lanes - 1, reverse=reverse, ahead=ahead)
+
+    assert_right(own, vectors, arrays_of(own, trips), trips)
+    assert own.numbers_ahead(vectors.lanes) == 3 * vectors.lanes * rows * ahead
+
+
+def test_what_is_computed_ahead_belongs_to_its_product(vectors):
+    # two phases, whose products have parts of iterators in another order than their numbers, and one that has none
+    values = (
+        CellValue(STATE, (0,)), CellValue(PRODUCT, (1,)), CellValue(PRODUCT, (2,)), CellValue("tanh", (1,)),
+        CellValue("prod", (2, 3)), CellValue(PRODUCT, (0,)), CellValue("sum", (4, 5)), CellValue("tanh", (6,)),
+    )  # fmt: skip
+    sources = (
+        ProductSource(ITERATOR, 0, 4, (1,)),
+        ProductSource(ITERATOR, 1, 6, (0,)),
+        ProductSource(STATE, 0, 24, (2, 1)),
+        ProductSource("", 4, 24, (0,)),
+    )
+    iterators = Iterated(4, False), Iterated(6, True)
+    own = RecurrentCell(9, 24, values, iterators, (), sources, (7,), ((7, False),), 2)
+
+    assert own.number_of_phases == 2
+    assert own.products_ahead == [0, 1]
+    assert_right(own, vectors, arrays_of(own, 5), 5)
 
 
 @pytest.mark.parametrize("trips", [0, 1, 2, 9])
@@ -239,7 +270,7 @@ def misaligned(array):
 def test_other_arrays_are_refused_and_nothing_is_written(vectors):
     own = cell()
     trips, *arrays = [np.full(1, 2, np.int32), *packed(own, arrays_of(own, 2), vectors.lanes)]
-    results = results_of(own, 2)
+    results = results_of(own, 2, vectors.lanes)
 
     def answer(arguments=None, returned=None):
         return refused(own, vectors, arguments or [trips, *arrays], returned or results)
