@@ -62,8 +62,8 @@ PARAMETERS = {
 """The activations that kernels have, and the number of their parameters."""
 
 ROWS_AHEAD = 128
-"""The rows of the input, of as many iterations as have them, that are multiplied ahead: its weights are read from memory
-once for all of them. The products of more, 8 KiB for a row of an LSTM of 512, would leave the second-level cache."""
+"""The rows of the input, of as many iterations as have them, that are multiplied ahead: its weights are read from
+memory once for all of them. More products, 8 KiB for a row of an LSTM of 512, would leave the second-level cache."""
 
 SAME = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 """Layers that keep the elements, if they keep the last axis."""

@@ -170,9 +170,9 @@ class RecurrentKernels(RecurrentKernelPass):
         f"code of netloop's own, for which the weights are packed in advance. The states have {LEAST_WEIGHTS:,} "
         f"weights or more and at most {MOST_ROWS} rows; without AVX-512, {LEAST_ROWS} rows or more read at most "
         f"{MOST_PANEL >> 10} KiB of weights for 8 units. Products of the input are part of it from {LEAST_ROWS} rows "
-        f"on, for as many iterations at a time as have {ROWS_AHEAD} rows, and are computed before the loop for fewer. Only in engines: not in what `to_jax` returns, in exported "
-        "programs and on meshes, and not with `max_trips`. Only on Linux, on x86-64 processors with AVX2 and FMA or "
-        "AVX-512."
+        f"on, for as many iterations at a time as have {ROWS_AHEAD} rows, and are computed before the loop for fewer. "
+        "Only in engines: not in what `to_jax` returns, in exported programs and on meshes, and not with `max_trips`. "
+        "Only on Linux, on x86-64 processors with AVX2 and FMA or AVX-512."
     )
 
     def cell(self, recognition: LoopRecognition) -> RecurrentCell:
