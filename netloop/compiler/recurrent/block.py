@@ -93,7 +93,8 @@ class PhaseCode:
     def _places_ahead(self, code: Vectors, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[Any, int]]:
         """The address and the offset of sums that are computed ahead, of rows of a group and products."""
         products = self._cell.products_ahead
-        start = self._job.ahead(code, *code.arguments, len(products) * self._bytes)
+        job, trip, block, row = code.arguments
+        start = self._job.ahead(code, job, trip, block, row, len(products) * self._bytes)
         numbers = {(place, product): place * len(products) + products.index(product) for place, product in keys}
         return {key: (start, number * self._bytes) for key, number in numbers.items()}
 
