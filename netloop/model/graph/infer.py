@@ -189,9 +189,13 @@ class TypeTable:
         if layer.feedback() is not None:
             self._unchecked.append(layer)
 
+    def input_types(self, layer: ILayer) -> list[Known | None]:
+        """What the types of the outputs of a layer follow from, all of which is known."""
+        return [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
+
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []
-        inputs = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
+        inputs = self.input_types(layer)
         for position, result in enumerate(layer.possible_types(inputs) if self.is_of_call else inputs):
             if isinstance(result, Finding):
                 return result

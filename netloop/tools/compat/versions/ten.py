@@ -9,7 +9,14 @@ import netloop
 from netloop.api.logger import ILogger
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.pointwise import IIdentityLayer
-from netloop.tools.compat.versions.enumerations import OlderFeature, OlderNames, TacticSource
+from netloop.tools.compat.versions.enumerations import (
+    NetworkDefinitionCreationFlag10,
+    OlderCreationFlag,
+    OlderFeature,
+    OlderNames,
+    TacticSource,
+)
+from netloop.tools.compat.versions.weak_types import WeakTypes, cast_mixtures
 from netloop.values.checked_attributes import whole
 from netloop.values.enums import DataType
 
@@ -18,11 +25,12 @@ __version__ = "10.16.1.11"
 
 NAMES = (
     *("Builder", "IAlgorithmSelector", "IBuilderConfig", "INetworkDefinition", "IPluginRegistry", "OnnxParser"),
-    *("ICudaEngine", "PreviewFeature", "Refitter", "Runtime", "TacticSource"),
+    *("ICudaEngine", "NetworkDefinitionCreationFlag", "PreviewFeature", "Refitter", "Runtime", "TacticSource"),
     *("get_builder_plugin_registry", "get_plugin_registry"),
 )
 """The names of the module that are others than those of version 11."""
 
+NetworkDefinitionCreationFlag = NetworkDefinitionCreationFlag10
 PreviewFeature = OlderNames(netloop.PreviewFeature, MULTIDEVICE_RUNTIME_10_16=OlderFeature.MULTIDEVICE_RUNTIME_10_16)
 ON_BY_DEFAULT = {*OlderFeature} - {OlderFeature.MULTIDEVICE_RUNTIME_10_16}
 """The features that are enabled unless a script disables them."""
@@ -38,7 +46,20 @@ def as_version(thing: Any, version: type[T]) -> T:
 
 
 class INetworkDefinition(netloop.INetworkDefinition):
-    """A network of TensorRT 10, in which the types of outputs can be set."""
+    """A network of TensorRT 10, in which the types of outputs can be set.
+
+    Without STRONGLY_TYPED its layers may mix floating-point types.
+    """
+
+    def __init__(self, builder: Any = None, flags: int = 0) -> None:
+        super().__init__(builder, flags)
+        if not self.get_flag(OlderCreationFlag.STRONGLY_TYPED):
+            vars(self)["types"] = WeakTypes()
+            self.types.owner = self
+
+    def get_flag(self, flag: Any) -> bool:
+        """Whether a creation flag was set."""
+        return bool(self.flags >> int(flag) & 1)
 
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Take the type of a tensor: an identity converts to that of its output, as TensorRT 7 to 10 do."""
@@ -89,12 +110,23 @@ class Builder(netloop.Builder):
 
     def build_engine_with_config(self, network: Any, config: Any) -> ICudaEngine | Any:
         """Build the engine of a network; None, with the errors in the log, if it is invalid."""
-        engine = super().build_engine_with_config(network, config)
+        engine = super().build_engine_with_config(_strongly_typed(network), config)
         return None if engine is None else as_version(engine, ICudaEngine)
+
+    def build_serialized_network(self, network: Any, config: Any) -> Any:
+        """Build the plan of a network; None, with the errors in the log, if it is invalid."""
+        return super().build_serialized_network(_strongly_typed(network), config)
 
     def get_plugin_registry(self) -> IPluginRegistry:
         """Return the global registry of plugins."""
         return get_plugin_registry()
+
+
+def _strongly_typed(network: Any) -> Any:
+    """A network, with casts before the layers that mix types if those of the version may."""
+    if isinstance(network, INetworkDefinition):
+        cast_mixtures(network)
+    return network
 
 
 class Runtime(netloop.Runtime):
