@@ -16,6 +16,13 @@ from netloop.tools.compat.versions.enumerations import (
     OlderNames,
     TacticSource,
 )
+from netloop.tools.compat.versions.older_plugins import (
+    CreatorOfVersion3,
+    IPluginCreator,
+    IPluginV2DynamicExt,
+    as_older,
+    as_version_3,
+)
 from netloop.tools.compat.versions.weak_types import WeakTypes, cast_mixtures
 from netloop.values.checked_attributes import whole
 from netloop.values.enums import DataType
@@ -31,6 +38,9 @@ NAMES = (
 """The names of the module that are others than those of version 11."""
 
 NetworkDefinitionCreationFlag = NetworkDefinitionCreationFlag10
+OBJECTS: dict[str, Any] = {"IPluginCreator": IPluginCreator, "IPluginV2DynamicExt": IPluginV2DynamicExt}
+"""Names of the module that are defined elsewhere."""
+
 PreviewFeature = OlderNames(netloop.PreviewFeature, MULTIDEVICE_RUNTIME_10_16=OlderFeature.MULTIDEVICE_RUNTIME_10_16)
 ON_BY_DEFAULT = {*OlderFeature} - {OlderFeature.MULTIDEVICE_RUNTIME_10_16}
 """The features that are enabled unless a script disables them."""
@@ -68,6 +78,12 @@ class INetworkDefinition(netloop.INetworkDefinition):
             producer.set_output_type(0, dtype)
         else:
             super().convert(tensor, dtype)
+
+    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: Any) -> Any:
+        """Add a plugin that derives from IPluginV2DynamicExt, or one of version 3."""
+        plugin = as_version_3(plugin)
+        is_plugin = isinstance(plugin, netloop.IPluginV3)
+        return self.add_plugin_v3(inputs, (), plugin) if is_plugin else super().add_plugin_v2(inputs, plugin)
 
 
 class IBuilderConfig(netloop.IBuilderConfig):
@@ -163,11 +179,21 @@ class IPluginRegistry(netloop.IPluginRegistry):
     @property
     def plugin_creator_list(self) -> list[Any]:
         """The creators, in the order in which they were registered."""
-        return list(self.all_creators)
+        return [as_older(creator) for creator in self.all_creators]
 
     def get_plugin_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any:
         """Return the creator of a name, version and namespace; None if there is none."""
-        return self.get_creator(type, version, plugin_namespace)
+        return as_older(self.get_creator(type, version, plugin_namespace))
+
+    def register_creator(self, creator: Any, plugin_namespace: str = "") -> bool:
+        """Register a creator in a namespace, by default its own; return False if the name is taken."""
+        is_older = isinstance(creator, IPluginCreator)
+        return super().register_creator(CreatorOfVersion3(creator) if is_older else creator, plugin_namespace)
+
+    def deregister_creator(self, creator: Any) -> bool:
+        """Remove a creator; return False if it is not registered."""
+        registered = [one for one in self.all_creators if as_older(one) is creator]
+        return any([super(IPluginRegistry, self).deregister_creator(one) for one in registered])
 
 
 def get_plugin_registry() -> IPluginRegistry:
