@@ -1,6 +1,6 @@
-"""A plugin of pytest for TensorRT-LLM's tests: nothing for its compiled libraries, and MPI with one process.
+"""A plugin of pytest for TensorRT-LLM's tests: a few plugins for its compiled library, and MPI with one process.
 
-Tests that need its plugins fail: they are not in the registry. The classes of its bindings to C++ are names only.
+Tests that need others of its plugins fail. The classes of its bindings to C++ are names only.
 """
 
 import ctypes
@@ -11,18 +11,20 @@ from typing import Any
 
 import pytest
 import torch
+from llm_plugins import register
 
 LIBRARY = "libnvinfer_plugin_tensorrt_llm.so"
 KVCacheType = Enum("KVCacheType", "CONTINUOUS PAGED DISABLED")
 
 
 class Initializer:
-    """The function of the library that registers its plugins, and none here."""
+    """The function of the library that registers its plugins."""
 
     argtypes: Any = None
     restype: Any = None
 
-    def __call__(self, *arguments: Any) -> bool:
+    def __call__(self, logger: Any, namespace: bytes) -> bool:
+        register(namespace.decode())
         return True
 
 

@@ -139,7 +139,7 @@ class Builder(netloop.Builder):
 
 
 def _strongly_typed(network: Any) -> Any:
-    """A network, with casts before the layers that mix types if those of the version may."""
+    """A network, with casts before the layers that mix types."""
     if isinstance(network, INetworkDefinition):
         cast_mixtures(network)
     return network

@@ -41,8 +41,8 @@ def mixes(layer: ILayer, types: Iterable[Known | None]) -> bool:
 
 
 def cast_mixtures(network: netloop.INetworkDefinition) -> None:
-    """Add casts before the layers that mix types, so that the network is strongly typed."""
-    for layer in [*network.layers]:
+    """Add casts before the layers that mix types, if those of the network may."""
+    for layer in [*network.layers] if isinstance(network.types, WeakTypes) else ():
         types = [None if tensor is None else network.types.of(tensor) for tensor in layer.inputs]
         for index, (tensor, type_) in enumerate(zip(layer.inputs, types, strict=True)):
             if tensor is not None and _is_half(type_) and mixes(layer, types):
