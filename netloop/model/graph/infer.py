@@ -40,6 +40,10 @@ class Owner:
         """The tensors whose values decide the shape of some tensor."""
         return frozenset()
 
+    def is_shape_tensor(self, tensor: ITensor) -> bool:
+        """Whether the shape of some tensor depends on the value of this one."""
+        return tensor in self.shape_tensors()
+
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Give an input or output another element type than the layers compute with."""
 

@@ -27,6 +27,12 @@ def lookup(indices: Any, table: Any) -> Any:
     return table[indices]
 
 
+def product(a: Any, b: Any, transa: int, transb: int) -> Any:
+    """The product of two matrices, of which either may be transposed."""
+    a, b = (jnp.swapaxes(x, -1, -2) if turned else x for x, turned in ((a, transa), (b, transb)))
+    return jnp.matmul(a, b, preferred_element_type=_wide(a)).astype(a.dtype)
+
+
 def sum_along_last_axis(x: Any) -> Any:
     """The sums of all elements up to each one."""
     return jnp.cumsum(x.astype(_wide(x)), -1).astype(x.dtype)
@@ -70,7 +76,7 @@ def register(namespace: str) -> None:
     """Register the creators, as the library does when it is loaded."""
     import tensorrt  # the version of the suite
 
-    functions = {"CumsumLastDim": sum_along_last_axis, "Identity": identity, "Layernorm": layer_norm,
-                 "Lookup": lookup, "Rmsnorm": rms_norm}  # fmt: skip
+    functions = {"CumsumLastDim": sum_along_last_axis, "Gemm": product, "Identity": identity,
+                 "Layernorm": layer_norm, "Lookup": lookup, "Rmsnorm": rms_norm}  # fmt: skip
     for name, function in functions.items():
         tensorrt.get_plugin_registry().register_creator(Creator(name, function), namespace)

@@ -9,6 +9,7 @@ import netloop
 from netloop.api.logger import ILogger
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.pointwise import IIdentityLayer
+from netloop.model.network import sources_of_values
 from netloop.tools.compat.versions.enumerations import (
     NetworkDefinitionCreationFlag10,
     OlderCreationFlag,
@@ -78,6 +79,12 @@ class INetworkDefinition(netloop.INetworkDefinition):
             producer.set_output_type(0, dtype)
         else:
             super().convert(tensor, dtype)
+
+    def is_shape_tensor(self, tensor: ITensor) -> bool:
+        """Whether it is one for TensorRT 8 to 10: the starts and strides of slices are, which decide no shape here."""
+        slices = (layer for layer in self.layers if isinstance(layer, netloop.ISliceLayer))
+        inputs = (layer.get_input(index) for layer in slices for index in (1, 3))
+        return super().is_shape_tensor(tensor) or tensor in sources_of_values(filter(None, inputs))
 
     def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: Any) -> Any:
         """Add a plugin that derives from IPluginV2DynamicExt, or one of version 3."""

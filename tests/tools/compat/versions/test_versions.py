@@ -260,3 +260,15 @@ def test_selector_of_kernels_is_recorded_before_version_11():
     config.algorithm_selector = type("Own", (trt.IAlgorithmSelector,), {})()
 
     assert config.ignored() == ["algorithm_selector"]
+
+
+@pytest.mark.parametrize("version", [8, 10])
+def test_starts_of_slices_are_shape_tensors_before_version_11(version):
+    def start(trt):
+        network = trt.Builder(Log()).create_network(1)
+        x, start = network.add_input("x", trt.float32, (4,)), network.add_input("start", trt.int32, (1,))
+        layer = network.add_slice(x, (0,), (2,), (1,))
+        layer.set_input(1, network.add_identity(start).get_output(0))
+        return x.is_shape_tensor, start.is_shape_tensor
+
+    assert [start(module_of(version)), start(netloop)] == [(False, True), (False, False)]
