@@ -1,4 +1,4 @@
-"""The enumerations of TensorRT 7, 8 and 10: those of version 11, with members that it lacks, or with older numbers."""
+"""The enumerations of TensorRT 7 to 10: those of version 11, with members that it lacks, or with older numbers."""
 
 from __future__ import annotations
 
