@@ -2,8 +2,9 @@
 
 netloop has the interface of TensorRT 11. Here are modules with that of older versions, made of classes that derive from
 netloop's: the classes of ``ten`` have what version 11 removed, those of ``eight`` also what version 10 removed, and
-those of ``seven`` what version 8 removed. Version 9 has the names of version 8, and another number. ``netloop.values.removed_names`` is the table of the names. Nothing of it
-appears in ``netloop`` itself, or in the module of another version.
+those of ``seven`` what version 8 removed. Version 9 has the names of version 8, and another number.
+``netloop.values.removed_names`` is the table of the names. Nothing of it appears in ``netloop`` itself, or in the
+module of another version.
 """
 
 import importlib

@@ -125,7 +125,7 @@ class PluginOfVersion3(
         self.older = older
         self.plugin_name, self.plugin_version = older.plugin_type, older.plugin_version
         self.plugin_namespace, self.num_outputs = older.plugin_namespace, older.num_outputs
-        self.configure_plugin, self.enqueue = older.configure_plugin, older.enqueue
+        self.enqueue = older.enqueue
 
     def get_capability_interface(self, type: PluginCapabilityType) -> PluginOfVersion3:
         return self
@@ -141,6 +141,9 @@ class PluginOfVersion3(
 
     def supports_format_combination(self, pos: int, in_out: Any, num_inputs: int) -> bool:
         return self.older.supports_format_combination(pos, [tensor.desc for tensor in in_out], num_inputs)
+
+    def configure_plugin(self, inp: Any, out: Any) -> None:
+        self.older.configure_plugin(inp, out)
 
     def get_workspace_size(self, inp: Any, out: Any) -> int:
         return self.older.get_workspace_size([tensor.desc for tensor in inp], [tensor.desc for tensor in out])

@@ -199,8 +199,8 @@ class IPluginRegistry(netloop.IPluginRegistry):
 
     def deregister_creator(self, creator: Any) -> bool:
         """Remove a creator; return False if it is not registered."""
-        registered = [one for one in self.all_creators if as_older(one) is creator]
-        return any([super(IPluginRegistry, self).deregister_creator(one) for one in registered])
+        registered = (one for one in self.all_creators if as_older(one) is creator)
+        return super().deregister_creator(next(registered, creator))
 
 
 def get_plugin_registry() -> IPluginRegistry:

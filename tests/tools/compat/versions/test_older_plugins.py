@@ -122,4 +122,4 @@ def test_method_that_a_plugin_lacks_is_named(method):
     network = trt.Builder(Log()).create_network()
 
     with pytest.raises(netloop.NetloopError, match=f"Without must override {method}"):
-        network.add_plugin_v2([network.add_input("x", trt.float32, (2, 2))], Without(2)).get_output(0).shape
+        assert network.add_plugin_v2([network.add_input("x", trt.float32, (2, 2))], Without(2)).get_output(0).shape
