@@ -194,7 +194,7 @@ class TypeTable:
             self._unchecked.append(layer)
 
     def input_types(self, layer: ILayer) -> list[Known | None]:
-        """What the types of the outputs of a layer follow from, all of which is known."""
+        """The types or findings from which the types of the outputs of a layer follow."""
         return [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
 
     def _infer(self, layer: ILayer) -> Types | Finding:
