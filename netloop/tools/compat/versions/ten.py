@@ -64,13 +64,9 @@ class INetworkDefinition(netloop.INetworkDefinition):
 
     def __init__(self, builder: Any = None, flags: int = 0) -> None:
         super().__init__(builder, flags)
-        if not self.get_flag(OlderCreationFlag.STRONGLY_TYPED):
+        if not self.flags >> int(OlderCreationFlag.STRONGLY_TYPED) & 1:
             vars(self)["types"] = WeakTypes()
             self.types.owner = self
-
-    def get_flag(self, flag: Any) -> bool:
-        """Whether a creation flag was set."""
-        return bool(self.flags >> int(flag) & 1)
 
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Take the type of a tensor: an identity converts to that of its output, as TensorRT 7 to 10 do."""

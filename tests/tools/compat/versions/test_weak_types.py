@@ -66,6 +66,17 @@ def test_strongly_typed_network_mixes_nothing(version):
     assert network.get_flag(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
 
 
+@WEAK
+def test_strongly_typed_network_can_be_built(version):
+    trt = module_of(version)
+    builder = trt.Builder(Log())
+    network = builder.create_network(strongly_typed(trt))
+    x = network.add_input("x", trt.float16, (2,))
+    network.mark_output(network.add_elementwise(x, x, trt.ElementWiseOperation.SUM).get_output(0))
+
+    assert built(builder, network).num_io_tensors == 2
+
+
 def test_network_of_version_11_mixes_nothing():
     with pytest.raises(netloop.NetloopError, match="NL401: SUM takes two inputs of the same element type"):
         assert sum_of(netloop, netloop.Builder(Log()), 1).get_output(0).dtype
