@@ -175,6 +175,14 @@ def test_files_of_a_suite_may_share_a_process(suite, tmp_path):
     }
 
 
+@pytest.mark.slow
+def test_files_that_a_suite_leaves_out_do_not_run(suite, tmp_path):
+    (tmp_path / "project" / "tests" / "test_more.py").write_text("def test_more(): pass")
+    shorter = replace(suite, without=["test_names.py"])
+
+    assert tensorrt_code.run(shorter, tmp_path / "project") == {"test_more.py::test_more": "passed"}
+
+
 def test_what_runs_on_a_faked_device_is_not_recorded(tmp_path, capsys):
     with pytest.raises(SystemExit):
         tensorrt_code.main([str(tmp_path), "--record", "--faked-device"])

@@ -40,6 +40,10 @@ class Owner:
         """The tensors whose values decide the shape of some tensor."""
         return frozenset()
 
+    def is_shape_tensor(self, tensor: ITensor) -> bool:
+        """Whether the shape of some tensor depends on the value of this one."""
+        return tensor in self.shape_tensors()
+
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Give an input or output another element type than the layers compute with."""
 
@@ -189,9 +193,13 @@ class TypeTable:
         if layer.feedback() is not None:
             self._unchecked.append(layer)
 
+    def input_types(self, layer: ILayer) -> list[Known | None]:
+        """The types or findings from which the types of the outputs of a layer follow."""
+        return [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
+
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []
-        inputs = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
+        inputs = self.input_types(layer)
         for position, result in enumerate(layer.possible_types(inputs) if self.is_of_call else inputs):
             if isinstance(result, Finding):
                 return result

@@ -160,7 +160,7 @@ class ITensor(PythonOperators, Unpicklable, CheckedAttributes):
     @property
     def is_shape_tensor(self) -> bool:
         """Whether the shape of some tensor depends on its value, as the network is wired now."""
-        return self in self.types.owner.shape_tensors()
+        return self.types.owner.is_shape_tensor(self)
 
     @property
     def is_execution_tensor(self) -> bool:

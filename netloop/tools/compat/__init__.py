@@ -59,7 +59,7 @@ def install(tensorrt: int = 11) -> None:
     host then. Where the process has a GPU, there are no stand-ins but that of ``tensorrt``.
 
     Args:
-        tensorrt: the major version of TensorRT whose names ``tensorrt`` has: 7, 8, 10 or 11.
+        tensorrt: the major version of TensorRT whose names ``tensorrt`` has: 7 to 11.
 
     Raises:
         ValueError: it is no such version.
@@ -78,7 +78,7 @@ def stand_ins(tensorrt: int = 11) -> Generator[None]:
     """A context in which imports of TensorRT and CUDA's packages give the stand-ins.
 
     Args:
-        tensorrt: the major version of TensorRT whose names ``tensorrt`` has: 7, 8, 10 or 11.
+        tensorrt: the major version of TensorRT whose names ``tensorrt`` has: 7 to 11.
 
     Raises:
         ValueError: it is no such version.

@@ -16,7 +16,7 @@ USAGE = """\
 usage: python -m netloop.compat [--tensorrt VERSION] SCRIPT.py|NOTEBOOK.ipynb [ARGUMENT ...]
        python -m netloop.compat [--tensorrt VERSION] -m MODULE [ARGUMENT ...]
 
-VERSION is the major version of TensorRT that the script is written for: 7, 8, 10 or 11.
+VERSION is the major version of TensorRT that the script is written for: 7 to 11.
 By default it is the oldest whose names the script has, and 11 if it has none of older versions."""
 
 OPTION = "--tensorrt"

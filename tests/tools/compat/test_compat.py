@@ -226,10 +226,10 @@ def test_script_runs_as_for_its_version(monkeypatch, capsys, tmp_path, options, 
     )
 
 
-@pytest.mark.parametrize("arguments", [["--tensorrt", "9", "x.py"], ["--tensorrt"], ["--tensorrt=eight", "x.py"]])
+@pytest.mark.parametrize("arguments", [["--tensorrt", "12", "x.py"], ["--tensorrt"], ["--tensorrt=eight", "x.py"]])
 def test_version_that_there_is_not_is_refused(arguments, capsys):
     assert main(arguments) == 2
-    assert "--tensorrt is the major version of TensorRT, one of (7, 8, 10, 11)" in capsys.readouterr().err
+    assert "--tensorrt is the major version of TensorRT, one of (7, 8, 9, 10, 11)" in capsys.readouterr().err
 
 
 def test_help_is_printed(capsys):

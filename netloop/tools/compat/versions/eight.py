@@ -32,8 +32,9 @@ from netloop.tools.compat.versions.enumerations import (
     SliceMode,
 )
 from netloop.tools.compat.versions.implicit_batch import batched
-from netloop.tools.compat.versions.older_layers import IFullyConnectedLayer, OlderLayer, older
+from netloop.tools.compat.versions.older_layers import IFillLayer, IFullyConnectedLayer, OlderLayer, older
 from netloop.tools.compat.versions.recurrent import IRNNv2Layer
+from netloop.tools.compat.versions.weak_types import cast_mixtures
 from netloop.values.checked_attributes import whole
 from netloop.values.diagnostics import Finding, NetloopError, NetworkError, reason
 from netloop.values.enums import DataType
@@ -106,6 +107,7 @@ class INetworkDefinition(ten.INetworkDefinition):
         """
         for layer in self._unfinished:
             layer.finish()
+        cast_mixtures(self)
         if not self.has_implicit_batch_dimension:
             return self
         if not self.inputs:
@@ -128,6 +130,10 @@ class INetworkDefinition(ten.INetworkDefinition):
         """Add the shape of a tensor, which is INT32 before TensorRT 10."""
         layer = super().add_shape(input)
         return older(layer, outputs=[self.add_cast(layer.outputs[0], DataType.INT32).outputs[0]])
+
+    def add_fill(self, shape: Sequence[int], op: netloop.FillOperation, *output_type: DataType, **named: Any) -> Any:
+        """Add a fill, whose elements have the type of its alpha and beta."""
+        return older(super().add_fill(shape, op, *output_type, **named), kind=IFillLayer)
 
     def add_resize(self, input: ITensor) -> Any:
         """Add a change of the lengths of axes by interpolation."""

@@ -1,4 +1,4 @@
-"""The enumerations of TensorRT 7, 8 and 10: those of version 11, with members that it lacks, or with older numbers."""
+"""The enumerations of TensorRT 7 to 10: those of version 11, with members that it lacks, or with older numbers."""
 
 from __future__ import annotations
 
@@ -72,9 +72,10 @@ class OlderFeature(TensorRTEnum):
 
 
 class OlderCreationFlag(TensorRTEnum):
-    """Flags of networks: recorded, without effect, because every network is strongly typed."""
+    """Flags of networks that TensorRT 11 removed or renumbered: the first is recorded, without effect."""
 
     EXPLICIT_PRECISION = 50
+    STRONGLY_TYPED = 51
 
 
 class TacticSource(TensorRTEnum):
@@ -183,6 +184,9 @@ LayerType = _numbered(f"{_FIRST} {_NEXT} {_LOOPS} {_LAST}")
 LayerType7 = _numbered(f"{_FIRST} RNN {_NEXT} {_LOOPS}")
 """The kinds of layers of TensorRT 7.2."""
 NetworkDefinitionCreationFlag = OlderNames(netloop.NetworkDefinitionCreationFlag, **OlderCreationFlag.__members__)
+NetworkDefinitionCreationFlag10 = OlderNames(
+    netloop.NetworkDefinitionCreationFlag, STRONGLY_TYPED=OlderCreationFlag.STRONGLY_TYPED
+)
 PaddingMode = OlderNames(netloop.PaddingMode, **CaffePadding.__members__)
 PreviewFeature = OlderNames(netloop.PreviewFeature, **OlderFeature.__members__)
 ProfilingVerbosity = OlderNames(

@@ -101,6 +101,19 @@ class IFullyConnectedLayer(OlderLayer, netloop.IConvolutionLayer):
         super().__setattr__({"num_output_channels": "num_output_maps"}.get(name, name), value)
 
 
+class IFillLayer(OlderLayer, netloop.IFillLayer):
+    """A fill whose elements have the type of its alpha and beta, unless a script sets another one."""
+
+    def __getattribute__(self, name: str) -> Any:
+        return partial(_set_input_of_fill, _layer_of(self)) if name == "set_input" else super().__getattribute__(name)
+
+
+def _set_input_of_fill(layer: netloop.IFillLayer, index: int, tensor: ITensor) -> None:
+    layer.set_input(index, tensor)
+    if index > 0 and not layer.output_type_is_set(0):
+        layer.to_type = tensor.dtype
+
+
 def older(
     layer: Any,
     *,

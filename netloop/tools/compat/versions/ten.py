@@ -9,7 +9,22 @@ import netloop
 from netloop.api.logger import ILogger
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.pointwise import IIdentityLayer
-from netloop.tools.compat.versions.enumerations import OlderFeature, OlderNames, TacticSource
+from netloop.model.network import sources_of_values
+from netloop.tools.compat.versions.enumerations import (
+    NetworkDefinitionCreationFlag10,
+    OlderCreationFlag,
+    OlderFeature,
+    OlderNames,
+    TacticSource,
+)
+from netloop.tools.compat.versions.older_plugins import (
+    CreatorOfVersion3,
+    IPluginCreator,
+    IPluginV2DynamicExt,
+    as_older,
+    as_version_3,
+)
+from netloop.tools.compat.versions.weak_types import WeakTypes, cast_mixtures
 from netloop.values.checked_attributes import whole
 from netloop.values.enums import DataType
 
@@ -18,10 +33,14 @@ __version__ = "10.16.1.11"
 
 NAMES = (
     *("Builder", "IAlgorithmSelector", "IBuilderConfig", "INetworkDefinition", "IPluginRegistry", "OnnxParser"),
-    *("ICudaEngine", "PreviewFeature", "Refitter", "Runtime", "TacticSource"),
+    *("ICudaEngine", "NetworkDefinitionCreationFlag", "PreviewFeature", "Refitter", "Runtime", "TacticSource"),
     *("get_builder_plugin_registry", "get_plugin_registry"),
 )
 """The names of the module that are others than those of version 11."""
+
+NetworkDefinitionCreationFlag = NetworkDefinitionCreationFlag10
+OBJECTS: dict[str, Any] = {"IPluginCreator": IPluginCreator, "IPluginV2DynamicExt": IPluginV2DynamicExt}
+"""Names of the module that are defined elsewhere."""
 
 PreviewFeature = OlderNames(netloop.PreviewFeature, MULTIDEVICE_RUNTIME_10_16=OlderFeature.MULTIDEVICE_RUNTIME_10_16)
 ON_BY_DEFAULT = {*OlderFeature} - {OlderFeature.MULTIDEVICE_RUNTIME_10_16}
@@ -38,7 +57,16 @@ def as_version(thing: Any, version: type[T]) -> T:
 
 
 class INetworkDefinition(netloop.INetworkDefinition):
-    """A network of TensorRT 10, in which the types of outputs can be set."""
+    """A network of TensorRT 10, in which the types of outputs can be set.
+
+    Without STRONGLY_TYPED its layers may mix floating-point types.
+    """
+
+    def __init__(self, builder: Any = None, flags: int = 0) -> None:
+        super().__init__(builder, flags)
+        if not self.flags >> int(OlderCreationFlag.STRONGLY_TYPED) & 1:
+            vars(self)["types"] = WeakTypes()
+            self.types.owner = self
 
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Take the type of a tensor: an identity converts to that of its output, as TensorRT 7 to 10 do."""
@@ -47,6 +75,18 @@ class INetworkDefinition(netloop.INetworkDefinition):
             producer.set_output_type(0, dtype)
         else:
             super().convert(tensor, dtype)
+
+    def is_shape_tensor(self, tensor: ITensor) -> bool:
+        """Whether it is one for TensorRT 8 to 10: the starts and strides of slices are, which decide no shape here."""
+        slices = (layer for layer in self.layers if isinstance(layer, netloop.ISliceLayer))
+        inputs = (layer.get_input(index) for layer in slices for index in (1, 3))
+        return super().is_shape_tensor(tensor) or tensor in sources_of_values(filter(None, inputs))
+
+    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: Any) -> Any:
+        """Add a plugin that derives from IPluginV2DynamicExt, or one of version 3."""
+        plugin = as_version_3(plugin)
+        is_plugin = isinstance(plugin, netloop.IPluginV3)
+        return self.add_plugin_v3(inputs, (), plugin) if is_plugin else super().add_plugin_v2(inputs, plugin)
 
 
 class IBuilderConfig(netloop.IBuilderConfig):
@@ -89,12 +129,23 @@ class Builder(netloop.Builder):
 
     def build_engine_with_config(self, network: Any, config: Any) -> ICudaEngine | Any:
         """Build the engine of a network; None, with the errors in the log, if it is invalid."""
-        engine = super().build_engine_with_config(network, config)
+        engine = super().build_engine_with_config(_strongly_typed(network), config)
         return None if engine is None else as_version(engine, ICudaEngine)
+
+    def build_serialized_network(self, network: Any, config: Any) -> Any:
+        """Build the plan of a network; None, with the errors in the log, if it is invalid."""
+        return super().build_serialized_network(_strongly_typed(network), config)
 
     def get_plugin_registry(self) -> IPluginRegistry:
         """Return the global registry of plugins."""
         return get_plugin_registry()
+
+
+def _strongly_typed(network: Any) -> Any:
+    """A network, with casts before the layers that mix types."""
+    if isinstance(network, INetworkDefinition):
+        cast_mixtures(network)
+    return network
 
 
 class Runtime(netloop.Runtime):
@@ -131,11 +182,21 @@ class IPluginRegistry(netloop.IPluginRegistry):
     @property
     def plugin_creator_list(self) -> list[Any]:
         """The creators, in the order in which they were registered."""
-        return list(self.all_creators)
+        return [as_older(creator) for creator in self.all_creators]
 
     def get_plugin_creator(self, type: str, version: str, plugin_namespace: str = "") -> Any:
         """Return the creator of a name, version and namespace; None if there is none."""
-        return self.get_creator(type, version, plugin_namespace)
+        return as_older(self.get_creator(type, version, plugin_namespace))
+
+    def register_creator(self, creator: Any, plugin_namespace: str = "") -> bool:
+        """Register a creator in a namespace, by default its own; return False if the name is taken."""
+        is_older = isinstance(creator, IPluginCreator)
+        return super().register_creator(CreatorOfVersion3(creator) if is_older else creator, plugin_namespace)
+
+    def deregister_creator(self, creator: Any) -> bool:
+        """Remove a creator; return False if it is not registered."""
+        registered = (one for one in self.all_creators if as_older(one) is creator)
+        return super().deregister_creator(next(registered, creator))
 
 
 def get_plugin_registry() -> IPluginRegistry:

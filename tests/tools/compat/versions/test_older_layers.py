@@ -118,3 +118,34 @@ def test_corners_are_aligned_in_version_7():
     resize.align_corners = True
 
     assert resize.coordinate_transformation is netloop.ResizeCoordinateTransformation.ALIGN_CORNERS
+
+
+def fill(network, first, step):
+    layer = network.add_fill((3,), trt.FillOperation.LINSPACE)
+    layer.set_input(1, network.add_constant((), first).get_output(0))
+    layer.set_input(2, network.add_constant((1,), step).get_output(0))
+    return layer
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_fill_has_the_type_of_its_alpha_and_beta(network, dtype):
+    layer = fill(network, dtype(3), dtype([2]))
+
+    assert isinstance(layer, netloop.IFillLayer)
+    np.testing.assert_array_equal(layer.get_output(0).type.value, dtype([3, 5, 7]), strict=True)
+
+
+def test_fill_without_inputs_is_float(network):
+    layer = network.add_fill((3,), trt.FillOperation.LINSPACE)
+    layer.alpha, layer.beta = 1, 2
+
+    np.testing.assert_array_equal(layer.get_output(0).type.value, np.float32([1, 3, 5]), strict=True)
+
+
+def test_type_that_a_script_sets_is_that_of_the_fill(network):
+    layer = network.add_fill((3,), trt.FillOperation.LINSPACE)
+    layer.set_output_type(0, trt.float16)
+    layer.set_input(1, network.add_constant((), np.float16(3)).get_output(0))
+
+    assert layer.to_type is trt.float16
+    assert trt.Builder(Log()).create_network(1).add_fill((3,), layer.operation, trt.int32).to_type is trt.int32

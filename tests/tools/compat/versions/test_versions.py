@@ -5,7 +5,7 @@ import pytest
 
 import netloop
 from netloop.compat import stand_ins
-from netloop.tools.compat.versions import VERSIONS, module_of
+from netloop.tools.compat.versions import VERSIONS, has_names_of, module_of
 from netloop.values.removed_names import REMOVED
 from tests.support.log import Log
 
@@ -23,16 +23,24 @@ def test_each_version_has_its_names_and_no_older_ones(version):
     trt = module_of(version)
     entries = [entry for entry in REMOVED if entry.owner not in OF_BUILDS]
 
-    missing = [entry for entry in entries if version <= entry.last and not entry.reason and not has(trt, entry)]
-    older = [entry for entry in entries if version > entry.last and has(trt, entry)]
+    names = has_names_of(version)
+    missing = [entry for entry in entries if names <= entry.last and not entry.reason and not has(trt, entry)]
+    older = [entry for entry in entries if names > entry.last and has(trt, entry)]
     assert (missing, older) == ([], [])
 
 
 def test_versions_have_their_numbers_and_share_what_did_not_change():
-    assert [module_of(version).__version__.split(".")[0] for version in VERSIONS] == ["7", "8", "10", "11"]
+    assert [module_of(version).__version__.split(".")[0] for version in VERSIONS] == ["7", "8", "9", "10", "11"]
     assert all(module_of(version).DataType is netloop.DataType for version in VERSIONS)
     assert all(issubclass(module_of(version).INetworkDefinition, netloop.INetworkDefinition) for version in VERSIONS)
     assert module_of(8).tensorrt is module_of(8)
+
+
+def test_version_9_has_the_names_of_version_8_and_its_own_number():
+    eight, nine = module_of(8), module_of(9)
+
+    assert [has_names_of(9), nine.__version__.split(".")[0], eight.__version__.split(".")[0]] == [8, "9", "8"]
+    assert nine.Builder is eight.Builder
 
 
 def test_unknown_name_of_a_module_is_named():
@@ -61,7 +69,7 @@ def test_version_is_that_of_the_context():
 
     assert [eight.__version__, eleven.__version__] == ["8.6.1", "11.4.0.106"]
     assert [hasattr(eight.Builder, "build_engine"), hasattr(eleven.Builder, "build_engine")] == [True, False]
-    with pytest.raises(ValueError, match=r"one of .* and not 9"), stand_ins(tensorrt=9):
+    with pytest.raises(ValueError, match=r"one of .* and not 12"), stand_ins(tensorrt=12):
         pass
 
 
@@ -165,7 +173,7 @@ def test_type_of_the_output_of_an_identity_converts_before_version_11():
         identity.get_output(0).dtype = trt.bool
         return identity.get_output(0).dtype
 
-    assert [converted(module_of(version)).name for version in VERSIONS] == ["BOOL", "BOOL", "BOOL", "FLOAT"]
+    assert [converted(module_of(version)).name for version in VERSIONS] == ["BOOL", "BOOL", "BOOL", "BOOL", "FLOAT"]
 
 
 def test_registry_has_the_names_of_version_10():
@@ -252,3 +260,15 @@ def test_selector_of_kernels_is_recorded_before_version_11():
     config.algorithm_selector = type("Own", (trt.IAlgorithmSelector,), {})()
 
     assert config.ignored() == ["algorithm_selector"]
+
+
+@pytest.mark.parametrize("version", [8, 10])
+def test_starts_of_slices_are_shape_tensors_before_version_11(version):
+    def start(trt):
+        network = trt.Builder(Log()).create_network(1)
+        x, start = network.add_input("x", trt.float32, (4,)), network.add_input("start", trt.int32, (1,))
+        layer = network.add_slice(x, (0,), (2,), (1,))
+        layer.set_input(1, network.add_identity(start).get_output(0))
+        return x.is_shape_tensor, start.is_shape_tensor
+
+    assert [start(module_of(version)), start(netloop)] == [(False, True), (False, False)]

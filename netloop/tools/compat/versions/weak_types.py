@@ -1,0 +1,60 @@
+"""Layers that mix floating-point types, as the weakly typed networks of TensorRT 7 to 10 may.
+
+TensorRT chooses the type in which such a layer computes. Here it is float32, which holds all numbers of the others: the
+layer has that type as soon as a script reads it, and casts stand before it in the network that is built.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+import netloop
+from netloop.model.graph.infer import Known, TypeTable
+from netloop.model.graph.layer import ILayer
+from netloop.values.enums import DataType
+from netloop.values.types import HALVES, TensorType
+
+MIXING = (
+    *(netloop.IConcatenationLayer, netloop.IConvolutionLayer, netloop.IDeconvolutionLayer, netloop.IEinsumLayer),
+    *(netloop.IElementWiseLayer, netloop.IMatrixMultiplyLayer, netloop.INormalizationLayer),
+    *(netloop.IParametricReLULayer, netloop.IScatterLayer, netloop.ISelectLayer, netloop.ISliceLayer),
+)
+"""The kinds of layers whose floating-point inputs must have one type in a strongly typed network."""
+
+WIDE = np.dtype(np.float32)
+
+
+class WeakTypes(TypeTable):
+    """The types of a network whose layers may mix floating-point types."""
+
+    def input_types(self, layer: ILayer) -> list[Known | None]:
+        """The types of the inputs, halves as float32 if the layer mixes them with others."""
+        types = super().input_types(layer)
+        return [_widened(type_) for type_ in types] if mixes(layer, types) else types
+
+
+def mixes(layer: ILayer, types: Iterable[Known | None]) -> bool:
+    """Whether inputs of these types have several floating-point types, which the kind of the layer does not take."""
+    floats = {type_.dtype for type_ in types if isinstance(type_, TensorType) and type_.dtype in {*HALVES, WIDE}}
+    return len(floats) > 1 and isinstance(layer, MIXING)
+
+
+def cast_mixtures(network: netloop.INetworkDefinition) -> None:
+    """Add casts before the layers that mix types, if those of the network may."""
+    for layer in [*network.layers] if isinstance(network.types, WeakTypes) else ():
+        types = [None if tensor is None else network.types.of(tensor) for tensor in layer.inputs]
+        for index, (tensor, type_) in enumerate(zip(layer.inputs, types, strict=True)):
+            if tensor is not None and _is_half(type_) and mixes(layer, types):
+                layer.set_input(index, network.add_cast(tensor, DataType.FLOAT).outputs[0])
+
+
+def _is_half(type_: Known | None) -> bool:
+    return isinstance(type_, TensorType) and type_.dtype in HALVES
+
+
+def _widened(type_: Known | None) -> Known | None:
+    if not isinstance(type_, TensorType) or not _is_half(type_):
+        return type_
+    value, partial = (None if array is None else array.astype(WIDE) for array in (type_.value, type_.partial))
+    return replace(type_, dtype=WIDE, value=value, partial=partial)
