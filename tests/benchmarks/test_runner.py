@@ -109,6 +109,21 @@ def test_page_has_passes_apart_from_workloads():
     assert text.index("| W0 nothing | 1 | 2 |") < text.index("| all of them |") < text.index("| openvino op |")
 
 
+def test_page_keeps_the_results_of_other_machines(monkeypatch):
+    pages = [""]
+    for name, ms in [("one, 2 cores", 2), ("other, 4 cores", 7), ("one, 2 cores", 3)]:
+        monkeypatch.setattr(table, "machine", lambda name=name: name)
+        one = Result("W0 nothing", 2, {}, timings={"netloop": timing(ms)})
+        pages.append(table.page([one], pages[-1]))
+
+    first, second = pages[-1].split("\n## ")[1:]
+    assert first.startswith("one, 2 cores\n")
+    assert second.startswith("other, 4 cores\n")
+    assert "| W0 nothing | 2 | 3 |" in first
+    assert "| W0 nothing | 2 | 2 |" not in first
+    assert f"\n## {second}" == pages[2][pages[2].index("\n## other") :]
+
+
 class Wrong(Workload):
     """A workload with three variants: the sum, an error, and a wrong result."""
 
