@@ -1,11 +1,14 @@
 """Comparison, timing and reports of benchmark results."""
 
+import time
+from itertools import count
+
 import numpy as np
 import pytest
 
 from benchmarks import table
 from benchmarks.runner import Plan, Result, Runner, Timing, difference
-from benchmarks.systems import SYSTEMS
+from benchmarks.systems import SYSTEMS, InJax
 from benchmarks.worker import Bench, WorkerError
 from benchmarks.workload import Workload
 from benchmarks.workloads.running_sum import RunningSum
@@ -141,6 +144,31 @@ class Wrong(Workload):
             "failing": fail,
             "wrong": lambda: lambda inputs: {"y": inputs["x"] + 1},
         }
+
+
+class Slowing(Workload):
+    """A workload whose first calls take longer, as those of a network do that compiles in one of them."""
+
+    name = "W0 slowing"
+    first_calls = 3
+
+    def inputs(self):
+        return {"x": np.ones(2, np.float32)}
+
+    def parts(self):
+        calls = count(1)
+
+        def call(inputs):
+            time.sleep(0.05 if next(calls) <= 3 else 0)
+            return inputs
+
+        return {"slow at first": lambda: call}
+
+
+def test_time_of_a_variant_is_that_after_its_first_calls():
+    _, seconds = Bench(InJax()).prepare(Slowing(), "slow at first")
+
+    assert seconds < 0.05
 
 
 def test_variant_that_differs_is_timed_where_products_are_rounded(monkeypatch):
