@@ -62,7 +62,7 @@ def options() -> argparse.Namespace:
     add("--places", type=positive, help="how often each variant is prepared anew, elsewhere in memory (3; gpu: 1)")
     add("--json", type=Path, metavar="F", help="add the results to those of earlier runs in a file")
     add("--plot", type=Path, metavar="FOLDER", help=f"draw the results of {PAGE.name} into a folder, and run nothing")
-    add("--write", action="store_true", help=f"write the results to {PAGE.name}")
+    add("--write", action="store_true", help=f"write the results to {PAGE.name}, as those of this machine")
     return parser.parse_args()
 
 
@@ -144,7 +144,7 @@ def measure(workloads: Sequence[Workload], given: argparse.Namespace) -> None:
             table.save(results, given.json)
     print(table.markdown(table.SUMMARY, map(table.summary, results)))
     if given.write:
-        PAGE.write_text(table.page(results), encoding="utf-8")
+        PAGE.write_text(table.page(results, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

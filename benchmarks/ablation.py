@@ -26,6 +26,10 @@ class Ablation(Workload):
         return self.workload.tolerance
 
     @property
+    def first_calls(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.workload.first_calls
+
+    @property
     def missing(self) -> str:
         return self.workload.missing
 

@@ -39,9 +39,10 @@ class Line(NamedTuple):
 
 
 def lines(page: str, threads: int = 2) -> list[Line]:
-    """The workloads of a page of results, in its order."""
+    """The workloads of the first machine of a page of results, in its order."""
     found: dict[str, dict[str, float]] = {}
-    _, _, details = page.partition("## Every variant")
+    _, _, details = page.partition("### Every variant")
+    details, _, _ = details.partition("\n## ")
     for row in ROW.finditer(details):
         if int(row["threads"]) == threads and SHOWN.match(row["workload"]):
             found.setdefault(row["workload"], {})[row["variant"]] = float(row["ms"])

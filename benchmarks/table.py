@@ -104,14 +104,17 @@ def markdown(head: Row, rows: Iterable[Row]) -> str:
 
 
 def machine() -> str:
-    """Describe the machine and the versions of all systems."""
-    names = [
-        line.split(":")[1].strip() for line in _read("/proc/cpuinfo").splitlines() if line.startswith("model name")
-    ]
+    """Name the machine: its processor and its number of cores."""
+    lines = _read("/proc/cpuinfo").splitlines()
+    names = [line.split(":")[1] for line in lines if line.startswith("model name")] or [platform.processor()]
+    processor = " ".join(names[0].replace("(R)", "").replace(" Processor", "").split())
+    return f"{processor}, {len(os.sched_getaffinity(0))} cores"
+
+
+def software() -> str:
+    """Describe the versions of the system, of Python and of all that is measured."""
     packages = ", ".join(f"{name} {number}" for name, number in versions().items())
-    processor = names[0] if names else platform.processor()
-    cores, python = len(os.sched_getaffinity(0)), platform.python_version()
-    return f"{cores} cores, {processor}, {platform.system()}, Python {python}; {packages}."
+    return f"{platform.system()}, Python {platform.python_version()}; {packages}."
 
 
 def _read(path: str) -> str:
@@ -152,24 +155,42 @@ def joined(old: Iterable[Result], new: Iterable[Result], order: Sequence[str]) -
     return sorted(latest.values(), key=lambda result: (order.index(result.name), -result.threads))
 
 
-def page(results: Sequence[Result]) -> str:
-    """Return the page of the latest results."""
-    compared = [result for result in results if not result.name.endswith(ABLATED)]
-    ablated = [result for result in results if result.name.endswith(ABLATED)]
-    return f"""# Results
+def page(results: Sequence[Result], before: str = "") -> str:
+    """Return the page of the latest results: those of this machine, and of others as the page had them before."""
+    sections = dict(_sections(before))
+    sections[machine()] = section(results)
+    return HEAD + "".join(f"\n## {name}\n{text}" for name, text in sections.items())
+
+
+HEAD = """# Results
 
 Written by `python -m benchmarks --write`; [README.md](README.md) describes what is measured, and how.
 Times are medians in milliseconds.
 A ratio is netloop's time divided by that of another variant, and bold above its floor.
+Each machine has a section, and ratios of different machines are not comparable.
+"""
 
-Machine: {machine()}
 
-## Summary
+def _sections(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the machines of a page, each with its text."""
+    for part in text.split("\n## ")[1:]:
+        name, _, rest = part.partition("\n")
+        yield name, rest.rstrip("\n") + "\n"
+
+
+def section(results: Sequence[Result]) -> str:
+    """Return the tables of the results of this machine."""
+    compared = [result for result in results if not result.name.endswith(ABLATED)]
+    ablated = [result for result in results if result.name.endswith(ABLATED)]
+    return f"""
+{software()}
+
+### Summary
 
 {markdown(SUMMARY, map(summary, compared))}
-## Passes
+### Passes
 
 {markdown(EFFECT, (row for result in ablated for row in effects(result)))}
-## Every variant
+### Every variant
 
 {markdown(DETAIL, (row for result in compared for row in detail(result)))}"""

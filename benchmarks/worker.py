@@ -47,6 +47,7 @@ class Bench:
         """Prepare a variant, and return its results and the seconds of a run."""
         run = self.made[variant] = self.system.make(workload, variant)
         results = self.system.results(run())
+        elapsed(run, workload.first_calls - 1)
         seconds = elapsed(run, 1)
         self.seconds[variant] = seconds if seconds > LONG else min(seconds, elapsed(run, 1))
         return results, self.seconds[variant]

@@ -42,6 +42,7 @@ class Workload(ABC):
         tolerance: the largest allowed difference of results, relative to the largest number.
         beyond: the largest allowed number of milliseconds beyond a variant; ``""`` stands for no time at all.
         feeds_back: whether outputs of a call are inputs of the next.
+        first_calls: the calls of each variant that are not timed, after which none compiles anything any more.
         passes: the passes whose effect this workload measures.
     """
 
@@ -49,6 +50,7 @@ class Workload(ABC):
     beyond: ClassVar[Mapping[str, float]] = {}
     tolerance: ClassVar[float] = 1e-4
     feeds_back: ClassVar[bool] = False
+    first_calls: ClassVar[int] = 1
     passes: ClassVar[tuple[str, ...]] = ()
 
     @property

@@ -1,6 +1,6 @@
 """Make the models of workloads M1 to M14 that are missing: ``python -m benchmarks.exported``.
 
-It needs torch, torchvision, transformers, scikit-learn, skl2onnx and onnxruntime.
+It needs torch, torchvision, onnxscript, transformers, scikit-learn, skl2onnx and onnxruntime.
 """
 
 import argparse

@@ -8,9 +8,10 @@ from benchmarks.__main__ import PAGE
 from benchmarks.figure import INK, Line, draw, lines
 
 TEXT = """
-## Summary
+## A processor, 2 cores
+### Summary
 | W1 LSTM | 2 | torch | 1 | no detail |
-## Every variant
+### Every variant
 | W1 LSTM | 2 | netloop | 2.0 | 1 - 3 | 30 | 1.00 |
 | W1 LSTM | 2 | onnxruntime op | 4 | 1 - 3 | 30 | 1.00 |
 | W1 LSTM | 2 | onnxruntime loop | 1e+01 | 1 - 3 | 30 | 1.00 |
@@ -18,6 +19,10 @@ TEXT = """
 | W1 LSTM | 1 | torch | 9 | 1 - 3 | 30 | 1.00 |
 | B2 call | 2 | netloop | 1 | 1 - 3 | 30 | 1.00 |
 | M1 ResNet | 2 | expert | 1 | 1 - 3 | 30 | 1.00 |
+
+## Another processor, 2 cores
+### Every variant
+| W1 LSTM | 2 | netloop | 9.0 | 1 - 3 | 30 | 1.00 |
 """
 
 

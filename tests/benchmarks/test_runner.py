@@ -1,11 +1,14 @@
 """Comparison, timing and reports of benchmark results."""
 
+import time
+from itertools import count
+
 import numpy as np
 import pytest
 
 from benchmarks import table
 from benchmarks.runner import Plan, Result, Runner, Timing, difference
-from benchmarks.systems import SYSTEMS
+from benchmarks.systems import SYSTEMS, InJax
 from benchmarks.worker import Bench, WorkerError
 from benchmarks.workload import Workload
 from benchmarks.workloads.running_sum import RunningSum
@@ -109,6 +112,21 @@ def test_page_has_passes_apart_from_workloads():
     assert text.index("| W0 nothing | 1 | 2 |") < text.index("| all of them |") < text.index("| openvino op |")
 
 
+def test_page_keeps_the_results_of_other_machines(monkeypatch):
+    pages = [""]
+    for name, ms in [("one, 2 cores", 2), ("other, 4 cores", 7), ("one, 2 cores", 3)]:
+        monkeypatch.setattr(table, "machine", lambda name=name: name)
+        one = Result("W0 nothing", 2, {}, timings={"netloop": timing(ms)})
+        pages.append(table.page([one], pages[-1]))
+
+    first, second = pages[-1].split("\n## ")[1:]
+    assert first.startswith("one, 2 cores\n")
+    assert second.startswith("other, 4 cores\n")
+    assert "| W0 nothing | 2 | 3 |" in first
+    assert "| W0 nothing | 2 | 2 |" not in first
+    assert f"\n## {second}" == pages[2][pages[2].index("\n## other") :]
+
+
 class Wrong(Workload):
     """A workload with three variants: the sum, an error, and a wrong result."""
 
@@ -126,6 +144,31 @@ class Wrong(Workload):
             "failing": fail,
             "wrong": lambda: lambda inputs: {"y": inputs["x"] + 1},
         }
+
+
+class Slowing(Workload):
+    """A workload whose first calls take longer, as those of a network do that compiles in one of them."""
+
+    name = "W0 slowing"
+    first_calls = 3
+
+    def inputs(self):
+        return {"x": np.ones(2, np.float32)}
+
+    def parts(self):
+        calls = count(1)
+
+        def call(inputs):
+            time.sleep(0.05 if next(calls) <= 3 else 0)
+            return inputs
+
+        return {"slow at first": lambda: call}
+
+
+def test_time_of_a_variant_is_that_after_its_first_calls():
+    _, seconds = Bench(InJax()).prepare(Slowing(), "slow at first")
+
+    assert seconds < 0.05
 
 
 def test_variant_that_differs_is_timed_where_products_are_rounded(monkeypatch):

@@ -1,5 +1,6 @@
 """Operands of products in a form that XLA does not take for one number; docs/decisions/0038 has the reason."""
 
+from math import prod
 from typing import Any
 
 import jax.numpy as jnp
@@ -23,10 +24,12 @@ def varied(x: Any) -> Any:
 
 def may_be_uniform(tensor: ITensor, types: TypeTable) -> bool:
     """Whether a tensor is computed only from numbers, one in all or one for each batch, also as constants."""
+    # what holds more numbers, such as a kernel of one pixel, is a matrix itself once its axes are exchanged
+    most = prod(types[tensor].shape[:-2])
     seen, waiting = set[ITensor](), [tensor]
     while waiting:
         tensor = waiting.pop()
-        if tensor in seen or _has_one_number(types[tensor]):
+        if tensor in seen or _has_one_number(types[tensor], most):
             continue
         seen.add(tensor)
         layer = tensor.producer
@@ -40,9 +43,9 @@ def may_be_uniform(tensor: ITensor, types: TypeTable) -> bool:
     return True
 
 
-def _has_one_number(of: TensorType) -> bool:
-    """Whether a tensor is one number, or one for each batch of matrices."""
-    return of.is_tensor and all(length == 1 for length in (of.shape[-2:] if len(of.shape) > 2 else of.shape))
+def _has_one_number(of: TensorType, most: int) -> bool:
+    """Whether a tensor is one number, or one for each batch of matrices; there are at most so many batches."""
+    return of.is_tensor and all(length == 1 for length in of.shape[-2:]) and prod(of.shape[:-2]) <= most
 
 
 def _is_one_number(layer: IConstantLayer) -> bool:

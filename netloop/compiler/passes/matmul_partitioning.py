@@ -5,6 +5,7 @@ import os
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.passes.weight_prepacking import depend_on_iteration, multiplies_weights
+from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.nest import LayerStep, LoopStep
 from netloop.values.enums import MatrixOperation, TripLimit
@@ -22,9 +23,9 @@ CACHED_ELEMENTS = 1 << 19
 
 
 class MatmulPartitioning(Pass):
-    """Compute x [A B ..] as a batch of products x A, x B, ..
+    """Compute x [A B ..] as the products x A, x B, ..
 
-    XLA multiplies one row by one core only.
+    XLA multiplies one row by one core only, and several rows by a large matrix through a slower library.
     """
 
     name = "matmul_partitioning"
@@ -90,16 +91,31 @@ def _products(rewriter: Rewriter, step: LoopStep) -> list[IMatrixMultiplyLayer]:
 
 
 def _split(rewriter: Rewriter, layer: IMatrixMultiplyLayer, parts: int) -> None:
-    make, rows, matrix = rewriter.make, operand(layer, 0), operand(layer, 1)
-    (count, length), width = rows.type.shape, layer.outputs[0].type.shape[1]
+    product = _batched if layer.outputs[0].type.shape[0] == 1 else _joined
+    rewriter.replace(layer.outputs[0], product(rewriter, layer, parts))
+    rewriter.note(f"{layer.name!r} is computed in {parts} parts")
+
+
+def _batched(rewriter: Rewriter, layer: IMatrixMultiplyLayer, parts: int) -> ITensor:
+    """The product of one row as a batch, which cores share. It is fastest along the rows of a part."""
+    make, row, matrix = rewriter.make, operand(layer, 0), operand(layer, 1)
+    length, width = row.type.shape[1], layer.outputs[0].type.shape[1]
     if layer.op1 is NONE:
         matrix = make.transpose(matrix, [1, 0])
+    copies = make.concat([make.reshape(row, [1, 1, length])] * parts, 0)
     matrices = make.reshape(matrix, [parts, width // parts, length])
-    # one row is fastest along the rows of a part, several are along its columns
-    op = TRANSPOSE if count == 1 else NONE
-    matrices = matrices if op is TRANSPOSE else make.transpose(matrices, [0, 2, 1])
-    copies = make.concat([make.reshape(rows, [1, count, length])] * parts, 0)
-    product = rewriter.network.add_matrix_multiply(copies, layer.op0, matrices, op).outputs[0]
-    tensor = make.reshape(make.transpose(product, [1, 0, 2]), [count, width])
-    rewriter.replace(layer.outputs[0], tensor)
-    rewriter.note(f"{layer.name!r} is computed in {parts} parts")
+    product = rewriter.network.add_matrix_multiply(copies, layer.op0, matrices, TRANSPOSE).outputs[0]
+    return make.reshape(product, [1, width])
+
+
+def _joined(rewriter: Rewriter, layer: IMatrixMultiplyLayer, parts: int) -> ITensor:
+    """The products of several rows side by side.
+
+    The parts of a batch would be one behind the other, and XLA would read its elements in the order of the rows one by
+    one wherever they are read: a softmax of 4 x 1,000 took 8.5 us instead of 2.8 on an Intel Xeon.
+    """
+    make, rows, matrix = rewriter.make, operand(layer, 0), operand(layer, 1)
+    if layer.op1 is TRANSPOSE:
+        matrix = make.transpose(matrix, [1, 0])
+    widths = make.constant([matrix.type.shape[1] // parts] * parts)
+    return make.concat([make.matmul(rows, part) for part in make.split(matrix, 1, widths)], 1)

@@ -133,6 +133,19 @@ def test_inputs_weights_and_random_numbers_vary():
         assert not may_be(network, tensor)
 
 
+def test_kernels_of_one_pixel_vary_once_they_are_matrices():
+    network = trt.INetworkDefinition()
+    kernels = np.arange(12, dtype=np.float32).reshape(4, 3, 1, 1)
+    for operand in (networks.constant(network, kernels), network.add_input("kernels", trt.float32, (4, 3, 1, 1))):
+        moved = network.add_shuffle(operand)
+        moved.first_transpose = 2, 3, 1, 0
+        matrix = network.add_shuffle(moved.get_output(0))
+        matrix.reshape_dims = 3, 4
+
+        assert not may_be(network, moved.get_output(0))
+        assert not may_be(network, matrix.get_output(0))
+
+
 def test_a_state_that_begins_with_zeros_varies_unless_it_stays():
     """Else each step of a recurrent network would pay for the form."""
     network = trt.INetworkDefinition()

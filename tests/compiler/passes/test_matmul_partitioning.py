@@ -5,6 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.compiler.passes import matmul_partitioning as parts
+from netloop.model.nest import live_layers
 from tests.support.devices import assert_allclose, only_on_cpus
 from tests.support.networks import combine, constant, counted, last, mark, stacked
 from tests.support.pass_checks import improved
@@ -58,6 +59,13 @@ def test_product_of_few_rows_is_computed_in_parts(rows, op):
     assert part_counts(network) == ([2, 2] if rows == 1 else [6, 6])
     assert_allclose(trt.evaluate(better, inputs)["y"], wanted, rtol=1e-5)
     assert_allclose(np.asarray(trt.compile(network)(inputs)["y"]), wanted, rtol=1e-5)
+
+
+def test_parts_of_several_rows_lie_side_by_side_in_each_row():
+    live = live_layers(improved(chain(rows=4), ["matmul_partitioning"]).network)
+    products = [layer for layer in live if isinstance(layer, trt.IMatrixMultiplyLayer)]
+
+    assert [layer.get_output(0).shape for layer in products] == [(4, 2)] * 6 + [(4, 1)] * 6
 
 
 @pytest.mark.parametrize(
