@@ -1,4 +1,4 @@
-"""Run a script as ``python -m netloop.compat`` does, on a machine that seems to have a GPU.
+"""Run a script, or tests, as ``netloop.compat`` does, on a machine that seems to have a GPU.
 
 ``python -m tests.other_projects.faked_device [--tensorrt VERSION] SCRIPT`` has CUDA's runtime of
 ``tests.support.fake_cuda``: memory of the device that the host must not touch, and streams whose work waits. Engines
@@ -6,10 +6,12 @@ get the addresses that they get on a GPU.
 """
 
 import ctypes
+import importlib
 import inspect
 import sys
 from collections.abc import Callable
 from functools import wraps
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -17,10 +19,11 @@ import numpy as np
 import pytest
 
 from netloop.tools import compat
-from netloop.tools.compat import command, cuda_driver, cuda_nvrtc, cuda_runtime
+from netloop.tools.compat import command, cuda_runtime, pycuda_driver
 from netloop.tools.compat.cuda_library import CudartLibrary
-from netloop.tools.compat.memory import address_of
+from netloop.tools.compat.memory import DEVICE, address_of
 from netloop.tools.compat.status import cudaError_t
+from tests.other_projects import faked_torch
 from tests.support import fake_cuda
 
 SHARED = frozenset(
@@ -41,7 +44,16 @@ class Runtime(fake_cuda.FakeCuda):
 
     def __init__(self) -> None:
         super().__init__()
-        self.streams[0] = self.streams[1]  # the default stream has both numbers
+        self.streams[0] = self.streams[2] = self.streams[1]  # the default stream has these numbers
+        self.storages = faked_torch.Storages()
+
+    def block_at(self, address: int) -> Any:
+        return super().block_at(address) or self.storages.at(address)
+
+    def wait_for(self, event: int) -> None:
+        """Do the work before an event."""
+        if self.events[event] is not None:
+            self.advance(*self.events[event])
 
     def __getattribute__(self, name: str) -> Any:
         result = super().__getattribute__(name)
@@ -73,8 +85,8 @@ class Runtime(fake_cuda.FakeCuda):
         return self.cudaMemsetAsync(devPtr, value, count, 0)
 
     def cudaFree(self, devPtr: Any) -> tuple[int]:
-        """Free memory; nothing at the address 0."""
-        return super().cudaFree(int(devPtr)) if int(devPtr) else (fake_cuda.OK,)
+        """Free memory; nothing at the address 0, which None is too."""
+        return super().cudaFree(int(devPtr)) if devPtr and int(devPtr) else (fake_cuda.OK,)
 
     def cudaEventCreate(self) -> tuple[int, int]:
         return self.cudaEventCreateWithFlags(0)
@@ -89,22 +101,52 @@ def _with_statuses(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def install(patch: pytest.MonkeyPatch) -> None:
+    """Let the process seem to have a GPU."""
+    runtime = fake_cuda.install(patch, Runtime)
+    library, load = CudartLibrary(runtime), ctypes.CDLL
+
+    def load_library(name: Any = None, *rest: Any, **named: Any) -> Any:
+        return library if "cudart" in str(name) else load(name, *rest, **named)
+
+    patch.setattr(ctypes, "CDLL", load_library)
+    patch.setattr(ctypes, "cdll", ctypes.LibraryLoader(load_library))  # pyright: ignore[reportArgumentType]
+    patch.setattr(compat, "has_gpu", lambda: True)
+    for name in compat.PACKAGES:
+        package = ModuleType(name)
+        package.__path__ = []
+        package.__spec__ = ModuleSpec(name, None, is_package=True)
+        patch.setitem(sys.modules, name, package)
+    modules = {name: importlib.import_module(module) for name, module in compat.STAND_INS.items() if "cuda" in name}
+    modules |= dict.fromkeys(("cuda.cudart", "cuda.runtime", "cuda.bindings.cudart", "cuda.bindings.runtime"), runtime)
+    for name, module in modules.items():
+        package, _, last = name.rpartition(".")
+        setattr(sys.modules[package], last, module)
+        patch.setitem(sys.modules, name, module)
+    _install_pycuda(patch, runtime)
+    faked_torch.install(patch, runtime)
+
+
+def _install_pycuda(patch: pytest.MonkeyPatch, runtime: Any) -> None:
+    """Let PyCUDA's memory be that of the runtime; its copies wait for all work."""
+
+    def copy(target: Any, source: Any, size: int, **_: bool) -> None:
+        runtime.cudaDeviceSynchronize()
+        ctypes.memmove(address_of(target), address_of(source), size)
+
+    patch.setattr(pycuda_driver, "copy", copy)
+    patch.setattr(DEVICE, "allocate", runtime.allocate)
+    patch.setattr(DEVICE, "release", lambda address: runtime.cudaFree(address) and None)
+    patch.setattr(
+        DEVICE, "bytes_at", lambda address, size: np.frombuffer((ctypes.c_uint8 * size).from_address(address), np.uint8)
+    )
+    patch.setattr(pycuda_driver.Stream, "synchronize", lambda self: runtime.cudaStreamSynchronize(self.handle) and None)
+
+
 def main(arguments: list[str]) -> int:
     """Run the script that the arguments name."""
     with pytest.MonkeyPatch.context() as patch:
-        runtime = fake_cuda.install(patch, Runtime)
-        library, load = CudartLibrary(runtime), ctypes.CDLL
-        patch.setattr(ctypes, "CDLL", lambda name=None, *rest: library if "cudart" in str(name) else load(name, *rest))
-        patch.setattr(compat, "has_gpu", lambda: True)
-        for name in ("cuda", "cuda.bindings"):
-            package = ModuleType(name)
-            package.__path__ = []
-            patch.setitem(sys.modules, name, package)
-        for name in ("cudart", "runtime", "nvrtc", "driver", "cuda"):
-            module = {"nvrtc": cuda_nvrtc, "driver": cuda_driver, "cuda": cuda_driver}.get(name, runtime)
-            for package in ("cuda", "cuda.bindings"):
-                setattr(sys.modules[package], name, module)
-                patch.setitem(sys.modules, f"{package}.{name}", module)
+        install(patch)
         return command.main(arguments)
 
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from tests.other_projects.reasons import reason
-from tests.other_projects.suites import ROOT, SUITES
+from tests.other_projects.suites import FAKED, ROOT, RUNNER, SUITES
 from tests.other_projects.tensorrt_code import recorded
 
 PAGE = ROOT / "docs" / "tensorrt-code.md"
@@ -17,7 +17,8 @@ def row(suite: str, outcomes: dict[str, int | list[str]]) -> str:
     title, source = next((entry.title, entry.source) for entry in SUITES if entry.name == suite)
     passed, skipped, failed = (outcomes[key] for key in ("passed", "skipped", "failed"))
     assert isinstance(failed, list)
-    return f"| {title} | {source} | {passed} | {len(failed)} | {skipped} |"
+    faked = recorded(FAKED).get(suite, {}).get("passed", "")
+    return f"| {title} | {source} | {passed} | {len(failed)} | {skipped} | {faked} |"
 
 
 def names(tests: Iterable[str]) -> str:
@@ -39,18 +40,30 @@ def _rank(entry: tuple[str, list[str]]) -> tuple[bool, int, str]:
     return entry[0] == NOT_EXAMINED, -len(entry[1]), entry[0]
 
 
+def section(title: str, rows: list[str]) -> list[str]:
+    """The table of some failures; nothing if there are none."""
+    head = ["", f"## {title}", "", "| tests | why they fail | names |", "|---|---|---|"]
+    return [*head, *rows] if rows else []
+
+
+def fails_on_a_gpu(suite: str) -> list[str]:
+    """The tests that fail on a machine that seems to have a GPU, and not on one without."""
+    faked, here = ({*map(str, recorded(runner).get(suite, {}).get("failed", []))} for runner in (FAKED, RUNNER))
+    return sorted(faked - here)
+
+
 def tables() -> str:
     """The counts of all suites, and what fails in each."""
     outcomes = recorded()
-    lines = ["| suite | from | pass | fail | skipped |", "|---|---|---|---|---|"]
+    lines = ["| suite | from | pass | fail | skipped | pass on a faked GPU |", "|---|---|---|---|---|---|"]
     listed = [suite for suite in SUITES if suite.name in outcomes]
     lines += [row(suite.name, outcomes[suite.name]) for suite in listed]
     for suite in listed:
         failed = outcomes[suite.name]["failed"]
         assert isinstance(failed, list)
-        if failed:
-            lines += ["", f"## {suite.title}", "", "| tests | why they fail | names |", "|---|---|---|"]
-            lines += failures(suite.name, failed)
+        lines += section(suite.title, failures(suite.name, failed))
+    faked = [line for suite in listed for line in failures(f"faked {suite.name}", fails_on_a_gpu(suite.name))]
+    lines += section("On a faked GPU only", faked)
     return "\n".join(lines) + "\n"
 
 

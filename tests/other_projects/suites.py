@@ -16,13 +16,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tests.other_projects import nvidia_samples
+from tests.other_projects import logs, nvidia_samples
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = Path(__file__).parent / "plugins"
 """Plugins of pytest for the suites, outside of this package: a suite may have a package of the same name."""
 
 RUNNER = nvidia_samples.RUNNER
+FAKED = "tests.other_projects.faked_device"
+"""The module that runs scripts as on a machine with a GPU."""
+
+PATIENCE = float(os.environ.get("NETLOOP_PATIENCE", "1"))
+"""How many times as long as on an idle machine a process may take."""
+
 Outcomes = dict[str, str]
 
 
@@ -91,7 +97,8 @@ class TestSuite(Suite):
         for part in [files] if self.is_together else [[file] for file in files]:
             print(".", end="", file=sys.stderr, flush=True)
             for mark in self.marks:
-                yield self._outcomes_of(sources, folder, part, [*options, "-m", mark])
+                faked = ["-p", "faked_gpu"] if runner == FAKED else []
+                yield self._outcomes_of(sources, folder, part, [*faked, *options, "-m", mark])
 
     def _outcomes_of(self, sources: Path, folder: Path, files: Sequence[str], options: Sequence[str]) -> Outcomes:
         paths = os.pathsep.join([str(ROOT), str(PLUGINS), *(str((sources / path).resolve()) for path in self.paths)])
@@ -145,6 +152,37 @@ class ScriptSuite(Suite):
 
 
 @dataclass(frozen=True)
+class LoggedSuite(Suite):
+    """Scripts that come with logs of their runs on a GPU: a case passes if it prints the numbers of its log.
+
+    Attributes:
+        folders: patterns of the folders that have a script and its log, from that of the sources.
+        paths: folders of modules, from that of the sources.
+        tensorrt: the version of TensorRT of the logs.
+        seconds: the time that a script may take.
+    """
+
+    folders: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    tensorrt: int = 11
+    seconds: int = 300
+
+    def outcomes(self, sources: Path, options: Sequence[str] = (), runner: str = RUNNER) -> Iterator[Outcomes]:
+        paths = os.pathsep.join([str(ROOT), *(str((sources / path).resolve()) for path in self.paths)])
+        for log in (log for pattern in self.folders for log in sorted(sources.glob(f"{pattern}/log-main.py.log"))):
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name, "copy")
+                shutil.copytree(log.parent, folder)
+                command = [sys.executable, "-m", runner, "--tensorrt", str(self.tensorrt), "main.py"]
+                printed = _printed(command, folder, {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"}, self.seconds)
+            ours = logs.cases(printed)
+            yield {
+                f"{log.parent.name}::{case}": "passed" if case in ours and logs.agree(ours[case], text) else "failed"
+                for case, text in logs.cases(log.read_text(encoding="utf-8")).items()
+            }
+
+
+@dataclass(frozen=True)
 class SampleSuite(Suite):
     """NVIDIA's samples for Python, with the models and pictures of ``nvidia_samples``."""
 
@@ -160,11 +198,31 @@ def _ended(command: Sequence[str], folder: Path, named: dict[str, str], seconds:
     accepted = (0, 1, 2, 5) if "pytest" in command else (0,)
     try:
         process = subprocess.run(
-            command, cwd=folder, env=os.environ | named, stdout=lines, stderr=lines, timeout=seconds, check=False
+            command,
+            cwd=folder,
+            env=os.environ | named,
+            stdout=lines,
+            stderr=lines,
+            timeout=PATIENCE * seconds,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return False
     return process.returncode in accepted
+
+
+def _printed(command: Sequence[str], folder: Path, named: dict[str, str], seconds: int) -> str:
+    """What a process prints until it ends, or its time does."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
+        errors = None if os.environ.get("NETLOOP_SHOW") else subprocess.DEVNULL
+        named = os.environ | named | {"PYTHONUNBUFFERED": "1"}
+        try:
+            limit = PATIENCE * seconds
+            subprocess.run(command, cwd=folder, env=named, stdout=file, stderr=errors, timeout=limit, check=False)
+        except subprocess.TimeoutExpired:
+            pass
+        file.seek(0)
+        return file.read()
 
 
 USES = Path(__file__).parent / "uses"
@@ -202,6 +260,11 @@ SUITES = (
     ),
     SampleSuite("samples", "NVIDIA's samples for Python", "NVIDIA/TensorRT", "samples/python", ("onnx",)),
     TestSuite(
+        "onnx_tensorrt", "onnx-tensorrt's backend, by ONNX's tests", "onnx/onnx-tensorrt", "onnx_backend_test.py",
+        ("onnx", "six", "tabulate"), files=["onnx_backend_test.py"],
+        options=["--tensorrt", "10", "-k", "not RealModel"], seconds=1800,
+    ),
+    TestSuite(
         "torch2trt", "torch2trt", "NVIDIA-AI-IOT/torch2trt", "torch2trt/torch2trt.py",
         ("torch", "torchvision", "packaging"),
         files=["tests/converter_tests/test_*.py", "tests/feature_tests/test_*.py"],
@@ -209,7 +272,7 @@ SUITES = (
     ),
     TestSuite(
         "torch_tensorrt", "Torch-TensorRT's converters", "pytorch/TensorRT", "tests/py/dynamo/conversion",
-        ("torch", "parameterized", "dllist", "packaging"), "tests/py/dynamo/conversion",
+        ("torch", "parameterized", "dllist", "expecttest", "packaging"), "tests/py/dynamo/conversion",
         [f"test_{name}_aten.py" for name in CONVERTERS], ["py"], is_together=True, seconds=1800,
     ),
     TestSuite(
@@ -265,12 +328,29 @@ SUITES = (
     uses(
         "yolo_series", "TensorRT-For-YOLO-Series", "Linaom1214/TensorRT-For-YOLO-Series", "image_batch.py", ("PIL",),
     ),
+    uses(
+        "tacotron2", "Tacotron 2, with a loop as its decoder", "NVIDIA/TensorRT",
+        "demo/Tacotron2/tensorrt/generate_decoder.py",
+        ("onnx_graphsurgeon", "librosa", "inflect", "unidecode", "matplotlib"),
+        paths=["demo/Tacotron2", "demo/Tacotron2/tensorrt"],
+    ),
+    uses(
+        "paddle_detection", "PaddleDetection's script for engines", "PaddlePaddle/PaddleDetection",
+        "deploy/third_engine/demo_onnx_trt/trt_infer.py", ("cv2", "yaml"),
+        paths=["deploy/third_engine/demo_onnx_trt"],
+    ),
     uses("yolov8_tensorrt", "YOLOv8-TensorRT's engines", "triple-Mu/YOLOv8-TensorRT", "models/cudart_api.py"),
     uses("tensorrtx", "tensorrtx's LeNet and line", "wang-xinyu/tensorrtx", "lenet/lenet.py", tensorrt=7),
     uses("tensorrt_utils", "tensorrt-utils' scripts", "rmccorm4/tensorrt-utils", "network/dump_network.py", ("PIL",)),
     uses(
         "ultralytics", "Ultralytics' export and backend", "ultralytics/ultralytics",
         "ultralytics/nn/backends/tensorrt.py", ("ultralytics",), tensorrt=11,
+    ),
+    LoggedSuite(
+        "cookbook", "The cookbook's loops, conditionals and attention, by the numbers of TensorRT 10.16",
+        "NVIDIA/trt-samples-for-hackathon-cn", "cookbook/tensorrt_cookbook",
+        ("torch", "nvtx", "onnx_graphsurgeon", "onnxruntime", "polygraphy"),
+        folders=["cookbook/02-API/Layer/*Structure"], paths=["cookbook"], tensorrt=10,
     ),
     ScriptSuite(
         "cookbook8", "The cookbook's scripts for TensorRT 8.6", "NVIDIA/trt-samples-for-hackathon-cn",

@@ -5,8 +5,9 @@ folders of such folders, and runs each suite whose sources and packages are ther
 that fail now and did not before, and the other way round; it ends with 1 if a test that passed fails now.
 
 ``--record`` keeps the outcomes in ``tests/data/tensorrt_code.json``, of which the page ``docs/tensorrt-code.md`` is
-made. ``--faked-device`` runs scripts as on a machine with a GPU, whose memory the host must not touch.
-Options behind ``--`` are those of pytest. The variable NETLOOP_SHOW shows what the suites print.
+made. ``--faked-device`` runs all as on a machine with a GPU, whose memory the host must not touch; its outcomes have a
+file of their own. Options behind ``--`` are those of pytest. The variable NETLOOP_SHOW shows what the suites print, and
+NETLOOP_PATIENCE is how many times as long as on an idle machine they may take.
 """
 
 import argparse
@@ -16,10 +17,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.other_projects.suites import ROOT, RUNNER, SUITES, Outcomes, SampleSuite, ScriptSuite, Suite
+from tests.other_projects.suites import FAKED, ROOT, RUNNER, SUITES, Outcomes, Suite
 
-FAKED = "tests.other_projects.faked_device"
 RECORD = ROOT / "tests" / "data" / "tensorrt_code.json"
+FAKED_RECORD = RECORD.with_stem("tensorrt_code_faked")
+"""Those of a machine that seems to have a GPU."""
 
 
 def sources_of(suite: Suite, folders: Iterable[Path]) -> Path | None:
@@ -28,9 +30,14 @@ def sources_of(suite: Suite, folders: Iterable[Path]) -> Path | None:
     return next((place for place in places if (place / suite.marker).exists()), None)
 
 
-def recorded() -> dict[str, dict[str, int | list[str]]]:
+def recorded(runner: str = RUNNER) -> dict[str, dict[str, int | list[str]]]:
     """For each suite the numbers of tests that passed and were skipped, and the names of those that failed."""
-    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    record = _record_of(runner)
+    return json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+
+
+def _record_of(runner: str) -> Path:
+    return FAKED_RECORD if runner == FAKED else RECORD
 
 
 def summary(outcomes: Outcomes) -> dict[str, int | list[str]]:
@@ -55,9 +62,9 @@ def run(suite: Suite, sources: Path, options: Sequence[str] = (), runner: str = 
     return outcomes
 
 
-def compared(suite: Suite, outcomes: Outcomes) -> list[str]:
+def compared(suite: Suite, outcomes: Outcomes, runner: str = RUNNER) -> list[str]:
     """Print how a suite ended; return the tests that fail now and did not before."""
-    now, before = summary(outcomes), recorded().get(suite.name)
+    now, before = summary(outcomes), recorded(runner).get(suite.name)
     numbers = ", ".join(f"{len(value) if isinstance(value, list) else value} {name}" for name, value in now.items())
     print(f"{suite.name}: {numbers}", flush=True)
     if before is None:
@@ -79,24 +86,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--faked-device", action="store_true")
     end = arguments.index("--") if "--" in arguments else len(arguments)
     asked, options = parser.parse_args(arguments[:end]), arguments[end + 1 :]
-    if asked.record and asked.faked_device:
-        parser.error("what is recorded are the outcomes without a GPU")
+    runner = FAKED if asked.faked_device else RUNNER
     worse: list[str] = []
     for suite in SUITES:
-        if (asked.suite and suite.name not in asked.suite) or (
-            asked.faked_device and not isinstance(suite, ScriptSuite | SampleSuite)
-        ):
+        if asked.suite and suite.name not in asked.suite:
             continue
         sources, lacking = sources_of(suite, asked.folders), suite.missing()
         if sources is None or lacking:
             why = f"no packages {lacking}" if lacking else f"no sources of {suite.source}"
             print(f"{suite.name}: skipped, {why}", flush=True)
             continue
-        outcomes = run(suite, sources, options, FAKED if asked.faked_device else RUNNER)
-        worse += compared(suite, outcomes)
+        outcomes = run(suite, sources, options, runner)
+        worse += compared(suite, outcomes, runner)
         if asked.record:
-            text = json.dumps({**recorded(), suite.name: summary(outcomes)}, indent=1, sort_keys=True)
-            RECORD.write_text(text + "\n", encoding="utf-8")
+            text = json.dumps({**recorded(runner), suite.name: summary(outcomes)}, indent=1, sort_keys=True)
+            _record_of(runner).write_text(text + "\n", encoding="utf-8")
     return 1 if worse else 0
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from netloop.tools.compat.status import cudaError_t
-from tests.other_projects import faked_device, nvidia_samples, page, tensorrt_code
+from tests.other_projects import faked_device, logs, nvidia_samples, page, tensorrt_code
 from tests.other_projects.reasons import REASONS, reason
-from tests.other_projects.suites import SUITES, ScriptSuite, TestSuite
+from tests.other_projects.suites import FAKED, SUITES, LoggedSuite, ScriptSuite, TestSuite
 
 NAMED = os.environ.get("NETLOOP_CODE_SOURCES")
 SCRIPT = "import tensorrt as trt\nprint(trt.Builder(trt.Logger()).max_batch_size)\n"
@@ -32,6 +32,34 @@ def test_flag(flag):
 @pytest.mark.skip
 def test_device():
     pass
+"""
+
+DEVICE_TEST = """
+import ctypes
+
+import numpy as np
+import tensorrt as trt
+from cuda.bindings import runtime as cudart
+
+def test_memory_of_the_device():
+    builder = trt.Builder(trt.Logger())
+    network = builder.create_network()
+    x = network.add_input("x", trt.float32, (3,))
+    y = network.add_unary(x, trt.UnaryOperation.NEG).get_output(0)
+    network.mark_output(y)
+    plan = builder.build_serialized_network(network, builder.create_builder_config())
+    engine = trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan)
+    context = engine.create_execution_context()
+    stream, numbers = cudart.cudaStreamCreate()[1], np.float32([1, 2, 3])
+    for name in (x.name, y.name):
+        context.set_tensor_address(name, cudart.cudaMalloc(12)[1])
+    there, back = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
+    cudart.cudaMemcpyAsync(context.get_tensor_address(x.name), numbers.ctypes.data, 12, there, stream)
+    assert context.execute_async_v3(stream)
+    cudart.cudaMemcpyAsync(numbers.ctypes.data, context.get_tensor_address(y.name), 12, back, stream)
+    assert numbers.tolist() == [1, 2, 3]
+    ctypes.cdll.LoadLibrary("libcudart.so").cudaStreamSynchronize(stream)
+    assert numbers.tolist() == [-1, -2, -3]
 """
 
 
@@ -125,6 +153,43 @@ def test_scripts_run_as_for_their_version(tmp_path):
     assert outcomes == {8: {"one/main.py": "passed"}, 11: {"one/main.py": "failed"}}
 
 
+LOG = """
+[07/07/2026-06:30:30] [TRT] [W] a message of 3 words
+============================== Start [case_sum,(),{}]
+
+================ Public members of <tensorrt.ILoop object at 0x734f> (instance)
+ 1 Non-callable attributions: ['name']
+Output->DataType.FLOAT, (2,), (Unnamed Layer* 4) [LoopOutput]_output
+[1.0004 -2.e+00]
+============================== End   [case_sum]
+============================== Start [case_more,(3,),{}]
+[nan inf]
+============================== End   [case_more]
+"""
+
+
+def test_cases_agree_with_logs_in_words_and_three_digits():
+    cases = logs.cases(LOG)
+    text = "Output->DataType.FLOAT, (2,), (Unnamed Layer* 4) [LoopOutput]_output\n[1. -2.]"
+
+    assert [*cases] == ["case_sum", "case_more(3,),{}"]
+    assert logs.agree(text, cases["case_sum"])
+    assert logs.agree("[nan inf]", cases["case_more(3,),{}"])
+    assert not logs.agree(text.replace("1.", "1.1"), cases["case_sum"])
+    assert not logs.agree(text.replace("FLOAT", "HALF"), cases["case_sum"])
+    assert not logs.agree(text + " 3", cases["case_sum"])
+
+
+@pytest.mark.slow
+def test_script_passes_by_the_cases_that_agree_with_its_log(tmp_path):
+    (tmp_path / "layers" / "one").mkdir(parents=True)
+    (tmp_path / "layers" / "one" / "main.py").write_text(f"print({LOG!r}.replace('nan', '0'))")
+    (tmp_path / "layers" / "one" / "log-main.py.log").write_text(LOG)
+    made = LoggedSuite("made", "Made", "nobody/made", "layers", folders=["layers/*"])
+
+    assert tensorrt_code.run(made, tmp_path) == {"one::case_sum": "passed", "one::case_more(3,),{}": "failed"}
+
+
 def test_changes_are_those_of_tests_that_failed_before_or_fail_now():
     outcomes = {"a": "failed", "b": "passed", "c": "failed", "d": "skipped"}
 
@@ -183,7 +248,11 @@ def test_files_that_a_suite_leaves_out_do_not_run(suite, tmp_path):
     assert tensorrt_code.run(shorter, tmp_path / "project") == {"test_more.py::test_more": "passed"}
 
 
-def test_what_runs_on_a_faked_device_is_not_recorded(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        tensorrt_code.main([str(tmp_path), "--record", "--faked-device"])
-    assert "without a GPU" in capsys.readouterr().err
+@pytest.mark.slow
+def test_outcomes_on_a_faked_device_have_a_record_of_their_own(suite, tmp_path, monkeypatch):
+    (tmp_path / "project" / "tests" / "test_names.py").write_text(DEVICE_TEST)
+    monkeypatch.setattr(tensorrt_code, "FAKED_RECORD", tmp_path / "faked.json")
+    tensorrt_code.main([str(tmp_path), "--record", "--faked-device"])
+
+    assert tensorrt_code.recorded() == {}
+    assert tensorrt_code.recorded(FAKED) == {"made": {"passed": 1, "skipped": 0, "failed": []}}

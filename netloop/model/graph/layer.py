@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 import jax.numpy as jnp
 import numpy as np
@@ -72,6 +72,21 @@ class KindOfLayer:
         return self if layer is None else self.fget(layer)
 
 
+class NameOfLayer:
+    """``name`` of a layer outside of a network; of a class, what reads and sets that of a layer, as of a property."""
+
+    def fget(self, layer: Any) -> str:
+        """The name of a layer."""
+        return vars(layer).get("name", "")
+
+    def fset(self, layer: Any, name: str) -> None:
+        """Set the name of a layer."""
+        layer.name = name
+
+    def __get__(self, layer: Any, owner: Any = None) -> Any:
+        return self if layer is None else ""  # a layer of a network has its own
+
+
 class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     """A layer of a network.
 
@@ -118,7 +133,7 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     ATTRIBUTES: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
 
     type: Any = KindOfLayer()
-    name: str = ""
+    name: str = cast(str, NameOfLayer())
     metadata: str = ""
     num_ranks: int = 1
     types: TypeTable

@@ -56,6 +56,10 @@ class IPluginCreator(Unavailable, IPluginCreatorInterface):
 
     INSTEAD = "derive from IPluginCreatorV3One"
 
+    def create_plugin(self, name: str, field_collection: Any) -> NoReturn:
+        """Refuse to create a plugin."""
+        refuse("netloop has no IPluginCreator", IPluginCreator.INSTEAD)
+
 
 # ---------------------------------------------------------------------------- plugins of ``tensorrt.plugin``
 

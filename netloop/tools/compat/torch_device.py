@@ -39,6 +39,7 @@ ANSWERS = {
     "get_device_name":             NAME,
     "get_device_capability":       CAPABILITY,
     "device":                      nullcontext(),
+    "device_of":                   nullcontext(),
     "synchronize":                 None,
     "set_device":                  None,
     "init":                        None,
@@ -75,6 +76,7 @@ def put_on_host(torch: Any) -> None:
     torch.Tensor.cuda = lambda tensor, *_, **__: tensor.to("cuda")
     torch.Tensor.pin_memory = _returning_itself()
     torch.Tensor.contiguous = _keeping_copies(getattr(torch.Tensor, "contiguous", None))
+    torch.Tensor.nonzero = _without_a_guard(torch, getattr(torch.Tensor, "nonzero", None))
     for name, result in ANSWERS.items():
         setattr(cuda, name, _returning(result))
     cuda.manual_seed = cuda.manual_seed_all = lambda seed: torch.default_generator.manual_seed(seed) and None
@@ -88,6 +90,8 @@ def put_on_host(torch: Any) -> None:
     cuda.current_stream, cuda.default_stream = current.get, lambda *_: HostStream(handle=0)
     cuda.mem_get_info = lambda *_: free_and_total()
     cuda._lazy_init = _returning(None)
+    if hasattr(torch, "backends"):
+        torch.backends.cudnn.is_acceptable = _returning(False)  # weights of LSTMs stay as they are
     DEVICE.is_shared = True
     create_on_host(torch)
     on_host(torch, current).__enter__()
@@ -151,9 +155,25 @@ def _keeping_copies(contiguous: Callable[..., Any] | None) -> Callable[..., Any]
     return kept
 
 
+def _without_a_guard(torch: Any, nonzero: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A form of ``nonzero``, which makes the tensor's device CUDA's present one; only the operator does not.
+
+    Tensors without elements, of which PyTorch's tracers know the shapes, say that they are on the device everywhere.
+    """
+
+    def call(tensor: Any, *, as_tuple: bool = False, **named: Any) -> Any:
+        assert nonzero is not None
+        if named or getattr(tensor, "fake_mode", None) is None:
+            return nonzero(tensor, as_tuple=as_tuple, **named)
+        return (torch.ops.aten.nonzero_numpy if as_tuple else torch.ops.aten.nonzero)(tensor)
+
+    return call
+
+
 def on_host(torch: Any, current: CurrentStream) -> Any:
     """A mode of PyTorch in which its functions read ``cuda`` as ``cpu``, and tensors know where they were put."""
-    placement = DeviceTensors(torch)
+    placement, function_of_nonzero = DeviceTensors(torch), getattr(torch, "nonzero", None)
+    nonzero = _without_a_guard(torch, function_of_nonzero)
     speak_of_devices = (torch.device, torch._C._nn._parse_to)  # and Module.to passes on what that returns
 
     def moved(value: Any) -> Any:
@@ -174,7 +194,8 @@ def on_host(torch: Any, current: CurrentStream) -> Any:
             if answer is not None:
                 return answer
             named = {name: moved(value) for name, value in (kwargs or {}).items() if name != "pin_memory"}
-            call = partial(function, *map(moved, args), **named)
+            called = nonzero if function is function_of_nonzero else function
+            call = partial(called, *map(moved, args), **named)
             result = placement.place(function, args, kwargs or {}, call())
             capture = CAPTURES.get(current.stream.cuda_stream)
             if capture is not None and any(isinstance(part, torch.Tensor) for part in listed(result)):

@@ -13,6 +13,9 @@ from typing import Any
 PRUNED_AT = 1 << 12
 """The number of marked storages at which those that are gone are forgotten."""
 
+PACKING = ("_pack_padded_sequence", "_pad_packed_sequence")
+"""The functions whose second result, of lengths, is always on the host."""
+
 BEFORE_OTHERS = 5
 """The place among the functions with which PyTorch saves and loads storages; that of its own for ``cpu`` is 10."""
 
@@ -48,7 +51,8 @@ class DeviceTensors:
         if devices and self._key(result) in keys and (result in self) != is_here:
             result = result.clone()
         if is_here:
-            self._mark(value for value in _flat([result]) if devices or self._key(value) not in keys)
+            moved = result[:1] if getattr(function, "__name__", "") in PACKING else [result]
+            self._mark(value for value in _flat(moved) if devices or self._key(value) not in keys)
         return result
 
     def _device_of(self, value: Any) -> str:

@@ -79,6 +79,17 @@ def test_network_with_listed_layers_compiles(network):
     assert [layer.name for layer in trt.compile(network).network.layers] == ["activation", "pooling", "identity"]
 
 
+def test_class_of_layers_reads_and_sets_the_name_of_a_layer():
+    network = trt.INetworkDefinition()
+    copy = network.add_identity(network.add_input("x", trt.float32, (2,)))
+    name = type(copy).name
+    before = name.fget(copy)
+    name.fset(copy, "copy")
+
+    assert before == "(Unnamed Layer* 0) [Identity]"
+    assert copy.name == name.fget(copy) == "copy"
+
+
 def test_class_of_layers_reads_the_kind_of_a_layer_whose_type_is_a_function():
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (2,))

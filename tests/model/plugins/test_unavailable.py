@@ -42,6 +42,7 @@ def test_class_is_refused_when_instantiated(kind):
     [
         lambda network, x: network.add_plugin_v2([x], object()),
         lambda network, x: network.add_plugin((x, object())),
+        lambda network, x: trt.IPluginCreator.create_plugin(object(), "name", []),
         lambda network, x: trt.get_plugin_registry().load_library("plugins.so"),
         lambda network, x: trt.get_plugin_registry().deregister_library(0),
     ],

@@ -56,6 +56,19 @@ torch.cuda.set_rng_state(torch.cuda.get_rng_state())
 torch.manual_seed(3)
 assert torch.equal(first, torch.randn(4, pin_memory=True).pin_memory())
 
+lstm = torch.nn.LSTM(2, 3).cuda()
+assert lstm(torch.ones(1, 2, device="cuda"))[0].shape == (1, 3) and lstm.weight_hh_l0.is_cuda
+
+packed = torch.nn.utils.rnn.pack_padded_sequence(torch.ones(2, 1, 2, device="cuda"), torch.tensor([2]))
+padded, lengths = torch.nn.utils.rnn.pad_packed_sequence(packed)
+assert padded.is_cuda and not lengths.is_cuda and not packed.batch_sizes.is_cuda
+
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+with FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True):
+    shapeless = torch.empty_strided((2, 3), (3, 1), dtype=torch.bool, device="cuda")
+    assert shapeless.nonzero().shape[1] == 2 and len(torch.nonzero(shapeless, as_tuple=True)) == 2
+
 created = []
 thread = threading.Thread(target=lambda: created.append(torch.arange(6.0, device="cuda:0").reshape(2, 3)))
 thread.start()
