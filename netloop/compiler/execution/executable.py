@@ -178,27 +178,24 @@ class Executable(Unpicklable, Refittable):
             NetworkError: the network is invalid for these shapes.
             ExecutionError: a computation failed, for instance a loop with more iterations than its output has rows.
         """
-        outputs = self._ready_outputs(inputs)
-        if outputs is not None:
-            return outputs
+        ready = self._ready
+        if ready is not None and ready.generation is self.generation:
+            arrays = ready.inputs.arrays(inputs)
+            if arrays is not None:
+                return dict(zip(self._names, ready.call(arrays), strict=True))
         replaced = self._replaced(inputs)
         recalled, generation = self._of_one_generation(lambda: self._recalled(replaced, inputs))
         if recalled is not None:
             found, arrays = recalled
             return self._outputs(lambda: self._bound(found, generation), arrays)
-        arrays = self._checked(replaced, inputs)
-        # what numpy had to read, such as lists and texts, may now be of the types of the call before
-        names = (tensor.name for tensor in self._programs_for(replaced).network.inputs)
-        outputs = self._ready_outputs(dict(zip(names, arrays, strict=True)))
-        return self._outputs(lambda: self._found(replaced, arrays), arrays) if outputs is None else outputs
-
-    def _ready_outputs(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array | Any] | None:
-        """The outputs for inputs of the types of the call before, for which nothing is looked up; None for others."""
-        ready = self._ready
-        if ready is None or ready.generation is not self.generation:
-            return None
-        arrays = ready.inputs.arrays(inputs)
-        return None if arrays is None else dict(zip(self._names, ready.call(arrays), strict=True))
+        checked = self._checked(replaced, inputs)
+        if ready is not None and ready.generation is self.generation:
+            # what numpy had to read, such as lists and texts, may now be of the types of the call before
+            names = (tensor.name for tensor in self._programs_for(replaced).network.inputs)
+            arrays = ready.inputs.arrays(dict(zip(names, checked, strict=True)))
+            if arrays is not None:
+                return dict(zip(self._names, ready.call(arrays), strict=True))
+        return self._outputs(lambda: self._found(replaced, checked), checked)
 
     def _recalled(self, replaced: frozenset[str], inputs: Mapping[str, Any]) -> tuple[Found, list[Any]] | None:
         """The program of inputs of the types of an earlier call, and these in order; None if there is none."""
