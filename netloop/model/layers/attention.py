@@ -382,8 +382,10 @@ class IAttention:
 
     @property
     def num_inputs(self) -> int:
-        """3: query, key and value."""
-        return self.input_layer.num_inputs
+        """3: query, key and value; 4 with a mask, 5 with a scale of the quantization, as TensorRT 10.16 counts."""
+        if self.normalization_quantize_scale is not None:
+            return 5
+        return 3 if self.mask is None else 4
 
     @property
     def num_outputs(self) -> int:
@@ -391,8 +393,9 @@ class IAttention:
         return self.output_layer.num_outputs
 
     def get_input(self, index: int) -> ITensor | None:
-        """Query, key or value: input 0, 1 or 2; None for any other index."""
-        return self.input_layer.get_input(index)
+        """Query, key, value, mask or scale of the quantization: input 0 to 4; None where there is none."""
+        optional = {3: self.mask, 4: self.normalization_quantize_scale}
+        return optional[index] if index in optional else self.input_layer.get_input(index)
 
     def get_output(self, index: int) -> ITensor | None:
         """The result, output 0; None for any other index."""

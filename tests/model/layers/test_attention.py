@@ -482,6 +482,16 @@ def test_attention_has_the_inputs_of_its_input_layer():
         attention.set_input(3, attention.get_input(0))
 
 
+def test_mask_and_scale_count_as_inputs():
+    network, attention = small()
+
+    attention.mask = mask = network.add_input("mask", DataType.BOOL, (1, 1, 1, 1))
+    assert (attention.num_inputs, attention.get_input(3)) == (4, mask)
+    attention.mask, attention.normalization_quantize_scale = None, network.add_input("scale", DataType.FLOAT, ())
+    assert attention.num_inputs == 5
+    assert [attention.get_input(number) for number in (3, 4)] == [None, attention.normalization_quantize_scale]
+
+
 def test_attention_has_the_defaults_of_tensorrt():
     _, attention = small()
 
