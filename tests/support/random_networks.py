@@ -145,6 +145,8 @@ def lowest(chance: Random) -> dict[str, Any]:
         "netloop.compiler.passes.weight_prepacking.LEFT_ROWS": chance.choice([range(2, 9), range(8, 65)]),
         "netloop.compiler.lower.loop.fission.CACHED": chance.choice([1, 1, 1 << 22]),
         "netloop.compiler.lower.loop.fission.CHUNK": chance.choice([20, 50, 100, 150]),
+        "netloop.compiler.passes.sliced_rows.FEW_ELEMENTS": chance.choice([0, 1 << 12]),
+        "netloop.compiler.passes.sliced_rows.WIDTH": chance.choice([1, 2, 16]),
     }
 
 
