@@ -97,7 +97,9 @@ class Recipe:
         """A network after the passes for some types of its inputs; only after those for the host if it runs there."""
         network, types, validated, notes, refusals, _ = source
         passes = of_host(self._passes) if on_host else self._passes
-        result = improve(network, types, validated, passes, self.forms, self.target, self.bounds, self.is_pure)
+        result = improve(
+            network, types, validated, passes, self.forms, self.target, self.bounds, self.is_pure, self.product_type
+        )
         return result._replace(notes=[*notes, *result.notes], refusals={**refusals, **result.refusals})
 
     def program(self, source: Improved) -> Program:

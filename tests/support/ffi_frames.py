@@ -6,9 +6,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import jax.numpy as jnp
 import numpy as np
 
-TYPES = {np.dtype(np.int32): 4, np.dtype(np.float32): 11, np.dtype(np.float64): 12}
+TYPES = {np.dtype(np.int32): 4, np.dtype(np.float32): 11, np.dtype(np.float64): 12, np.dtype(jnp.bfloat16): 16}
 """XLA's numbers of element types."""
 EXECUTE = 3
 PAGE = mmap.PAGESIZE

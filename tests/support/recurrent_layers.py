@@ -8,6 +8,7 @@ import numpy as np
 
 import netloop as trt
 from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import IIteratorLayer
 from netloop.values.types import Array
 from tests.support.networks import CONCATENATE, Op, combine, constant, counted, last, mark, stacked
 
@@ -65,11 +66,17 @@ class RecurrentLayer:
         seed: the seed.
         units: the lengths of states to choose from.
         rows: the numbers of rows to choose from.
+        weight_type: the type to which weights are rounded by which states, and what follows from them, are multiplied.
     """
 
     def __init__(
-        self, seed: int, units: Sequence[int] = (16, 23, 32, 50), rows: Sequence[int] = (1, 2, 5, 8, 13, 17)
+        self,
+        seed: int,
+        units: Sequence[int] = (16, 23, 32, 50),
+        rows: Sequence[int] = (1, 2, 5, 8, 13, 17),
+        weight_type: Any = np.float32,
     ) -> None:
+        self.weight_type = weight_type
         self.random = np.random.default_rng(seed)
         self.network = trt.INetworkDefinition()
         self.units, self.rows = self.one(units), self.one(rows)
@@ -124,7 +131,9 @@ class RecurrentLayer:
             layer = self.network.add_matrix_multiply(matrix, other, x.tensor, VECTOR)
         else:
             layer = self.network.add_matrix_multiply(x.tensor, VECTOR if self.is_vector else PLAIN, matrix, op)
-        return Pair(layer.get_output(0), lambda values: x.compute(values) @ array.astype(np.float64))
+        is_of_state = not isinstance(x.tensor.producer, IIteratorLayer)
+        exact = array.astype(self.weight_type if is_of_state else np.float32).astype(np.float64)
+        return Pair(layer.get_output(0), lambda values: x.compute(values) @ exact)
 
     def products(self, x: Pair, depth: int, count: int) -> list[Pair]:
         """The products of a row for some gates, one or joined."""

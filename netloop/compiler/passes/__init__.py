@@ -18,6 +18,7 @@ from netloop.compiler.passes.base import OFF, RULE, Forms, Note, Pass
 from netloop.compiler.passes.forms import LoweringForm, LoweringPass
 from netloop.compiler.passes.growing_states import FAR, LEAST_ROWS
 from netloop.compiler.passes.rewriter import NO_BOUNDS, Rewriter
+from netloop.compiler.product_precision import FLOAT32, ProductType
 from netloop.model.check import ValidatedNetwork
 from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.loop import ILoop
@@ -126,10 +127,12 @@ def improve(
     platform: str = "cpu",
     bounds: Mapping[str, int] = NO_BOUNDS,
     is_pure: bool = False,
+    product_type: ProductType = FLOAT32,
 ) -> Improved:
     """Rewrite a network for the given types of its inputs by some passes, in the given forms, for a JAX platform.
 
     ``bounds`` are the largest numbers of iterations of loops by name; a pure function has nothing on the host.
+    ``product_type`` is that of the operands of float32 products.
 
     Raises:
         NetworkError: a list cannot be in the pure function.
@@ -138,7 +141,8 @@ def improve(
     original = Improved(network, types, validated, [])
     if not rewrites:
         return original  # a copy costs time even if no pass changes it
-    rewriter, notes, is_changed = Rewriter(network, types, platform, bounds, is_pure), list[Note](), False
+    rewriter = Rewriter(network, types, platform, bounds, is_pure, product_type)
+    notes, is_changed = list[Note](), False
     for rewrite in rewrites:
         rewriter.form = forms.get(rewrite.name, RULE)
         if rewrite.rewrite(rewriter):

@@ -5,14 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from netloop.compiler import product_precision
+from netloop.compiler.passes.matmul_partitioning import cores
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.recurrent.cell import (
+    BFLOAT16,
     COLUMN,
+    FLOAT32,
     ITERATOR,
+    MOST_THREADS,
     NUMBER,
     PRODUCT,
     ROW,
@@ -64,6 +69,13 @@ PARAMETERS = {
 ROWS_AHEAD = 128
 """The rows of the input, of as many iterations as have them, that are multiplied ahead: its weights are read from
 memory once for all of them. More products, 8 KiB for a row of an LSTM of 512, would leave the second-level cache."""
+
+MOST_CACHED = 3 << 19
+"""The most bytes of weights of a thread that are float32 where they may be rounded to bfloat16: a second-level cache of
+2 MiB has them. To widen a vector takes two instructions: an LSTM of 256 and one row takes 1.1 times as long."""
+MOST_ROUNDED_ROWS = 7
+"""The most rows of which weights are rounded: with 8, products take the time, and an LSTM of 512 takes 1.1 times as
+long."""
 
 SAME = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 """Layers that keep the elements, if they keep the last axis."""
@@ -335,11 +347,18 @@ class Recognition(ABC):
             tuple((kind, tensor.type.shape[-1] if tensor.type.rank else 1) for tensor, kind in self.invariants),
             tuple(sources), tuple(numbers[index] for index in self.after),
             tuple((numbers[part], is_reverse) for part, is_reverse in stacked),
-            self._ahead(sources),
+            self._ahead(sources), self._weight_type(sources),
         )  # fmt: skip
         most = max(len(cell.products_of(phase)) for phase in range(cell.number_of_phases))
         require(most <= self.processor.registers)
         return cell
+
+    def _weight_type(self, sources: Sequence[ProductSource]) -> np.dtype[Any]:
+        """The type of packed weights, which are rounded where operands may be, and reading them takes the time."""
+        size = sum(source.depth * len(source.products) for source in sources) * self.units * FLOAT32.itemsize
+        is_cached = size <= MOST_CACHED * min(cores(), MOST_THREADS)
+        may_round = self.rewriter.product_type == product_precision.BFLOAT16
+        return BFLOAT16 if may_round and not is_cached and self.rows <= MOST_ROUNDED_ROWS else FLOAT32
 
     def _ahead(self, sources: Sequence[ProductSource]) -> int:
         """The iterations whose products of iterators are computed together."""
@@ -397,7 +416,7 @@ class Recognition(ABC):
 
     def inputs(self, cell: RecurrentCell) -> list[ITensor]:
         """The inputs of the layer that takes the place of the cell."""
-        weights = [self._packed(parts) for parts in self.groups]
+        weights = [self._packed(parts, cell.weight_type) for parts in self.groups]
         arrays = [self._along(number) for number in self.arrays]
         return [*arrays, *(tensor for tensor, _ in self.invariants), *weights, *self.initial]
 
@@ -422,8 +441,8 @@ class Recognition(ABC):
         flat = make.reshape(matrix, matrix.type.shape[-2:]) if matrix.type.rank > 2 else matrix
         return make.transpose(flat, [1, 0]) if product.is_transposed else flat
 
-    def _packed(self, parts: Sequence[tuple[_WeightPart, int]]) -> ITensor:
-        """The weights of a source as [blocks, depth, n, lanes]."""
+    def _packed(self, parts: Sequence[tuple[_WeightPart, int]], weight_type: np.dtype[Any]) -> ITensor:
+        """The weights of a source in a type as [blocks, depth, n, lanes]."""
         make, lanes = self.rewriter.make, self.processor.lanes
         matrices = [
             make.slice(self._matrix(part.product), [part.number * self.units], [self.units], axes=[1])
@@ -435,7 +454,7 @@ class Recognition(ABC):
             matrices = [tensor for matrix in matrices for tensor in (matrix, rest)]
         matrix = make.concat(matrices, 1) if len(matrices) > 1 else matrices[0]
         blocks = make.reshape(matrix, [depth, len(parts), blocks, lanes])
-        return make.transpose(blocks, [2, 0, 1, 3])
+        return make.transpose(make.cast(blocks, weight_type), [2, 0, 1, 3])
 
 
 def require(condition: bool) -> None:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netloop.compiler.passes.base import OFF, Pass
-from netloop.compiler.passes.recurrent_cells import ROWS_AHEAD, Unfit, require
+from netloop.compiler.passes.recurrent_cells import MOST_CACHED, MOST_ROUNDED_ROWS, ROWS_AHEAD, Unfit, require
 from netloop.compiler.passes.recurrent_loops import LEAST_ROWS, LoopRecognition
 from netloop.compiler.passes.rewriter import Rewriter
-from netloop.compiler.recurrent.cell import RecurrentCell
+from netloop.compiler.recurrent.cell import BFLOAT16, RecurrentCell
 from netloop.compiler.recurrent.machine_code import PROCESSORS, Processor, iterate, processor
 from netloop.model.graph.layer import ILayer, Operation, Types, layer
 from netloop.model.layers.loop import ILoop
@@ -150,7 +150,7 @@ class RecurrentKernelPass(Pass):
         kernel = RecurrentKernelLayer(cell=cell, processor=own, count=recognition.count, loop=loop)
         kernel.name = loop.name
         recognition.take_over(rewriter.network.add(kernel, inputs).outputs, cell)
-        rewriter.note(f"{loop.name!r} is one call of machine code")
+        rewriter.note(f"{loop.name!r} is {call_of(cell)}")
         return True
 
 
@@ -171,6 +171,8 @@ class RecurrentKernels(RecurrentKernelPass):
         f"weights or more and at most {MOST_ROWS} rows; without AVX-512, {LEAST_ROWS} rows or more read at most "
         f"{MOST_PANEL >> 10} KiB of weights for 8 units. Products of the input are part of it from {LEAST_ROWS} rows "
         f"on, for as many iterations at a time as have {ROWS_AHEAD} rows, and are computed before the loop for fewer. "
+        f"Weights of more than {MOST_CACHED / 2**20} MiB for each core, of at most {MOST_ROUNDED_ROWS} rows, are "
+        "bfloat16 where JAX is set to round the operands of float32 products to it, as by `BF16_BF16_F32`. "
         "Only in engines: not in what `to_jax` returns, in exported programs and on meshes, and not with `max_trips`. "
         "Only on Linux, on x86-64 processors with AVX2 and FMA or AVX-512."
     )
@@ -179,6 +181,11 @@ class RecurrentKernels(RecurrentKernelPass):
         cell = recognition.cell()
         require(recognition.weights_of_states() >= LEAST_WEIGHTS and is_worth_it(cell, recognition.processor))
         return cell
+
+
+def call_of(cell: RecurrentCell) -> str:
+    """The words of a note for the kernel of a cell."""
+    return "one call of machine code" + (" with bfloat16 weights" if cell.weight_type == BFLOAT16 else "")
 
 
 def is_worth_it(cell: RecurrentCell, own: Processor) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.embedding_folding import folded_gather
 from netloop.compiler.passes.recurrent_cells import PARAMETERS, Parts, Read, Recognition, Unfit, require
-from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer, is_worth_it
+from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer, call_of, is_worth_it
 from netloop.compiler.passes.recurrent_loops import LEAST_ROWS
 from netloop.compiler.passes.rewriter import Rewriter, layer_steps
 from netloop.compiler.recurrent.cell import ITERATOR
@@ -239,5 +239,5 @@ def _replaced_in(rewriter: Rewriter, place: _StepBlock, own: Processor, shape: t
     kernel.name = recognition.results[0].name
     names = ", ".join(repr(tensor.name) for tensor in recognition.results)
     recognition.take_over(rewriter.network.add(kernel, recognition.inputs(cell)))
-    rewriter.note(f"the step to {names} is one call of machine code")
+    rewriter.note(f"the step to {names} is {call_of(cell)}")
     return True

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
+from netloop.compiler.product_precision import FLOAT32, ProductType
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer
@@ -32,6 +33,7 @@ class Rewriter:
         platform: the JAX platform that the network is compiled for.
         bounds: the largest numbers of iterations of loops by name, for derivatives in reverse mode.
         is_pure: whether it becomes a pure function, in which nothing runs on the host.
+        product_type: the type of the operands of float32 products.
         form: the form of the pass in progress, one of its ``alternatives``; "rule" for its rule.
         notes: what was done since the copy was last read, a line each.
         rooms: the numbers of iterations for which the buffers of loops have room; they become larger when full.
@@ -49,11 +51,12 @@ class Rewriter:
         platform: str = "cpu",
         bounds: Mapping[str, int] = NO_BOUNDS,
         is_pure: bool = False,
+        product_type: ProductType = FLOAT32,
     ) -> None:
         # the arrays of weights are shared, as a second copy would only take memory
         self.network = network.copy(shares_weights=True, types=types)
         self.make = FormulaBuilder(self.network)
-        self.platform, self.bounds, self.is_pure = platform, bounds, is_pure
+        self.platform, self.bounds, self.is_pure, self.product_type = platform, bounds, is_pure, product_type
         self.form = "rule"
         self.rooms: dict[ILoop, ITensor] = {}
         self.trip_counts: dict[ILoop, ITensor] = {}

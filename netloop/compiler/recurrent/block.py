@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, NUMBER, PRODUCT, ROW, STATE, CellValue, ProductSource
+from netloop.compiler.recurrent.cell import (
+    BFLOAT16,
+    COLUMN,
+    ITERATOR,
+    NUMBER,
+    PRODUCT,
+    ROW,
+    STATE,
+    CellValue,
+    ProductSource,
+)
 from netloop.compiler.recurrent.code import FLOAT_BYTES
 from netloop.compiler.recurrent.job import TRIPS, JobLayout
 from netloop.compiler.recurrent.vectors import FUNCTIONS, Vectors
@@ -138,9 +148,11 @@ class PhaseCode:
         job, _, block, row = code.arguments
         depth, parts = source.depth, source.products
         keys = [key for key in sums if key[1] in parts]
-        line = len(parts) * self._bytes
+        size = self._lanes * self._cell.weight_type.itemsize
+        line = len(parts) * size
         left = code.add(self._left(code, source), code.multiply(row, depth * FLOAT_BYTES))
         weights = code.add(self._job.array(code, job, "weights", number), code.multiply(block, depth * line))
+        load = code.load_bfloat16 if self._cell.weight_type == BFLOAT16 else code.load_vector
         steps = next(steps for steps in STEPS if depth % steps == 0)
         halves = 2 if steps > 1 and len(keys) <= min(FEW_SUMS, self._registers // 2) else 1
         # the operands that are fewer stay in registers for a step, and the others are read one by one: with both kinds,
@@ -151,8 +163,8 @@ class PhaseCode:
                     for half in range(halves)]  # fmt: skip
             results = [dict(half) for half in phis]
             rows, panel = (
-                code.add(address, code.multiply(loop.count, size))
-                for address, size in ((left, FLOAT_BYTES), (weights, line))
+                code.add(address, code.multiply(loop.count, stride))
+                for address, stride in ((left, FLOAT_BYTES), (weights, line))
             )
             for step in range(steps):
                 result, factors, vectors = results[step % halves], dict[int, Any](), dict[int, Any]()
@@ -160,8 +172,7 @@ class PhaseCode:
                     if place not in factors:
                         factors[place] = code.load_repeated(rows, (place * depth + step) * FLOAT_BYTES)
                     if product not in vectors:
-                        at = parts.index(product)
-                        vectors[product] = code.load_vector(panel, step * line + at * self._bytes)
+                        vectors[product] = load(panel, step * line + parts.index(product) * size)
                     result[place, product] = code.fma(factors[place], vectors[product], result[place, product])
             for half, result in zip(phis, results, strict=True):
                 for key, phi in half.items():

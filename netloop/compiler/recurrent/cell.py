@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from netloop.values.types import Array
@@ -19,6 +20,11 @@ ITERATOR, COLUMN, STATE, PRODUCT = "iterator", "column", "state", "product"
 NUMBER, ROW, WHOLE = "number", "row", "whole"
 """The kinds of values that are not computed element by element."""
 
+FLOAT32, BFLOAT16 = np.dtype(np.float32), np.dtype(jnp.bfloat16)
+"""The types of weights; everything else is float32."""
+
+MOST_THREADS = 8
+"""The most threads that share a call."""
 WORK_OF_ELEMENT = 2
 """The multiplications in whose time a number is read from or written to memory."""
 
@@ -80,6 +86,7 @@ class RecurrentCell:
         states: the value of each state after the iteration.
         stacked: the values of which all iterations are kept, and whether in reverse order.
         ahead: the iterations whose products of iterators are computed together, so that their weights are read once.
+        weight_type: the type of the weights.
     """
 
     rows: int
@@ -91,6 +98,7 @@ class RecurrentCell:
     states: tuple[int, ...]
     stacked: tuple[tuple[int, bool], ...]
     ahead: int = 1
+    weight_type: np.dtype[Any] = FLOAT32
 
     @cached_property
     def phases(self) -> list[int]:
@@ -135,7 +143,7 @@ class RecurrentCell:
         queue = iter(arrays)
         iterated = [np.asarray(next(queue)) for _ in self.iterators]
         invariants = [np.asarray(next(queue)) for _ in self.invariants]
-        weights = [np.asarray(next(queue)) for _ in self.sources]
+        weights = [np.asarray(next(queue), np.float64) for _ in self.sources]
         states = [np.asarray(state, np.float32).reshape(self.rows, self.units) for state in queue]
         stacked = [np.zeros((count, self.rows, self.units), np.float32) for _ in self.stacked]
         for trip in range(count):

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from netloop.compiler.recurrent.cell import BFLOAT16, FLOAT32
 from netloop.compiler.recurrent.code import INT, FunctionCode, ir
 
 API, CONTEXT, STAGE, EXTENSIONS = 16, 24, 32, 8
@@ -22,8 +25,12 @@ CREATE_ERROR, DESTROY_ERROR, SCHEDULE, NUMBER_OF_THREADS = 48, 64, 136, 144
 """The functions of the API."""
 VERSION = 0, 1
 """The version of the API that the handler asks for: the first that has all these fields."""
-INT32_TYPE, FLOAT32_TYPE = 4, 11
+INTEGERS = np.dtype(np.int32)
+XLA_TYPES = {INTEGERS: 4, FLOAT32: 11, BFLOAT16: 16}
 """XLA's numbers of element types."""
+
+Buffer = tuple["np.dtype[Any]", int]
+"""The element type of an array and its least number of elements."""
 
 
 class Handler:
@@ -34,10 +41,8 @@ class Handler:
         api, context: the addresses of XLA's functions and of the context of the call.
     """
 
-    def __init__(
-        self, code: FunctionCode, arguments: Sequence[tuple[int, int]], results: Sequence[tuple[int, int]]
-    ) -> None:
-        """Begin the code of a handler for arrays of some element types and least numbers of elements."""
+    def __init__(self, code: FunctionCode, arguments: Sequence[Buffer], results: Sequence[Buffer]) -> None:
+        """Begin the code of a handler for some arrays."""
         self.code = code
         (self.frame,) = code.arguments
         self._answer_metadata()
@@ -60,7 +65,7 @@ class Handler:
                 code.store_number(value, metadata, offset)
             code.end(0)
 
-    def _check_buffers(self, place: int, buffers: Sequence[tuple[int, int]]) -> None:
+    def _check_buffers(self, place: int, buffers: Sequence[Buffer]) -> None:
         code, what = self.code, "argument" if place == ARGUMENTS else "result"
         count = code.load(self.frame, place + COUNT)
         self.require(code.equals(count, len(buffers)), f"there are not {len(buffers)} {what}s")
@@ -68,10 +73,10 @@ class Handler:
             is_buffer = code.equals(code.load_number(code.load(self.frame, place + KINDS), 4 * position), BUFFER)
             self.require(is_buffer, f"{what} {position} is no array")
             buffer = self._buffer(place, position)
-            fits = code.equals(code.load_number(buffer, ELEMENT_TYPE), kind)
+            fits = code.equals(code.load_number(buffer, ELEMENT_TYPE), XLA_TYPES[kind])
             self.require(fits, f"{what} {position} is not of its element type")
             self.require(code.builder.not_(code.is_less(self._size(buffer), least)), f"{what} {position} is too small")
-            misaligned = code.builder.and_(code.load(buffer, DATA), code.number(3))
+            misaligned = code.builder.and_(code.load(buffer, DATA), code.number(kind.itemsize - 1))
             self.require(code.equals(misaligned, 0), f"{what} {position} is not aligned")
 
     def _buffer(self, place: int, position: int) -> Any:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from netloop.compiler.recurrent.cell import RecurrentCell
+from netloop.compiler.recurrent.cell import MOST_THREADS, RecurrentCell
 from netloop.compiler.recurrent.code import FLOAT_BYTES, FunctionCode
 
-MOST_THREADS = 8
 LINE = 64
 """The bytes of a cache line: what several threads write to is on lines of its own."""
 REFERENCES, COME, DONE, TRIPS, THREADS, BEGUN = 0, 8, LINE, 2 * LINE, 2 * LINE + 8, 3 * LINE

@@ -11,17 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from netloop.compiler.recurrent.block import PhaseCode
-from netloop.compiler.recurrent.cell import ROW, WHOLE, RecurrentCell
+from netloop.compiler.recurrent.cell import FLOAT32, MOST_THREADS, ROW, WHOLE, RecurrentCell
 from netloop.compiler.recurrent.code import FLOAT_BYTES, FunctionCode, ir
 from netloop.compiler.recurrent.handler import (
     ARGUMENTS,
-    FLOAT32_TYPE,
-    INT32_TYPE,
+    INTEGERS,
     RESOURCE_EXHAUSTED,
     RESULTS,
     Handler,
 )
-from netloop.compiler.recurrent.job import BEGUN, COME, DONE, LINE, MOST_THREADS, REFERENCES, THREADS, TRIPS, JobLayout
+from netloop.compiler.recurrent.job import BEGUN, COME, DONE, LINE, REFERENCES, THREADS, TRIPS, JobLayout
 from netloop.compiler.recurrent.scan import ScanCode
 
 HANDLER = "handler"
@@ -150,14 +149,14 @@ class RecurrentKernel:
         """The function that XLA calls: its first argument is the number of iterations, int32 [1]."""
         cell, layout, part = self._cell, self._job, self._cell.rows * self._cell.units
         code = FunctionCode(self._module, HANDLER, 1, returns=True, is_public=True)
-        arguments = [0] * len(cell.iterators)
-        arguments += [{ROW: width, WHOLE: cell.rows * width}.get(kind, 1) for kind, width in cell.invariants]
-        arguments += [source.depth * len(source.products) * self._blocks * self._lanes for source in cell.sources]
-        arguments += [part] * len(cell.states)
+        weights = [source.depth * len(source.products) * self._blocks * self._lanes for source in cell.sources]
+        arguments = [(FLOAT32, 0)] * len(cell.iterators)
+        arguments += [(FLOAT32, {ROW: width, WHOLE: cell.rows * width}.get(kind, 1)) for kind, width in cell.invariants]
+        arguments += [(cell.weight_type, size) for size in weights]
+        arguments += [(FLOAT32, part)] * len(cell.states)
         results = [0] * len(cell.stacked) + [2 * part] * len(cell.states)
         results += [part * len(cell.kept), cell.numbers_ahead(self._lanes)]
-        floats = [[(FLOAT32_TYPE, size) for size in sizes] for sizes in (arguments, results)]
-        handler = Handler(code, [(INT32_TYPE, 1), *floats[0]], floats[1])
+        handler = Handler(code, [(INTEGERS, 1), *arguments], [(FLOAT32, size) for size in results])
         trips = code.load_number(handler.data(ARGUMENTS, 0))
         handler.require(code.is_less(-1, trips), "there are fewer than 0 iterations")
         lengths = [(ARGUMENTS, 1 + at, cell.rows * width) for at, (width, _) in enumerate(cell.iterators)]

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.compiler.recurrent.cell import RecurrentCell
+from netloop.compiler.recurrent.cell import FLOAT32, RecurrentCell
 
 LOCK = threading.Lock()
 
@@ -104,8 +104,10 @@ def iterate(cell: RecurrentCell, vectors: Processor, iterations: int, arrays: Se
     shapes = [(iterations, *shape)] * len(cell.stacked) + [(2, *shape)] * len(cell.states)
     shapes += [(len(cell.kept), *shape), (cell.numbers_ahead(vectors.lanes),)]
     results = [jax.ShapeDtypeStruct(own, np.float32) for own in shapes]
+    before = [FLOAT32] * (len(cell.iterators) + len(cell.invariants))
+    types = [*before, *(cell.weight_type for _ in cell.sources), *(FLOAT32 for _ in cell.states)]
     # under vmap the members are computed one after the other
     call = jax.ffi.ffi_call(machine_code(cell, vectors).target, results, vmap_method="sequential")
-    arrays = call(jnp.full(1, iterations, np.int32), *(jnp.asarray(array, np.float32) for array in arrays))
+    arrays = call(jnp.full(1, iterations, np.int32), *map(jnp.asarray, arrays, types))
     count = len(cell.stacked)
     return [*arrays[:count], *(pair[iterations % 2] for pair in arrays[count : count + len(cell.states)])]

@@ -60,6 +60,13 @@ class Vectors(FunctionCode):
         name = f"llvm.masked.load.v{self.lanes}f32.p0"
         return self.call_intrinsic(name, self.vector, place, align, mask, self.constant(0.0))
 
+    def load_bfloat16(self, address: Any, offset: Any = 0) -> Any:
+        """A vector of bfloat16 in memory: each is the upper half of a float32."""
+        halves = self.load(address, offset, ir.VectorType(ir.IntType(16), self.lanes), align=2)
+        words = ir.VectorType(INT32, self.lanes)
+        shift = ir.Constant(words, [16] * self.lanes)
+        return self.builder.bitcast(self.builder.shl(self.builder.zext(halves, words), shift), self.vector)
+
     def store_vector(self, value: Any, address: Any, offset: Any = 0, mask: Any = None) -> None:
         """Write a vector to memory, or those of its numbers that a mask names."""
         if mask is None:

@@ -3,13 +3,14 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import onnx
 import pytest
 
 import netloop as trt
 import netloop.onnx
-from netloop.compiler.passes import recurrent_kernels
+from netloop.compiler.passes import recurrent_cells, recurrent_kernels
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
 from netloop.compiler.recurrent import machine_code
 from netloop.compiler.recurrent.machine_code import Processor, processor
@@ -61,6 +62,63 @@ def test_random_layers_are_kernels_and_agree_with_numpy(seed):
 @pytest.mark.parametrize("seed", mostly_slow(3, many(20)))
 def test_random_layers_in_short_vectors_agree_with_numpy(seed):
     assert_kernel(assert_right(recurrent_layer(seed)))
+
+
+@pytest.fixture
+def rounding(monkeypatch):
+    """JAX rounds the operands of products to bfloat16, however few weights there are."""
+    monkeypatch.setattr(recurrent_cells, "MOST_CACHED", 0)
+    with jax.default_matmul_precision("BF16_BF16_F32"):
+        yield
+
+
+def has_bfloat16(engine):
+    return any("with bfloat16 weights" in str(note) for note in engine.notes)
+
+
+@pytest.mark.usefixtures("rounding")
+@pytest.mark.parametrize("lanes", [16, 8])
+@pytest.mark.parametrize("seed", mostly_slow(4, many(50)))
+def test_weights_are_bfloat16_where_products_may_round(seed, lanes, monkeypatch):
+    if lanes == 8:
+        monkeypatch.setattr(recurrent_kernels, "processor", lambda: Processor(8, 12))
+
+    engine = assert_right(recurrent_layer(seed, rows=(1, 2, 5, 7), weight_type=jnp.bfloat16))
+
+    assert_kernel(engine)
+    assert has_bfloat16(engine)
+
+
+def test_weights_stay_float32_unless_products_may_round_and_caches_do_not_hold_them(monkeypatch):
+    layer = recurrent_layer(0, units=(32,), rows=(7,))
+
+    def rounds(layer=layer, **named):
+        return has_bfloat16(assert_right(layer, **named))
+
+    with jax.default_matmul_precision("BF16_BF16_F32"):
+        assert not rounds()
+        monkeypatch.setattr(recurrent_cells, "MOST_CACHED", 0)
+        assert not rounds(tf32=False)
+        assert not rounds(recurrent_layer(0, rows=(8,)))
+        assert has_bfloat16(trt.compile(layer.network, passes=ONLY))
+    # XLA rounds nothing on CPUs by this one
+    for precision in (None, "bfloat16", "highest"):
+        with jax.default_matmul_precision(precision):
+            assert not rounds()
+
+
+@pytest.mark.parametrize(
+    ("number", "cached", "rounds"),
+    [(1, 4096, False), (1, 4095, True), (2, 2048, False), (2, 2047, True), (99, 511, True)],
+)
+def test_weights_are_bfloat16_where_the_caches_of_the_threads_do_not_hold_them(monkeypatch, number, cached, rounds):
+    monkeypatch.setattr(recurrent_cells, "MOST_CACHED", cached)
+    monkeypatch.setattr(recurrent_cells, "cores", lambda: number)
+    with jax.default_matmul_precision("BF16_BF16_F32"):
+        engine = trt.compile(loop_of())
+        engine({"x": np.zeros((4, 1, 32), np.float32)})
+
+    assert has_bfloat16(engine) == rounds
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -258,6 +316,27 @@ def test_refit_packs_new_weights():
     h, wanted = np.zeros((1, 32)), []
     for row in x["x"]:
         h = np.tanh(row + h / 2)
+        wanted.append(h)
+    np.testing.assert_allclose(np.asarray(engine(x)["y"]), wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.usefixtures("rounding")
+def test_refit_rounds_new_weights():
+    network, x = loop_of(), {"x": np.random.default_rng(0).standard_normal((4, 1, 32)).astype(np.float32)}
+    (matrix,) = [layer for layer in network if layer.outputs and layer.outputs[0].type.shape == (32, 32)]
+    matrix.name = "R"
+    engine = trt.compile(network)
+    engine(x)
+    third = np.eye(32, dtype=np.float32) / 3
+
+    refitter = trt.Refitter(engine, trt.Logger())
+    assert refitter.set_named_weights("R", third.reshape(-1))
+    assert refitter.refit_cuda_engine()
+
+    assert has_bfloat16(engine)
+    h, wanted = np.zeros((1, 32)), []
+    for row in x["x"]:
+        h = np.tanh(row + h @ third.astype(jnp.bfloat16).astype(np.float64))
         wanted.append(h)
     np.testing.assert_allclose(np.asarray(engine(x)["y"]), wanted, rtol=1e-6, atol=1e-6)
 

@@ -8,7 +8,7 @@ import pytest
 
 import netloop as trt
 import netloop.onnx
-from netloop.compiler.passes import recurrent_steps
+from netloop.compiler.passes import recurrent_cells, recurrent_steps
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
 from netloop.compiler.recurrent.machine_code import processor
 from netloop.model.nest import live_layers
@@ -70,6 +70,20 @@ def test_random_steps_are_kernels_and_agree_with_numpy(seed, monkeypatch):
 
     assert len(cells(step.network)) == 1
     assert {*outputs} == {*step.wanted}
+    for name, array in step.wanted.items():
+        np.testing.assert_allclose(np.asarray(outputs[name]), array, rtol=2e-5, atol=2e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", mostly_slow(3, many(20)))
+def test_weights_of_steps_are_bfloat16_where_products_may_round(seed, monkeypatch):
+    monkeypatch.setattr(recurrent_cells, "MOST_CACHED", 0)
+    step = recurrent_step(seed, rows=(1, 2, 5, 7), weight_type=jnp.bfloat16)
+    with jax.default_matmul_precision("BF16_BF16_F32"):
+        engine = trt.compile(step.network)
+
+    outputs = engine(step.inputs)
+
+    assert any("with bfloat16 weights" in str(note) for note in engine.notes)
     for name, array in step.wanted.items():
         np.testing.assert_allclose(np.asarray(outputs[name]), array, rtol=2e-5, atol=2e-6, err_msg=name)
 

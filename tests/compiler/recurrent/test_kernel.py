@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from netloop.compiler.passes.recurrent_kernels import FUNCTIONS
 from netloop.compiler.recurrent.cell import (
+    BFLOAT16,
     COLUMN,
+    FLOAT32,
     ITERATOR,
     NUMBER,
     PRODUCT,
@@ -64,7 +67,11 @@ def arrays_of(own, trips):
     shapes += [(source.depth, len(source.products), own.units) for source in own.sources]
     shapes += [(own.rows, own.units)] * len(own.states)
     # small weights, as rounding grows from iteration to iteration with large ones
-    return [np.asarray(random.standard_normal(shape) / (4 + own.units / 8), np.float32) for shape in shapes]
+    arrays = [np.asarray(random.standard_normal(shape) / (4 + own.units / 8), np.float32) for shape in shapes]
+    first = len(own.iterators) + len(own.invariants)
+    for place in range(first, first + len(own.sources)):
+        arrays[place] = arrays[place].astype(own.weight_type)
+    return arrays
 
 
 def packed(own, arrays, lanes):
@@ -72,7 +79,7 @@ def packed(own, arrays, lanes):
     first = len(own.iterators) + len(own.invariants)
     result = list(arrays)
     for place, source in enumerate(own.sources, first):
-        whole = np.zeros((source.depth, len(source.products), own.blocks(lanes) * lanes), np.float32)
+        whole = np.zeros((source.depth, len(source.products), own.blocks(lanes) * lanes), own.weight_type)
         whole[:, :, : own.units] = arrays[place]
         blocks = whole.reshape(source.depth, len(source.products), own.blocks(lanes), lanes)
         result[place] = np.ascontiguousarray(blocks.transpose(2, 0, 1, 3))
@@ -109,12 +116,24 @@ def assert_right(own, vectors, arrays, trips, **named):
         np.testing.assert_allclose(got, array, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("weight_type", [FLOAT32, BFLOAT16], ids=str)
 @pytest.mark.parametrize("at_end", [True, False])
 @pytest.mark.parametrize(("rows", "width", "more"), [(1, 1, -7), (3, 4, 0), (6, 7, 1), (7, 16, 0), (25, 5, -1)])
-def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, rows, width, more, at_end):
-    own = cell(rows, 2 * vectors.lanes + more, width, reverse=rows % 2 == 0)
+def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, rows, width, more, at_end, weight_type):
+    own = replace(cell(rows, 2 * vectors.lanes + more, width, rows % 2 == 0), weight_type=weight_type)
 
     assert_right(own, vectors, arrays_of(own, 3), 3, at_end=at_end)
+
+
+def test_bfloat16_weights_have_all_their_numbers(vectors):
+    weights = np.arange(1 << 16, dtype=np.uint16).view(BFLOAT16).reshape(1, 1, -1)
+    values, sources = (CellValue(PRODUCT, (0,)),), (ProductSource(ITERATOR, 0, 1, (0,)),)
+    iterators, stacked = (Iterated(1, False),), ((0, False),)
+    own = RecurrentCell(1, 1 << 16, values, iterators, (), sources, (), stacked, weight_type=BFLOAT16)
+
+    (got,) = run(own, vectors, [np.ones((1, 1, 1), np.float32), weights], 1)
+
+    np.testing.assert_array_equal(got[0], weights[0].astype(np.float32))
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -264,7 +283,7 @@ def refused(own, vectors, arguments, results):
 
 def misaligned(array):
     memory = np.zeros(array.nbytes + 1, np.uint8)
-    return np.frombuffer(memory.data, np.float32, array.size, 1).reshape(array.shape)
+    return np.frombuffer(memory.data, array.dtype, array.size, 1).reshape(array.shape)
 
 
 def test_other_arrays_are_refused_and_nothing_is_written(vectors):
@@ -284,6 +303,22 @@ def test_other_arrays_are_refused_and_nothing_is_written(vectors):
     assert answer([trips + 1, *arrays]) == "there are more iterations than elements"
     assert answer([-trips, *arrays]) == "there are fewer than 0 iterations"
     assert answer(returned=[results[0][1:], *results[1:]]) == "there are more iterations than elements"
+
+
+def test_weights_of_the_other_type_are_refused(vectors):
+    half = replace(cell(), weight_type=BFLOAT16)
+    arrays = {own.weight_type: [np.full(1, 2, np.int32), *packed(own, arrays_of(own, 2), vectors.lanes)]
+              for own in (cell(), half)}  # fmt: skip
+    results, first = results_of(half, 2, vectors.lanes), 1 + len(half.iterators) + len(half.invariants)
+
+    def answer(own, weights, arguments):
+        return refused(own, vectors, [*arguments[:first], weights, *arguments[first + 1 :]], results)
+
+    halves, floats = arrays[BFLOAT16], arrays[FLOAT32]
+    assert answer(half, floats[first], halves) == f"argument {first} is not of its element type"
+    assert answer(cell(), halves[first], floats) == f"argument {first} is not of its element type"
+    assert answer(half, misaligned(halves[first]), halves) == f"argument {first} is not aligned"
+    assert answer(half, halves[first].reshape(-1)[1:], halves) == f"argument {first} is too small"
 
 
 def test_other_stages_do_nothing(vectors):
