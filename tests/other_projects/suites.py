@@ -200,7 +200,7 @@ def _ended(command: Sequence[str], folder: Path, named: dict[str, str], seconds:
         process = subprocess.run(
             command,
             cwd=folder,
-            env=os.environ | named,
+            env=_environment() | named,
             stdout=lines,
             stderr=lines,
             timeout=PATIENCE * seconds,
@@ -209,6 +209,11 @@ def _ended(command: Sequence[str], folder: Path, named: dict[str, str], seconds:
     except subprocess.TimeoutExpired:
         return False
     return process.returncode in accepted
+
+
+def _environment() -> dict[str, str]:
+    """The environment of this process, but for what says that it is a worker of pytest: a suite has its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
 
 
 def _printed(command: Sequence[str], folder: Path, named: dict[str, str], seconds: int) -> str:
