@@ -12,7 +12,7 @@ from netloop.compiler.passes.recurrent_cells import PARAMETERS, Parts, Read, Rec
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer, call_of, is_worth_it
 from netloop.compiler.passes.recurrent_loops import LEAST_ROWS
 from netloop.compiler.passes.rewriter import Rewriter, layer_steps
-from netloop.compiler.recurrent.cell import ITERATOR
+from netloop.compiler.recurrent.cell import ITERATOR, RecurrentCell
 from netloop.compiler.recurrent.machine_code import Processor, processor
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
@@ -216,28 +216,36 @@ def _replaced(rewriter: Rewriter) -> bool:
     """Replace the layers of one step by a kernel, if there is one."""
     places = [_StepBlock(rewriter, rewriter.block, None)]
     places += [_StepBlock(rewriter, step.body, step) for step in rewriter.loops()]
-    for place in places:
-        for shape in dict.fromkeys(place.shapes()):
-            # most networks have no such step, and need no compiler imported
-            own = processor()
-            if own is not None and _replaced_in(rewriter, place, own, shape):
-                return True
-    return False
+    return any(_replaced_in(rewriter, place) for place in places)
 
 
-def _replaced_in(rewriter: Rewriter, place: _StepBlock, own: Processor, shape: tuple[int, int]) -> bool:
-    try:
-        recognition = StepRecognition(rewriter, place, own, shape)
-        cell = recognition.cell()
-    except Unfit:
+def _replaced_in(rewriter: Rewriter, place: _StepBlock) -> bool:
+    steps = [step for shape in dict.fromkeys(place.shapes()) if (step := _step(rewriter, place, shape)) is not None]
+    if not steps:
         return False
-    if recognition.weights() < LEAST_WEIGHTS or not is_worth_it(cell, own):
-        return False
-    if cell.rows >= LEAST_ROWS and max(len(source.products) for source in cell.sources) < LEAST_GATES:
-        return False
+    # the widths of all inputs are tried, and one that divides the units gives a part of the step only
+    recognition, cell, own = max(steps, key=lambda step: (len(step[0].layers), step[1].units))
     kernel = RecurrentKernelLayer(cell=cell, processor=own, count=1, loop=None)
     kernel.name = recognition.results[0].name
     names = ", ".join(repr(tensor.name) for tensor in recognition.results)
     recognition.take_over(rewriter.network.add(kernel, recognition.inputs(cell)))
     rewriter.note(f"the step to {names} is {call_of(cell)}")
     return True
+
+
+def _step(
+    rewriter: Rewriter, place: _StepBlock, shape: tuple[int, int]
+) -> tuple[StepRecognition, RecurrentCell, Processor] | None:
+    """The step of so many rows and units that is worth a kernel, and its cell; None if there is none."""
+    # most networks have no such step, and need no compiler imported
+    own = processor()
+    if own is None:
+        return None
+    try:
+        recognition = StepRecognition(rewriter, place, own, shape)
+        cell = recognition.cell()
+    except Unfit:
+        return None
+    is_small = recognition.weights() < LEAST_WEIGHTS or not is_worth_it(cell, own)
+    has_few_gates = cell.rows >= LEAST_ROWS and max(len(source.products) for source in cell.sources) < LEAST_GATES
+    return None if is_small or has_few_gates else (recognition, cell, own)

@@ -60,6 +60,12 @@ def assert_right(function, *arrays, kernels=1):
     return engine
 
 
+def test_input_of_a_part_of_the_units_makes_no_step_of_its_own(monkeypatch):
+    """Its inputs have 16 numbers and 32: all joined gates are parts of 16 too, but not the whole step."""
+    monkeypatch.setattr(recurrent_steps, "LEAST_GATES", 1)
+    assert [cell.units for cell in cells(recurrent_step(41).network)] == [32]
+
+
 @pytest.mark.parametrize("seed", mostly_slow(8, many(100)))
 def test_random_steps_are_kernels_and_agree_with_numpy(seed, monkeypatch):
     monkeypatch.setattr(recurrent_steps, "LEAST_GATES", 1)
