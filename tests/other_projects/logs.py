@@ -1,4 +1,4 @@
-"""What scripts print, compared with the logs of their authors' runs on TensorRT and a GPU.
+"""The output of scripts, compared with the logs of their authors' runs on TensorRT and a GPU.
 
 The scripts of NVIDIA's cookbook print each case between two marks, and keep what they printed next to them.
 """
@@ -24,7 +24,7 @@ RELATIVE, ABSOLUTE = 2e-3, 1e-3
 
 
 def cases(text: str) -> dict[str, str]:
-    """What each case prints, by its name and arguments, if it has some."""
+    """The output of each case, by its name and arguments, if it has some."""
     return {
         match["name"] + ("" if match["arguments"] == "(),{}" else match["arguments"]): match["text"]
         for match in CASE.finditer(text)

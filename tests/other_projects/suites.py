@@ -217,7 +217,7 @@ def _environment() -> dict[str, str]:
 
 
 def _printed(command: Sequence[str], folder: Path, named: dict[str, str], seconds: int) -> str:
-    """What a process prints until it ends, or its time does."""
+    """The output of a process, which is ended when its time is over."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
         errors = None if os.environ.get("NETLOOP_SHOW") else subprocess.DEVNULL
         named = os.environ | named | {"PYTHONUNBUFFERED": "1"}

@@ -185,9 +185,9 @@ def test_script_passes_by_the_cases_that_agree_with_its_log(tmp_path):
     (tmp_path / "layers" / "one").mkdir(parents=True)
     (tmp_path / "layers" / "one" / "main.py").write_text(f"print({LOG!r}.replace('nan', '0'))")
     (tmp_path / "layers" / "one" / "log-main.py.log").write_text(LOG)
-    made = LoggedSuite("made", "Made", "nobody/made", "layers", folders=["layers/*"])
+    logged = LoggedSuite("made", "Made", "nobody/made", "layers", folders=["layers/*"])
 
-    assert tensorrt_code.run(made, tmp_path) == {"one::case_sum": "passed", "one::case_more(3,),{}": "failed"}
+    assert tensorrt_code.run(logged, tmp_path) == {"one::case_sum": "passed", "one::case_more(3,),{}": "failed"}
 
 
 def test_changes_are_those_of_tests_that_failed_before_or_fail_now():

@@ -8,8 +8,14 @@ import numpy as np
 from jax import lax
 
 from netloop.model.graph import ITensor, Operation, TypeTable
+from netloop.model.layers.pointwise import ICastLayer, IIdentityLayer
+from netloop.model.layers.quantize import IDequantizeLayer
+from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.model.layers.sources import IConstantLayer
 from netloop.values.types import TensorType
+
+KEEPING_ELEMENTS = (ICastLayer, IDequantizeLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer)
+"""Layers whose output has an element for each one of their first input."""
 
 
 def varied(x: Any) -> Any:
@@ -24,12 +30,11 @@ def varied(x: Any) -> Any:
 
 def may_be_uniform(tensor: ITensor, types: TypeTable) -> bool:
     """Whether a tensor is computed only from numbers, one in all or one for each batch, also as constants."""
-    # what holds more numbers, such as a kernel of one pixel, is a matrix itself once its axes are exchanged
-    most = prod(types[tensor].shape[:-2])
+    matrices = _matrices(tensor, types)
     seen, waiting = set[ITensor](), [tensor]
     while waiting:
         tensor = waiting.pop()
-        if tensor in seen or _has_one_number(types[tensor], most):
+        if tensor in seen or (tensor not in matrices and _has_one_number(types[tensor])):
             continue
         seen.add(tensor)
         layer = tensor.producer
@@ -43,9 +48,22 @@ def may_be_uniform(tensor: ITensor, types: TypeTable) -> bool:
     return True
 
 
-def _has_one_number(of: TensorType, most: int) -> bool:
-    """Whether a tensor is one number, or one for each batch of matrices; there are at most so many batches."""
-    return of.is_tensor and all(length == 1 for length in of.shape[-2:]) and prod(of.shape[:-2]) <= most
+def _matrices(tensor: ITensor, types: TypeTable) -> set[ITensor]:
+    """The tensors of one number for each batch whose elements are those of a tensor with fewer batches: its matrices.
+
+    A kernel of one pixel is one for convolutions with the channels last.
+    """
+    most, matrices = prod(types[tensor].shape[:-2]), set[ITensor]()
+    while isinstance(layer := tensor.producer, KEEPING_ELEMENTS) and layer.inputs[0] is not None:
+        tensor = layer.inputs[0]
+        if prod(types[tensor].shape) > most:
+            matrices.add(tensor)
+    return matrices
+
+
+def _has_one_number(of: TensorType) -> bool:
+    """Whether a tensor is one number, or one for each batch of matrices."""
+    return of.is_tensor and all(length == 1 for length in (of.shape[-2:] if len(of.shape) > 2 else of.shape))
 
 
 def _is_one_number(layer: IConstantLayer) -> bool:

@@ -47,10 +47,10 @@ def test_call_like_the_one_before_enters_no_settings(engine, make, monkeypatch):
 
 
 def test_lists_are_read_and_nothing_is_looked_up(engine, monkeypatch):
-    given = called(engine, list)
+    inputs = called(engine, list)
     monkeypatch.setattr(Executable, "_found", None)
 
-    assert engine(given)["y"].tolist() == [4, 5]
+    assert engine(inputs)["y"].tolist() == [4, 5]
     assert engine({"a": F([1, 1]), "b": [F(1), F(0)]})["y"].tolist() == [0, 1]
 
 

@@ -146,6 +146,25 @@ def test_kernels_of_one_pixel_vary_once_they_are_matrices():
         assert not may_be(network, matrix.get_output(0))
 
 
+def test_kernels_of_one_pixel_that_have_one_number_may_be_uniform():
+    network = trt.INetworkDefinition()
+    ones = uniform_products.of_constant(network, (64, 64, 1, 1))
+    for operand in (ones, networks.constant(network, np.ones((64, 64, 1, 1), np.float32))):
+        matrix = network.add_shuffle(operand)
+        matrix.reshape_dims = 64, 64
+
+        assert may_be(network, matrix.get_output(0))
+
+
+def test_sums_of_batches_of_one_number_may_be_uniform():
+    """XLA sums the numbers, and repeats the sum."""
+    network = trt.INetworkDefinition()
+    numbers = network.add_input("numbers", trt.float32, (5, 1, 1))
+    batches = networks.combine(network, numbers, uniform_products.of_constant(network, (5, 64, 64)))
+    assert may_be(network, batches)
+    assert may_be(network, uniform_products.reduce(network, batches, trt.ReduceOperation.SUM, 0))
+
+
 def test_a_state_that_begins_with_zeros_varies_unless_it_stays():
     """Else each step of a recurrent network would pay for the form."""
     network = trt.INetworkDefinition()

@@ -93,16 +93,16 @@ def test_time_is_linear_where_backtracking_is_exponential(pattern):
 
 
 def test_memory_of_transitions_is_limited():
-    made = RegularExpression(r"[^a]*")
+    expression = RegularExpression(r"[^a]*")
 
-    assert made.full_match("".join(map(chr, range(200, 200 + 2 * MOST_STEPS))))
-    assert sum(len(place.following) for place in made._places.values()) <= MOST_STEPS
+    assert expression.full_match("".join(map(chr, range(200, 200 + 2 * MOST_STEPS))))
+    assert sum(len(place.following) for place in expression._places.values()) <= MOST_STEPS
 
 
 def test_matches_are_the_longest_from_the_left():
-    made = RegularExpression("a|ab|c*")
+    expression = RegularExpression("a|ab|c*")
 
-    assert [*made.matches("xabaccc")] == [(1, 3), (3, 4), (4, 7)]
+    assert [*expression.matches("xabaccc")] == [(1, 3), (3, 4), (4, 7)]
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_matches_are_the_longest_from_the_left():
     ["a+", r"\w+", r"[^a]+", "[a-c_]+", r"\S+", r"[\]^-]+", "[^-a]+", "(?i)a+", "[é-ü\\\\]+", r"[\d.]+", r"\b\w+"],
 )
 def test_runs_of_characters_are_those_of_the_automaton(pattern):
-    made = RegularExpression(pattern)
+    expression = RegularExpression(pattern)
 
     for text in [*TEXTS, "".join(TEXTS), "a]b^c-\\é\nü", "\r\v\f "]:
-        assert [*made.matches(text)] == [*made._longest_matches(text)]
+        assert [*expression.matches(text)] == [*expression._longest_matches(text)]
 
 
 @given(st.text(alphabet="ab(|)*+?[]^-\\dw.{1,}$", max_size=12), st.text(alphabet="ab1-\\", max_size=4))
