@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netloop.compiler import product_precision
+from netloop.compiler.machine_code.processor import BFLOAT16, FLOAT32, MOST_THREADS, Processor
+from netloop.compiler.passes.kernel_functions import function_of
 from netloop.compiler.passes.matmul_partitioning import cores
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.recurrent.cell import (
-    BFLOAT16,
     COLUMN,
-    FLOAT32,
     ITERATOR,
-    MOST_THREADS,
     NUMBER,
     PRODUCT,
     ROW,
@@ -29,7 +28,6 @@ from netloop.compiler.recurrent.cell import (
     RecurrentCell,
     joined_sums,
 )
-from netloop.compiler.recurrent.machine_code import Processor
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import (
@@ -42,29 +40,8 @@ from netloop.model.layers.pointwise import (
 )
 from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.model.layers.slice import ISliceLayer
-from netloop.values.enums import (
-    ActivationType,
-    ElementWiseOperation,
-    MatrixOperation,
-    SampleMode,
-    UnaryOperation,
-)
+from netloop.values.enums import MatrixOperation, SampleMode
 from netloop.values.types import normal_axis
-
-ELEMENTWISE = {
-    ElementWiseOperation.SUM: "sum", ElementWiseOperation.SUB: "sub", ElementWiseOperation.PROD: "prod",
-    ElementWiseOperation.DIV: "div", ElementWiseOperation.MAX: "max", ElementWiseOperation.MIN: "min",
-    ElementWiseOperation.LESS: "less", ElementWiseOperation.GREATER: "greater", ElementWiseOperation.EQUAL: "equal",
-}  # fmt: skip
-UNARY = {
-    UnaryOperation.NEG: "neg", UnaryOperation.ABS: "abs", UnaryOperation.SQRT: "sqrt", UnaryOperation.RECIP: "recip",
-}  # fmt: skip
-PARAMETERS = {
-    ActivationType.RELU: 0, ActivationType.SIGMOID: 0, ActivationType.TANH: 0, ActivationType.SOFTSIGN: 0,
-    ActivationType.LEAKY_RELU: 1, ActivationType.THRESHOLDED_RELU: 1, ActivationType.CLIP: 2,
-    ActivationType.HARD_SIGMOID: 2, ActivationType.SCALED_TANH: 2,
-}  # fmt: skip
-"""The activations that kernels have, and the number of their parameters."""
 
 ROWS_AHEAD = 128
 """The rows of the input, of as many iterations as have them, that are multiplied ahead: its weights are read from
@@ -219,18 +196,12 @@ class Recognition(ABC):
         match layer:
             case IMatrixMultiplyLayer():
                 return self._of_product(layer)
-            case IElementWiseLayer():
-                require(layer.op in ELEMENTWISE)
-                return self._elementwise(ELEMENTWISE[layer.op], [self._parts(operand(layer, at)) for at in (0, 1)])
-            case IActivationLayer():
-                require(layer.type in PARAMETERS)
-                numbers = (layer.alpha, layer.beta)[: PARAMETERS[layer.type]]
-                return self._elementwise(layer.type.name.lower(), [self._parts(operand(layer, 0))], numbers)
-            case IUnaryLayer():
-                require(layer.op in UNARY)
-                return self._elementwise(UNARY[layer.op], [self._parts(operand(layer, 0))])
-            case ISelectLayer():
-                return self._elementwise("select", [self._parts(operand(layer, at)) for at in range(3)])
+            case IElementWiseLayer() | IActivationLayer() | IUnaryLayer() | ISelectLayer():
+                function = function_of(layer)
+                if function is None:
+                    raise Unfit
+                operands = [self._parts(operand(layer, at)) for at in range(layer.num_inputs)]
+                return self._elementwise(function.kind, operands, function.numbers)
             case IConcatenationLayer():
                 require(normal_axis(layer.axis, layer.outputs[0].type.rank) == layer.outputs[0].type.rank - 1)
                 return tuple(part for tensor in layer.inputs if tensor for part in self._whole_parts(tensor))

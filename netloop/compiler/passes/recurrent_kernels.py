@@ -7,16 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from netloop.compiler.machine_code.processor import BFLOAT16, PROCESSORS, Processor, processor
 from netloop.compiler.passes.base import OFF, Pass
+from netloop.compiler.passes.kernel_functions import FUNCTIONS
 from netloop.compiler.passes.recurrent_cells import MOST_CACHED, MOST_ROUNDED_ROWS, ROWS_AHEAD, Unfit, require
 from netloop.compiler.passes.recurrent_loops import LEAST_ROWS, LoopRecognition
 from netloop.compiler.passes.rewriter import Rewriter
-from netloop.compiler.recurrent.cell import BFLOAT16, RecurrentCell
-from netloop.compiler.recurrent.machine_code import PROCESSORS, Processor, iterate, processor
+from netloop.compiler.recurrent.cell import RecurrentCell
+from netloop.compiler.recurrent.machine_code import iterate
 from netloop.model.graph.layer import ILayer, Operation, Types, layer
 from netloop.model.layers.loop import ILoop
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
-from netloop.model.layers.pointwise import ACTIVATIONS
 from netloop.model.nest import LayerStep, LoopStep
 from netloop.values.enums import LayerType
 from netloop.values.types import Array, TensorType
@@ -30,28 +31,6 @@ MOST_ROWS = 256
 MOST_PANEL = 48 << 10
 """The most bytes of weights of a block that are read for each few rows, where registers hold the sums of three rows
 only. More come from the second-level cache: an LSTM of 512 and 16 rows took 1.1 to 1.3 of XLA's time with AVX2."""
-
-FUNCTIONS: dict[str, Any] = {
-    "sum": lambda *terms: sum(terms),
-    "sub": np.subtract,
-    "prod": np.multiply,
-    "div": np.divide,
-    "max": np.maximum,
-    "min": np.minimum,
-    "neg": np.negative,
-    "abs": np.abs,
-    "less": np.less,
-    "greater": np.greater,
-    "equal": np.equal,
-    "select": lambda condition, a, b: np.where(condition != 0, a, b),
-    "sqrt": np.sqrt,
-    "recip": np.reciprocal,
-    **{
-        kind.name.lower(): lambda x, a=0.0, b=0.0, function=function: function(np, x, a, b)
-        for kind, function in ACTIVATIONS.items()
-    },
-}
-"""The functions of numpy by the kinds of values."""
 
 
 @layer(LayerType.INTERNAL, "Recurrent Kernel")

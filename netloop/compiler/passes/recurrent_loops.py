@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from netloop.compiler.machine_code.processor import Processor
 from netloop.compiler.passes.counters import first_of_counter, start_of_counter
 from netloop.compiler.passes.recurrent_cells import Parts, Read, Recognition, WeightProduct, require
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, STATE, RecurrentCell
-from netloop.compiler.recurrent.machine_code import Processor
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.loop import IIteratorLayer
 from netloop.model.layers.matrix import IMatrixMultiplyLayer

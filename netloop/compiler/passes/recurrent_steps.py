@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 
+from netloop.compiler.machine_code.processor import Processor, processor
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.embedding_folding import folded_gather
-from netloop.compiler.passes.recurrent_cells import PARAMETERS, Parts, Read, Recognition, Unfit, require
+from netloop.compiler.passes.kernel_functions import PARAMETERS
+from netloop.compiler.passes.recurrent_cells import Parts, Read, Recognition, Unfit, require
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer, call_of, is_worth_it
 from netloop.compiler.passes.recurrent_loops import LEAST_ROWS
 from netloop.compiler.passes.rewriter import Rewriter, layer_steps
 from netloop.compiler.recurrent.cell import ITERATOR, RecurrentCell
-from netloop.compiler.recurrent.machine_code import Processor, processor
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.nest import Block, LayerStep, LoopStep

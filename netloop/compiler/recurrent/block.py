@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from netloop.compiler.machine_code.code import FLOAT_BYTES
+from netloop.compiler.machine_code.processor import BFLOAT16
+from netloop.compiler.machine_code.vectors import FUNCTIONS, Vectors
 from netloop.compiler.recurrent.cell import (
-    BFLOAT16,
     COLUMN,
     ITERATOR,
     NUMBER,
@@ -21,9 +23,7 @@ from netloop.compiler.recurrent.cell import (
     CellValue,
     ProductSource,
 )
-from netloop.compiler.recurrent.code import FLOAT_BYTES
 from netloop.compiler.recurrent.job import TRIPS, JobLayout
-from netloop.compiler.recurrent.vectors import FUNCTIONS, Vectors
 
 STEPS = 4, 2, 1
 """The elements of a row that are multiplied between two jumps: as many of these as divide the row."""

@@ -11,20 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
+from netloop.compiler.machine_code.processor import FLOAT32
 from netloop.values.types import Array
 
 ITERATOR, COLUMN, STATE, PRODUCT = "iterator", "column", "state", "product"
 NUMBER, ROW, WHOLE = "number", "row", "whole"
 """The kinds of values that are not computed element by element."""
 
-FLOAT32, BFLOAT16 = np.dtype(np.float32), np.dtype(jnp.bfloat16)
-"""The types of weights; everything else is float32."""
-
-MOST_THREADS = 8
-"""The most threads that share a call."""
 WORK_OF_ELEMENT = 2
 """The multiplications in whose time a number is read from or written to memory."""
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from netloop.compiler.recurrent.cell import MOST_THREADS, RecurrentCell
-from netloop.compiler.recurrent.code import FLOAT_BYTES, FunctionCode
+from netloop.compiler.machine_code.code import FLOAT_BYTES, FunctionCode
+from netloop.compiler.machine_code.jobs import FIELDS, LINE
+from netloop.compiler.machine_code.processor import MOST_THREADS
+from netloop.compiler.recurrent.cell import RecurrentCell
 
-LINE = 64
-"""The bytes of a cache line: what several threads write to is on lines of its own."""
-REFERENCES, COME, DONE, TRIPS, THREADS, BEGUN = 0, 8, LINE, 2 * LINE, 2 * LINE + 8, 3 * LINE
-"""The fields of a job: the threads that hold it, those that have come, the blocks that are done, the iterations, the
-threads that share it, and the blocks of each of these that have been begun. Behind them are the addresses of the
-arrays."""
+COME, DONE, TRIPS, THREADS, BEGUN = FIELDS, LINE, 2 * LINE, 2 * LINE + 8, 3 * LINE
+"""The fields of a job: the threads that have come, the blocks that are done, the iterations, the threads that share it,
+and the blocks of each of these that have been begun. Behind them are the addresses of the arrays."""
 ARRAYS = BEGUN + MOST_THREADS * LINE
 
 
@@ -44,8 +43,8 @@ class JobLayout:
 
     @property
     def size(self) -> int:
-        """The bytes of a job, in whole lines."""
-        return -(-(ARRAYS + 8 * len(self.places)) // LINE) * LINE
+        """The bytes of a job."""
+        return ARRAYS + 8 * len(self.places)
 
     def array(self, code: FunctionCode, job: Any, name: str, number: int = 0) -> Any:
         """The address of an array."""

@@ -10,26 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from netloop.compiler.machine_code import jobs
+from netloop.compiler.machine_code.code import FLOAT_BYTES, FunctionCode
+from netloop.compiler.machine_code.compilation import HANDLER
+from netloop.compiler.machine_code.handler import ARGUMENTS, INTEGERS, RESULTS, Handler
+from netloop.compiler.machine_code.jobs import LINE
+from netloop.compiler.machine_code.processor import FLOAT32, MOST_THREADS
 from netloop.compiler.recurrent.block import PhaseCode
-from netloop.compiler.recurrent.cell import FLOAT32, MOST_THREADS, ROW, WHOLE, RecurrentCell
-from netloop.compiler.recurrent.code import FLOAT_BYTES, FunctionCode, ir
-from netloop.compiler.recurrent.handler import (
-    ARGUMENTS,
-    INTEGERS,
-    RESOURCE_EXHAUSTED,
-    RESULTS,
-    Handler,
-)
-from netloop.compiler.recurrent.job import BEGUN, COME, DONE, LINE, REFERENCES, THREADS, TRIPS, JobLayout
+from netloop.compiler.recurrent.cell import ROW, WHOLE, RecurrentCell
+from netloop.compiler.recurrent.job import BEGUN, COME, DONE, THREADS, TRIPS, JobLayout
 from netloop.compiler.recurrent.scan import ScanCode
 
-HANDLER = "handler"
 WORK_OF_THREAD = 1 << 16
 """The multiplications of an iteration that are worth a thread: they take 1 us, and to wait for another 0.3 us."""
 WORK_OF_CALL = 1 << 20
 """The multiplications of a call that are worth a thread: to wake one takes 10 to 40 us."""
-SPINS = 4096
-"""The looks at a number after which a waiting thread lets others run."""
 
 
 class RecurrentKernel:
@@ -53,7 +48,7 @@ class RecurrentKernel:
             scan = ScanCode(module, self._job, lanes, registers)
             self._blocks, functions = scan.stripes, [scan.function]
         work = self._work(functions)
-        release = self._release()
+        release = jobs.release_function(module)
         self._handler(work, self._help(work, release), release)
 
     def _work(self, phases: Sequence[Any]) -> Any:
@@ -63,7 +58,7 @@ class RecurrentKernel:
         begun = code.divide(code.load_shared(job, DONE), self._blocks)
         threads, mine = code.load(job, THREADS), code.memory(8)
         with code.counting(begun, self._steps(code, code.load(job, TRIPS))) as step:
-            self._wait(code, job, code.multiply(step, self._blocks))
+            jobs.wait(code, job, DONE, code.multiply(step, self._blocks))
             code.store(0, mine)
             with code.counting(0, threads) as other:
                 lane = code.remainder(code.add(thread, other), threads)
@@ -113,28 +108,6 @@ class RecurrentKernel:
             with code.builder.if_then(code.equals(number, phase)):
                 code.call(function, code.arguments[0], trip, block)
 
-    def _wait(self, code: FunctionCode, job: Any, blocks: Any) -> None:
-        """Wait until so many blocks are done."""
-        spins = code.memory(8)
-        code.store(0, spins)
-        with code.builder.if_then(code.is_less(code.load_shared(job, DONE), blocks)):
-            start = code.new_block()
-            code.call_intrinsic("llvm.x86.sse2.pause", ir.VoidType())
-            count = code.add(code.load(spins), 1)
-            code.store(count, spins)
-            with code.builder.if_then(code.is_less(SPINS, count), likely=False):
-                code.call_library("sched_yield")
-            code.jump_back(code.is_less(code.load_shared(job, DONE), blocks), start)
-
-    def _release(self) -> Any:
-        """The function by which a thread lets go of a job."""
-        code = FunctionCode(self._module, "release", 1)
-        (job,) = code.arguments
-        with code.builder.if_then(code.equals(code.fetch_and_add(job, -1, REFERENCES), 1)):
-            code.call_library("free", job)
-        code.end()
-        return code.function
-
     def _help(self, work: Any, release: Any) -> Any:
         """The function of another thread: of a job."""
         code = FunctionCode(self._module, "help", 1)
@@ -164,8 +137,7 @@ class RecurrentKernel:
         for where, position, size in lengths:
             is_short = code.is_less(handler.size(where, position), code.multiply(trips, size))
             handler.require(code.builder.not_(is_short), "there are more iterations than elements")
-        job = code.call_library("aligned_alloc", LINE, layout.size)
-        handler.require(code.builder.not_(code.equals(job, 0)), "there is no memory", RESOURCE_EXHAUSTED)
+        job = jobs.allocated(handler, layout.size)
         for position, place in enumerate(layout.places.values()):
             late = position - len(arguments)
             code.store(handler.data(ARGUMENTS, 1 + position) if late < 0 else handler.data(RESULTS, late), job, place)
@@ -179,16 +151,12 @@ class RecurrentKernel:
         if most > 1:
             worth = code.add(code.divide(code.multiply(trips, cell.work()), WORK_OF_CALL), 1)
             threads = code.least(code.least(handler.number_of_threads(), most), worth)
-        for value, place in ((1, REFERENCES), (1, COME), (0, DONE), (trips, TRIPS), (threads, THREADS)):
+        for value, place in ((1, COME), (0, DONE), (trips, TRIPS), (threads, THREADS)):
             code.store(value, job, place)
         with code.counting(0, threads) as thread:
             code.store(0, code.add(job, code.multiply(thread, LINE)), BEGUN)
-        with code.counting(1, threads):
-            code.fetch_and_add(job, 1, REFERENCES)
-            is_coming = handler.schedule(help_, job)
-            with code.builder.if_then(code.builder.not_(is_coming), likely=False):
-                code.fetch_and_add(job, -1, REFERENCES)
+        jobs.share(handler, job, threads, help_)
         code.call(work, job, 0)
-        self._wait(code, job, code.multiply(self._steps(code, trips), self._blocks))
+        jobs.wait(code, job, DONE, code.multiply(self._steps(code, trips), self._blocks))
         code.call(release, job)
         code.end(0)

@@ -2,96 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
-import sys
-import threading
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.compiler.recurrent.cell import FLOAT32, RecurrentCell
-
-LOCK = threading.Lock()
-
-
-class Processor(NamedTuple):
-    """The vectors of a processor.
-
-    Attributes:
-        lanes: the float32 of a vector.
-        registers: the vectors of sums that its registers hold next to the operands.
-    """
-
-    lanes: int
-    registers: int
-
-
-PROCESSORS = {"avx512f": Processor(16, 24), "avx2": Processor(8, 12)}
-"""The vectors by the feature that they need."""
+from netloop.compiler.machine_code.compilation import MachineCode, compiled
+from netloop.compiler.machine_code.processor import FLOAT32, Processor
+from netloop.compiler.recurrent.cell import RecurrentCell
 
 
 @cache
-def processor() -> Processor | None:
-    """The vectors of this machine; None if there are no kernels for it, or the extra is not installed."""
-    if sys.platform != "linux" or platform.machine() != "x86_64" or find_spec("llvmlite") is None:
-        return None
-    features = _llvm().get_host_cpu_features()
-    return next((own for feature, own in PROCESSORS.items() if features.get(feature) and features.get("fma")), None)
-
-
-def _llvm() -> Any:
-    return import_module("llvmlite.binding")
-
-
-class MachineCode(NamedTuple):
-    """A kernel in memory, for as long as the process lives.
-
-    Attributes:
-        target: the name by which XLA finds it.
-        handler: its address.
-        engine: the owner of the memory.
-    """
-
-    target: str
-    handler: int
-    engine: Any
-
-
-@cache  # the code is in memory for as long as somebody keeps it
-def _machine_code(cell: RecurrentCell, vectors: Processor) -> MachineCode:
-    # these need the extra
-    llvm, ir, own = _llvm(), import_module("llvmlite.ir"), import_module(f"{__package__}.kernel")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
-    module = ir.Module("netloop")
-    module.triple, module.data_layout = target.triple, str(machine.target_data)
-    own.RecurrentKernel(module, cell, *vectors)
-    text = str(module)
-    parsed = llvm.parse_assembly(text)
-    parsed.verify()
-    engine = llvm.create_mcjit_compiler(parsed, machine)
-    engine.finalize_object()
-    # programs that JAX keeps on disk name the kernel, so that the name has to say all of it
-    name = "netloop.recurrent." + hashlib.sha256(text.encode()).hexdigest()[:32]
-    code = MachineCode(name, engine.get_function_address(own.HANDLER), engine)
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(code.handler), platform="cpu")
-    return code
-
-
 def machine_code(cell: RecurrentCell, vectors: Processor) -> MachineCode:
     """The kernel of a cell, compiled once."""
-    with LOCK:
-        return _machine_code(cell, vectors)
+    # it needs the extra
+    kernel = import_module(f"{__package__}.kernel")
+    return compiled("recurrent", lambda module: kernel.RecurrentKernel(module, cell, *vectors))
 
 
 def iterate(cell: RecurrentCell, vectors: Processor, iterations: int, arrays: Sequence[Any]) -> list[jax.Array]:

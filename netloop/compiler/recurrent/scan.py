@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from netloop.compiler.machine_code.vectors import Vectors
 from netloop.compiler.recurrent.block import RowCode
 from netloop.compiler.recurrent.job import TRIPS, JobLayout
-from netloop.compiler.recurrent.vectors import Vectors
 
 MOST_VECTORS = 16
 """The most vectors of a stripe."""

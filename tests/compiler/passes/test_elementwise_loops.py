@@ -7,9 +7,9 @@ import pytest
 from jax import lax
 
 import netloop as trt
+from netloop.compiler.machine_code.processor import Processor, processor
 from netloop.compiler.passes import elementwise_loops, recurrent_kernels
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
-from netloop.compiler.recurrent.machine_code import Processor, processor
 from netloop.model.nest import live_layers
 from tests.support import networks
 from tests.support.devices import only_on_cpus

@@ -10,10 +10,10 @@ import pytest
 
 import netloop as trt
 import netloop.onnx
+from netloop.compiler.machine_code import processor as machine_code_processor
+from netloop.compiler.machine_code.processor import Processor, processor
 from netloop.compiler.passes import recurrent_cells, recurrent_kernels
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
-from netloop.compiler.recurrent import machine_code
-from netloop.compiler.recurrent.machine_code import Processor, processor
 from tests.support import onnx_runtime
 from tests.support.devices import only_on_cpus
 from tests.support.examples import many, mostly_slow
@@ -265,13 +265,13 @@ def test_short_vectors_leave_weights_that_no_cache_holds_to_xla(monkeypatch):
 
 
 def test_without_the_extra_loops_stay_loops(monkeypatch):
-    monkeypatch.setattr(machine_code, "find_spec", lambda name: None)
-    machine_code.processor.cache_clear()
+    monkeypatch.setattr(machine_code_processor, "find_spec", lambda name: None)
+    processor.cache_clear()
     try:
         assert strategies(loop_of()) == ["scan"]
     finally:
         monkeypatch.undo()
-        machine_code.processor.cache_clear()
+        processor.cache_clear()
 
 
 def test_pure_functions_and_meshes_have_no_kernels():

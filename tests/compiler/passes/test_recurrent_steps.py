@@ -8,9 +8,9 @@ import pytest
 
 import netloop as trt
 import netloop.onnx
+from netloop.compiler.machine_code.processor import processor
 from netloop.compiler.passes import recurrent_cells, recurrent_steps
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
-from netloop.compiler.recurrent.machine_code import processor
 from netloop.model.nest import live_layers
 from tests.support import onnx_runtime
 from tests.support.devices import only_on_cpus

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from netloop.compiler.passes.recurrent_kernels import FUNCTIONS
+from netloop.compiler.machine_code.processor import BFLOAT16, FLOAT32, PROCESSORS, processor
+from netloop.compiler.passes.kernel_functions import FUNCTIONS
 from netloop.compiler.recurrent.cell import (
-    BFLOAT16,
     COLUMN,
-    FLOAT32,
     ITERATOR,
     NUMBER,
     PRODUCT,
@@ -23,7 +22,7 @@ from netloop.compiler.recurrent.cell import (
     ProductSource,
     RecurrentCell,
 )
-from netloop.compiler.recurrent.machine_code import PROCESSORS, machine_code, processor
+from netloop.compiler.recurrent.machine_code import machine_code
 from tests.support.ffi_frames import Api, call, guarded
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="the extra is not installed, or there are no kernels")
@@ -278,7 +277,7 @@ def refused(own, vectors, arguments, results):
     for array, kept in zip(results, before, strict=True):
         np.testing.assert_array_equal(array, kept)
     (message,) = api.messages
-    return message.removeprefix("netloop's recurrent kernel: ")
+    return message.removeprefix("netloop's kernel: ")
 
 
 def misaligned(array):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netloop.compiler.recurrent.machine_code import processor
+from netloop.compiler.machine_code.processor import processor
 
 pytestmark = [
     pytest.mark.slow,
@@ -15,7 +15,7 @@ pytestmark = [
 
 IN_FORKS = """
 import netloop as trt
-from netloop.compiler.recurrent.machine_code import processor
+from netloop.compiler.machine_code.processor import processor
 from tests.compiler.recurrent.test_kernel import arrays_of, assert_right, cell
 from tests.process.test_forked import in_fork
 from tests.support.ffi_frames import Api

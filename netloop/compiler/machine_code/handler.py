@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from netloop.compiler.recurrent.cell import BFLOAT16, FLOAT32
-from netloop.compiler.recurrent.code import INT, FunctionCode, ir
+from netloop.compiler.machine_code.code import INT, FunctionCode, ir
+from netloop.compiler.machine_code.processor import BFLOAT16, FLOAT32
 
 API, CONTEXT, STAGE, EXTENSIONS = 16, 24, 32, 8
 ARGUMENTS, RESULTS = 40, 80
@@ -104,7 +104,7 @@ class Handler:
         """Return an error if a condition does not hold."""
         code = self.code
         with code.builder.if_then(code.builder.not_(condition), likely=False):
-            error = self._structure([32, 0, self._text(f"netloop's recurrent kernel: {problem}"), 0])
+            error = self._structure([32, 0, self._text(f"netloop's kernel: {problem}"), 0])
             code.store_number(kind, error, 24)
             code.end(code.call_address(code.load(code.load(self.frame, API), CREATE_ERROR), error))
 

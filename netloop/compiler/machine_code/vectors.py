@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from netloop.compiler.recurrent.code import FLOAT, FLOAT_BYTES, INT, INT32, FunctionCode, ir
+from netloop.compiler.machine_code.code import FLOAT, FLOAT_BYTES, INT, INT32, FunctionCode, ir
 
 TANH_ABOVE = (1.0, 0.1338268518447876, 0.003497455967590213, 2.0635796317947097e-05, 1.3384258146231787e-08)
 TANH_BELOW = (1.0, 0.46716007590293884, 0.0258843544870615, 0.0003288514562882483, 7.790235372340248e-07)

@@ -1,0 +1,67 @@
+"""Kernels in memory, for the processor at hand."""
+
+import ctypes
+import hashlib
+import threading
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import jax
+
+LOCK = threading.Lock()
+HANDLER = "handler"
+"""The name of the function of a kernel that XLA calls."""
+
+
+class MachineCode(NamedTuple):
+    """A kernel in memory, for as long as the process lives.
+
+    Attributes:
+        target: the name by which XLA finds it.
+        handler: its address.
+        engine: the owner of the memory.
+    """
+
+    target: str
+    handler: int
+    engine: Any
+
+
+_KERNELS: dict[str, MachineCode] = {}
+
+
+@cache  # it lives as long as the process
+def _waiting_places(size: int, line: int) -> tuple[int, Any]:
+    """The address of the memory in which threads wait for jobs, at the beginning of a line, and its owner."""
+    memory = (ctypes.c_char * (size + line))()
+    return -(-ctypes.addressof(memory) // line) * line, memory
+
+
+def compiled(kind: str, write: Callable[[Any], Any]) -> MachineCode:
+    """The kernel whose code a function writes into a module of LLVM; equal codes are one kernel."""
+    with LOCK:
+        llvm, ir = import_module("llvmlite.binding"), import_module("llvmlite.ir")
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_default_triple()
+        features = llvm.get_host_cpu_features().flatten()
+        machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
+        jobs = import_module(f"{__package__}.jobs")
+        llvm.add_symbol(jobs.WAITING_PLACES, _waiting_places(jobs.WAITING_SIZE, jobs.LINE)[0])
+        module = ir.Module("netloop")
+        module.triple, module.data_layout = target.triple, str(machine.target_data)
+        write(module)
+        text = str(module)
+        # programs that JAX keeps on disk name the kernel, so that the name has to say all of it
+        name = f"netloop.{kind}.{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+        if name not in _KERNELS:
+            parsed = llvm.parse_assembly(text)
+            parsed.verify()
+            engine = llvm.create_mcjit_compiler(parsed, machine)
+            engine.finalize_object()
+            code = MachineCode(name, engine.get_function_address(HANDLER), engine)
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(code.handler), platform="cpu")
+            _KERNELS[name] = code
+        return _KERNELS[name]
