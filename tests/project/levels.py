@@ -64,7 +64,9 @@ WINGS = [
         "the way from a network to programs of XLA, and their calls",
         (
             "jax_settings product_precision recursion_limit xla_faults phases gpu_notice launches layer_times "
-            "recurrent lru_cache",
+            "machine_code lru_cache",
+            "recurrent",
+            "convolution",
             "placement xla_compilation passes",
             "lower",
             "recipe trial",

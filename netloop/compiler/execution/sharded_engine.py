@@ -21,6 +21,7 @@ from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.compilability import require_arrays
 from netloop.compiler.lru_cache import LruCache
 from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm, chosen
+from netloop.compiler.passes.convolution_kernels import ConvolutionKernels
 from netloop.compiler.passes.elementwise_loops import ElementwiseLoops
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernels
 from netloop.compiler.passes.recurrent_steps import RecurrentSteps
@@ -43,7 +44,13 @@ from netloop.values.unpicklable import Unpicklable
 JOINING = frozenset({"horizontal_fusion", "matmul_partitioning"})
 """The passes that join or divide weights along an axis that may be cut, for which XLA adds collectives."""
 OF_ONE_DEVICE = frozenset(
-    {LoweringForm.LOOP_KERNELS, RecurrentKernels.name, RecurrentSteps.name, ElementwiseLoops.name}
+    {
+        LoweringForm.LOOP_KERNELS,
+        RecurrentKernels.name,
+        RecurrentSteps.name,
+        ElementwiseLoops.name,
+        ConvolutionKernels.name,
+    }
 )
 """The passes that make what XLA cannot divide among devices."""
 

@@ -21,7 +21,14 @@ from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 
 FOR_ONE_ROW = frozenset(
-    {"matmul_partitioning", "carry_layout", "recurrent_kernels", "recurrent_steps", "elementwise_loops"}
+    {
+        "matmul_partitioning",
+        "carry_layout",
+        "recurrent_kernels",
+        "recurrent_steps",
+        "elementwise_loops",
+        "convolution_kernels",
+    }
 )
 """The passes that choose a form for the rows of one request, which slots multiply, or do away with its loop."""
 

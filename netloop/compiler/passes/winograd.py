@@ -103,8 +103,8 @@ class Winograd(Pass):
     level = 3
     platforms = frozenset({"cpu"})
     on_host = True
-    # it knows only convolutions with their channels last
-    after = ("channels_last",)
+    # it knows only convolutions with their channels last; kernels take these as fast, and are more exact
+    after = ("channels_last", "convolution_kernels")
     rule = (
         "On CPUs, float32 convolutions by windows of 3 x 3 with the stride 1 compute tiles of 2 x 2 by Winograd's "
         "algorithm: 16 products instead of 36. Errors are about as large as those of the sum of the 36, and at most "

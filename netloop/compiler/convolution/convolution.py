@@ -1,0 +1,144 @@
+"""A convolution, and what is computed from its sums element by element, as data of which kernels are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from netloop.compiler.recurrent.cell import NUMBER, ROW, WHOLE, CellValue
+from netloop.values.types import Array
+
+SUM = "convolution"
+"""The kind of value that is the sum over a window; NUMBER, ROW and WHOLE read an array of one number, of one for each
+map, or of the shape of the output."""
+
+
+@dataclass(frozen=True)
+class WindowAxis:
+    """An axis along which windows move.
+
+    Attributes:
+        length: the length of the input.
+        size, step, spread: the size, the stride and the dilation of the windows.
+        before: the padding before the input.
+        count: the number of windows.
+    """
+
+    length: int
+    size: int
+    step: int
+    spread: int
+    before: int
+    count: int
+
+    def inside(self, position: int) -> range:
+        """The elements of a window that are not in the padding."""
+        start = position * self.step - self.before
+        return range(max(0, -(start // self.spread)), min(self.size, -((start - self.length) // self.spread)))
+
+    @cached_property
+    def whole(self) -> range:
+        """The windows without padding."""
+        positions = [position for position in range(self.count) if self.inside(position) == range(self.size)]
+        return range(positions[0], positions[-1] + 1) if positions else range(0)
+
+    def reads(self, element: int) -> tuple[slice, slice]:
+        """The windows of which an element is not in the padding, and what it reads in them."""
+        first = element * self.spread - self.before
+        positions = [at for at in range(self.count) if 0 <= first + at * self.step < self.length]
+        if not positions:
+            return slice(0), slice(0)
+        start, stop = positions[0], positions[-1]
+        return slice(start, stop + 1), slice(first + start * self.step, first + stop * self.step + 1, self.step)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each window is one element of the input, in the same order."""
+        return self == WindowAxis(self.length, 1, 1, self.spread, 0, self.length)
+
+    @property
+    def never_misses(self) -> bool:
+        """Whether each window has an element that is not in the padding."""
+        return all(self.inside(position) for position in range(self.count))
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution of x [batch, rows, columns, channels] to [batch, rows, columns, maps].
+
+    Attributes:
+        batch, channels, maps: the lengths of the axes that windows do not move along.
+        rows, columns: the axes along which they do.
+        is_depthwise: whether each map reads the channel of its number, and not all of them.
+        values: what is computed for an element of the output, in running order; the last one is the element.
+        arrays: the kinds of the arrays that the values read.
+    """
+
+    batch: int
+    channels: int
+    maps: int
+    rows: WindowAxis
+    columns: WindowAxis
+    is_depthwise: bool
+    values: tuple[CellValue, ...]
+    arrays: tuple[str, ...]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether each position of the output reads the same position of the input only."""
+        return self.rows.is_plain and self.columns.is_plain
+
+    @property
+    def depth(self) -> int:
+        """The number of elements of a window."""
+        return self.rows.size * self.columns.size * (1 if self.is_depthwise else self.channels)
+
+    @property
+    def positions(self) -> int:
+        """The number of positions of the output."""
+        return self.batch * self.rows.count * self.columns.count
+
+    @property
+    def work(self) -> int:
+        """The number of multiplications."""
+        return self.depth * self.positions * self.maps
+
+    def array_size(self, kind: str) -> int:
+        """The number of elements of an array."""
+        return {NUMBER: 1, ROW: self.maps, WHOLE: self.positions * self.maps}[kind]
+
+    def evaluate(self, functions: Mapping[str, Any], x: Array, kernel: Array, arrays: Sequence[Array]) -> Array:
+        """The output as numpy computes it, in float64; ``kernel`` is [rows, columns, channels, maps]."""
+        axes = self.rows, self.columns
+        x, kernel = (
+            x.reshape(self.batch, *(axis.length for axis in axes), -1).astype(np.float64),
+            kernel.astype(np.float64),
+        )
+        sums = np.zeros((self.batch, *(axis.count for axis in axes), self.maps))
+        for row in range(self.rows.size):
+            for column in range(self.columns.size):
+                # the windows whose element is not in the padding, and what these read
+                (down, above), (along, left) = (axis.reads(at) for axis, at in zip(axes, (row, column), strict=True))
+                read, weights = x[:, above][:, :, left], kernel[row, column]
+                sums[:, down, along] += read * weights[0] if self.is_depthwise else read @ weights
+        values = list[Array]()
+        for kind, of, numbers in self.values:
+            if kind == SUM:
+                value = sums
+            elif kind in (NUMBER, ROW, WHOLE):
+                array = arrays[of[0]].astype(np.float64)
+                value = array.reshape(sums.shape if kind == WHOLE else -1)
+            else:
+                value = functions[kind](*(values[number] for number in of), *numbers)
+            values.append(value)
+        return np.broadcast_to(values[-1], sums.shape)
+
+    @property
+    def input_size(self) -> int:
+        """The number of elements of the input."""
+        return math.prod((self.batch, self.rows.length, self.columns.length, self.channels))

@@ -1,0 +1,86 @@
+"""The parts in which a kernel computes the output of a convolution.
+
+A tile is some positions of a line times some vectors of maps, a panel: its sums are in registers while the numbers of
+the windows, and the weights of the panel, are read from front to back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netloop.compiler.convolution.convolution import Convolution
+from netloop.compiler.machine_code.processor import Processor
+
+FLOAT_BYTES = 4
+MOST_VECTORS = 4
+"""The most vectors of a panel. Three or four of them, and as many positions as the registers hold, take the same time
+within 3 %, and one vector up to 1.2 times as long, as each number of the input is read for one multiplication."""
+MOST_POSITIONS = 12
+"""The most positions of a tile: their addresses are constants from one register, and more gain nothing."""
+POSITIONS_OF_DEPTHWISE = 8
+"""The positions of a tile of a depthwise convolution, whose additions wait for 4 cycles on one of 2 units."""
+CACHED = 1 << 20
+"""The bytes of weights that stay in a second-level cache. Of more, a thread takes all positions of one panel."""
+STRIPE = 192 << 10
+"""The bytes of the input of a stripe, which stay in the cache next to weights while all panels read them."""
+LEAST_PARTS = 4
+"""The parts that threads share evenly enough."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """The parts of an output.
+
+    Attributes:
+        panels: the number of vectors of each panel.
+        positions: the positions of a tile.
+        length: the positions of a line: a row of an image, or a stripe of all positions if these read only themselves.
+        lines: the number of lines; the last stripe overlaps the one before.
+        is_by_panel: whether a thread computes one panel of all lines at a time, and not all panels of one line.
+    """
+
+    panels: tuple[int, ...]
+    positions: int
+    length: int
+    lines: int
+    is_by_panel: bool
+
+    @property
+    def parts(self) -> int:
+        """The number of parts that threads share."""
+        return len(self.panels) if self.is_by_panel else self.lines
+
+    @property
+    def width(self) -> int:
+        """The vectors of all panels except the last."""
+        return self.panels[0]
+
+
+def divided(convolution: Convolution, processor: Processor) -> Division:
+    """The division of a convolution."""
+    vectors = -(-convolution.maps // processor.lanes)
+    # all as wide, except the last: 3 and 2 instead of 4 and 1
+    width = 1 if convolution.is_depthwise else -(-vectors // -(-vectors // MOST_VECTORS))
+    panels = tuple(min(width, vectors - first) for first in range(0, vectors, width))
+    most = POSITIONS_OF_DEPTHWISE if convolution.is_depthwise else min(processor.registers // width, MOST_POSITIONS)
+    weights = convolution.depth * vectors * processor.lanes
+    is_by_panel = weights * FLOAT_BYTES > CACHED or (weights > convolution.input_size and len(panels) >= LEAST_PARTS)
+    if not convolution.is_flat:
+        whole = len(convolution.columns.whole)
+        lines = convolution.batch * convolution.rows.count
+        return Division(panels, _even(whole, most), convolution.columns.count, lines, is_by_panel)
+    positions = _even(convolution.positions, most)
+    tiles = -(-convolution.positions // positions)
+    stripes = 1
+    if not is_by_panel:
+        least = max(-(-convolution.input_size * FLOAT_BYTES // STRIPE), min(LEAST_PARTS, tiles))
+        stripes = min(range(least, 2 * least), key=lambda count: -(-tiles // count) * count)
+    length = min(convolution.positions, -(-tiles // stripes) * positions)
+    return Division(panels, positions, length, -(-convolution.positions // length), is_by_panel)
+
+
+def _even(count: int, most: int) -> int:
+    """The positions of tiles such that these overlap little: of 14 positions 7 twice instead of 12 twice."""
+    sizes = range(1, max(1, min(count, most)) + 1)
+    # two more than there are, for the weights that each tile reads
+    return min(sizes, key=lambda size: (-(-count // size) * (size + 2), -size))

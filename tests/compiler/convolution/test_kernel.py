@@ -1,0 +1,214 @@
+"""The machine code of convolutions, called without XLA: memory, threads, extreme numbers, and what it refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netloop.compiler.convolution import convolve, division, kernel
+from netloop.compiler.convolution.convolution import SUM, Convolution, WindowAxis
+from netloop.compiler.convolution.convolve import machine_code, packed, unpacked
+from netloop.compiler.machine_code.processor import PROCESSORS, processor
+from netloop.compiler.passes.kernel_functions import FUNCTIONS
+from netloop.compiler.recurrent.cell import NUMBER, ROW, WHOLE, CellValue
+from tests.support.examples import examples
+from tests.support.ffi_frames import Api, call, guarded
+
+pytestmark = pytest.mark.skipif(processor() is None, reason="the extra is not installed, or there are no kernels")
+
+PLAIN = (CellValue(SUM, ()),)
+FOLLOWED = (
+    CellValue(SUM, ()), CellValue(ROW, (0,)), CellValue("sum", (0, 1)), CellValue(WHOLE, (1,)),
+    CellValue("sub", (2, 3)), CellValue("hard_sigmoid", (4,), (0.25, 0.5)), CellValue("prod", (4, 5)),
+    CellValue(NUMBER, (2,)), CellValue("max", (6, 7)),
+)  # fmt: skip
+"""A bias, another array, an activation of two reads of one value, and a limit."""
+KINDS = ROW, WHOLE, NUMBER
+
+
+@pytest.fixture(params=PROCESSORS, ids=str)
+def vectors(request):
+    features = list(PROCESSORS)
+    own = processor()
+    if own is None or features.index(request.param) < features.index(
+        next(name for name, value in PROCESSORS.items() if value == own)
+    ):
+        pytest.skip("the processor has no such vectors")
+    return PROCESSORS[request.param]
+
+
+def axis(length, size=1, step=1, spread=1, before=0, after=0):
+    count = (length + before + after - (size - 1) * spread - 1) // step + 1
+    return WindowAxis(length, size, step, spread, before, count)
+
+
+def convolution(rows, columns, channels=3, maps=5, *, batch=1, is_depthwise=False, is_followed=True):
+    maps = channels if is_depthwise else maps
+    values, kinds = (FOLLOWED, KINDS) if is_followed else (PLAIN, ())
+    return Convolution(batch, channels, maps, rows, columns, is_depthwise, values, kinds)
+
+
+def arrays_of(own, seed=0):
+    """Random arrays: x, the kernel [rows, columns, channels, maps], and the arrays of the values."""
+    random = np.random.default_rng(seed)
+    shapes = [
+        (own.batch, own.rows.length, own.columns.length, own.channels),
+        (own.rows.size, own.columns.size, 1 if own.is_depthwise else own.channels, own.maps),
+        *((own.array_size(kind),) for kind in own.arrays),
+    ]
+    return [np.asarray(random.standard_normal(shape), np.float32) for shape in shapes]
+
+
+def run(own, vectors, arrays, api=None, at_end=True):
+    """The output of a kernel whose arrays touch guard pages, and whose arguments cannot be written."""
+    x, weights, *others = arrays
+    arguments = [x, packed(np, weights, own, vectors), *others]
+    result = guarded(np.full((own.batch, own.rows.count, own.columns.count, own.maps), 7, np.float32), at_end)
+    api = api or Api()
+    inputs = [guarded(array, at_end, writable=False) for array in arguments]
+    assert not call(machine_code(own, vectors).handler, api, inputs, [result]), api.messages
+    return result
+
+
+def assert_right(own, vectors, arrays=None, **named):
+    arrays = arrays or arrays_of(own)
+    with np.errstate(all="ignore"):
+        wanted = own.evaluate(FUNCTIONS, arrays[0], arrays[1], arrays[2:])
+    np.testing.assert_allclose(run(own, vectors, arrays, **named), wanted, rtol=2e-5, atol=2e-6 * own.depth**0.5 + 1e-5)
+
+
+SHAPES = {
+    "flat": (axis(5), axis(7)),
+    "one position": (axis(1), axis(1)),
+    "line": (axis(1), axis(29, 3, 1, 1, 1, 1)),
+    "line with a stride": (axis(1), axis(40, 5, 3, 1, 2, 2)),
+    "3 x 3": (axis(9, 3, 1, 1, 1, 1), axis(11, 3, 1, 1, 1, 1)),
+    "stride": (axis(9, 3, 2, 1, 1, 1), axis(14, 3, 2, 1, 1, 0)),
+    "flat with a stride": (axis(9, 1, 2), axis(8, 1, 3)),
+    "dilated": (axis(9, 3, 1, 2, 2, 2), axis(9, 3, 1, 3, 3, 2)),
+    "one side": (axis(6, 2, 1, 1, 0, 1), axis(6, 4, 1, 1, 3, 0)),
+    "padding only": (axis(2, 5, 1, 1, 2, 2), axis(3, 5, 1, 1, 2, 2)),
+    "wide": (axis(1), axis(64, 7, 2, 1, 3, 3)),
+    "two images": (axis(4, 3, 1, 1, 1, 1), axis(5, 2)),
+}
+
+
+@pytest.mark.parametrize("at_end", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("is_depthwise", [False, True], ids=["all channels", "depthwise"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, shape, is_depthwise, at_end):
+    channels = 3 * vectors.lanes - 1 if is_depthwise else 6
+    batch = 2 if shape == "two images" else 1
+    own = convolution(*SHAPES[shape], channels, 5 * vectors.lanes + 3, batch=batch, is_depthwise=is_depthwise)
+
+    assert_right(own, vectors, at_end=at_end)
+
+
+@pytest.mark.parametrize("maps", [1, 8, 16, 17, 48, 64, 80, 145])
+def test_any_number_of_maps(vectors, maps):
+    own = convolution(axis(3, 2), axis(9, 2), 4, maps)
+    weights = arrays_of(own)[1]
+
+    assert_right(own, vectors)
+    np.testing.assert_array_equal(unpacked(packed(np, weights, own, vectors), own, vectors), weights)
+
+
+def axes():
+    return st.builds(
+        axis, st.integers(6, 20), st.integers(1, 4), st.integers(1, 3), st.integers(1, 2), st.integers(0, 2),
+        st.integers(0, 2),
+    ).filter(lambda own: own.count > 0 and own.never_misses)  # fmt: skip
+
+
+@examples(6, nightly=300)
+@given(axes(), axes(), st.integers(1, 40), st.integers(1, 150), st.integers(1, 2), st.booleans(), st.booleans())
+def test_random_convolutions(rows, columns, channels, maps, batch, is_depthwise, is_followed):
+    own = convolution(rows, columns, channels, maps, batch=batch, is_depthwise=is_depthwise, is_followed=is_followed)
+
+    assert_right(own, processor())
+
+
+@pytest.fixture
+def in_small_parts(monkeypatch):
+    """A division in which few weights and positions are many, and threads that are worth any work."""
+    monkeypatch.setattr(kernel, "WORK_OF_THREAD", 1)
+    monkeypatch.setattr(division, "STRIPE", 256)
+    machine_code.cache_clear()
+    yield
+    machine_code.cache_clear()
+
+
+@pytest.mark.usefixtures("in_small_parts")
+@pytest.mark.parametrize("is_by_panel", [True, False], ids=["by panel", "by line"])
+@pytest.mark.parametrize(
+    "pool", [{"comes": True}, {"refuses": True}, {"refuses": False}], ids=["comes", "refuses", "forgets"]
+)
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("shape", ["flat", "3 x 3"])
+def test_threads_share_a_call_that_needs_none_of_them(vectors, shape, pool, threads, is_by_panel, monkeypatch):
+    monkeypatch.setattr(division, "CACHED", 0 if is_by_panel else 1 << 30)
+    own = convolution(*SHAPES[shape], 4, (23 if is_by_panel else 6) * vectors.lanes)
+    api = Api(threads, **{"refuses": False, **pool})
+    parts = division.divided(own, vectors).parts
+
+    assert division.divided(own, vectors).is_by_panel == is_by_panel
+    assert_right(own, vectors, api=api)
+    # a thread that has helped before may still wait, and is not asked for
+    assert api.scheduled <= min(threads, parts) - 1
+    assert api.scheduled or pool == {"comes": True}
+
+
+@pytest.mark.usefixtures("in_small_parts")
+@pytest.mark.parametrize("times", [50, pytest.param(1000, marks=pytest.mark.slow)])
+def test_calls_that_follow_each_other_are_helped_by_threads_that_wait(times):
+    own, api = convolution(*SHAPES["3 x 3"], 4, 80), Api(3, comes=True)
+    arrays = arrays_of(own)
+    wanted = run(own, processor(), arrays)
+    for _ in range(times):
+        np.testing.assert_array_equal(run(own, processor(), arrays, api=api), wanted)
+    for helper in api.helpers:
+        helper.join(10)
+        assert not helper.is_alive()
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e-40, -1e38])
+@pytest.mark.parametrize("is_depthwise", [False, True])
+def test_extreme_numbers_reach_the_results_that_they_reach_in_numpy(vectors, number, is_depthwise):
+    own = convolution(*SHAPES["3 x 3"], 20, 20, is_depthwise=is_depthwise, is_followed=False)
+    arrays = arrays_of(own)
+    arrays[0][0, 4, 5, 7] = number
+
+    assert_right(own, vectors, arrays)
+
+
+def refused(own, vectors, arguments, results):
+    """The error of a call, which must leave the results as they are."""
+    before, api = [array.copy() for array in results], Api()
+    assert call(machine_code(own, vectors).handler, api, arguments, results) == 1
+    for array, kept in zip(results, before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+    (message,) = api.messages
+    return message
+
+
+def test_other_arrays_are_refused_and_nothing_is_written(vectors):
+    own = convolution(*SHAPES["3 x 3"])
+    x, weights, *others = arrays_of(own)
+    arguments = [x, packed(np, weights, own, vectors), *others]
+    results = [np.zeros(own.positions * own.maps, np.float32)]
+
+    assert "there are not 5 arguments" in refused(own, vectors, arguments[:-1], results)
+    assert "argument 1 is too small" in refused(own, vectors, [x, arguments[1][1:], *others], results)
+    assert "argument 3 is too small" in refused(own, vectors, [*arguments[:3], others[1][1:], others[2]], results)
+    assert "argument 0 is not of its" in refused(own, vectors, [x.astype(np.float64), *arguments[1:]], results)
+    assert "result 0 is too small" in refused(own, vectors, arguments, [results[0][1:]])
+
+
+def test_equal_code_is_one_kernel():
+    own = convolution(*SHAPES["flat"])
+    first = machine_code(own, processor())
+    convolve.machine_code.cache_clear()
+
+    assert machine_code(replace(own), processor()) is first
