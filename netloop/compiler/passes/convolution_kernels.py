@@ -216,13 +216,13 @@ class ConvolutionKernels(Pass):
     # it knows only convolutions with their channels last
     after = ("channels_last",)
     rule = (
-        "On CPUs, where the extra `kernels` is installed: a float32 convolution with its channels last, by weights, "
-        "over one or two axes of known lengths, with one group or with as many as channels and maps, is one call of "
-        "machine code of netloop's own, for which the weights are packed in advance. So are the element-wise layers "
-        "behind it that nothing else needs: its bias, activations, and sums and products with numbers, with a number "
-        f"for each map, or with an array of its shape. It has {LEAST_WORK:,} multiplications or more. Only in engines: "
-        "not in what `to_jax` returns, in exported programs, on meshes and in slots. Only on Linux, on x86-64 processors "
-        "with AVX2 and FMA or AVX-512."
+        "On CPUs, where the extra `kernels` is installed: a float32 convolution with its channels last, by "
+        "weights, over one or two axes of known lengths, with one group or with as many as channels and maps, is "
+        "one call of machine code of netloop's own, for which the weights are packed in advance. So are the "
+        "element-wise layers behind it that nothing else needs: its bias, activations, and sums and products with "
+        f"numbers, with a number for each map, or with an array of its shape. It has {LEAST_WORK:,} "
+        "multiplications or more. Only in engines: not in what `to_jax` returns, in exported programs, on meshes "
+        "and in slots. Only on Linux, on x86-64 processors with AVX2 and FMA or AVX-512."
     )
     alternatives = (OFF,)
 
