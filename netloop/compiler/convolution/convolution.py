@@ -74,7 +74,7 @@ class Convolution:
     Attributes:
         batch, channels, maps: the lengths of the axes that windows do not move along.
         rows, columns: the axes along which they do.
-        is_depthwise: whether each map reads the channel of its number, and not all of them.
+        groups: the number of groups of neighbouring channels, which as many neighbouring maps read.
         values: what is computed for an element of the output, in running order; the last one is the element.
         arrays: the kinds of the arrays that the values read.
     """
@@ -84,9 +84,24 @@ class Convolution:
     maps: int
     rows: WindowAxis
     columns: WindowAxis
-    is_depthwise: bool
+    groups: int
     values: tuple[CellValue, ...]
     arrays: tuple[str, ...]
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether each map reads the channel of its number."""
+        return self.groups == self.channels == self.maps > 1
+
+    @property
+    def channels_of_group(self) -> int:
+        """The number of channels that a map reads."""
+        return self.channels // self.groups
+
+    @property
+    def maps_of_group(self) -> int:
+        """The number of maps that read the same channels."""
+        return self.maps // self.groups
 
     @property
     def is_flat(self) -> bool:
@@ -96,7 +111,7 @@ class Convolution:
     @property
     def depth(self) -> int:
         """The number of elements of a window."""
-        return self.rows.size * self.columns.size * (1 if self.is_depthwise else self.channels)
+        return self.rows.size * self.columns.size * self.channels_of_group
 
     @property
     def positions(self) -> int:
@@ -113,19 +128,18 @@ class Convolution:
         return {NUMBER: 1, ROW: self.maps, WHOLE: self.positions * self.maps}[kind]
 
     def evaluate(self, functions: Mapping[str, Any], x: Array, kernel: Array, arrays: Sequence[Array]) -> Array:
-        """The output as numpy computes it, in float64; ``kernel`` is [rows, columns, channels, maps]."""
+        """The output as numpy computes it, in float64; ``kernel`` is [rows, columns, channels of a group, maps]."""
         axes = self.rows, self.columns
-        x, kernel = (
-            x.reshape(self.batch, *(axis.length for axis in axes), -1).astype(np.float64),
-            kernel.astype(np.float64),
-        )
-        sums = np.zeros((self.batch, *(axis.count for axis in axes), self.maps))
+        shape = self.batch, *(axis.length for axis in axes), self.groups, self.channels_of_group
+        x, kernel = x.reshape(shape).astype(np.float64), kernel.astype(np.float64)
+        sums = np.zeros((self.batch, *(axis.count for axis in axes), self.groups, self.maps_of_group))
         for row in range(self.rows.size):
             for column in range(self.columns.size):
                 # the windows whose element is not in the padding, and what these read
                 (down, above), (along, left) = (axis.reads(at) for axis, at in zip(axes, (row, column), strict=True))
-                read, weights = x[:, above][:, :, left], kernel[row, column]
-                sums[:, down, along] += read * weights[0] if self.is_depthwise else read @ weights
+                weights = kernel[row, column].reshape(-1, self.groups, self.maps_of_group)
+                sums[:, down, along] += np.einsum("nhwgc,cgm->nhwgm", x[:, above][:, :, left], weights)
+        sums = sums.reshape(*sums.shape[:3], self.maps)
         values = list[Array]()
         for kind, of, numbers in self.values:
             if kind == SUM:

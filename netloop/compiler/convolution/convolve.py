@@ -44,21 +44,24 @@ def packed(xp: Any, kernel: Any, convolution: Convolution, processor: Processor)
 
     The weights of a panel follow each other, a row of vectors for each number of a window.
     """
-    maps = kernel.shape[-1]
-    rows = xp.pad(kernel.reshape(-1, maps), ((0, 0), (0, -maps % processor.lanes)))
-    return xp.concatenate([rows[:, own].reshape(-1) for own in _panels(convolution, processor)])
+    groups = divided(convolution, processor).groups
+    rows = kernel.reshape(convolution.depth, groups, -1)
+    rows = xp.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[-1] % processor.lanes)))
+    panels = _panels(convolution, processor)
+    return xp.concatenate([rows[:, group, own].reshape(-1) for group in range(groups) for own in panels])
 
 
 def unpacked(array: Array, convolution: Convolution, processor: Processor) -> Array:
     """The kernel [rows, columns, channels, maps] of which ``packed`` made an array."""
     own, panels = convolution, _panels(convolution, processor)
-    parts = np.split(array, [own.depth * panel.stop for panel in panels[:-1]])
-    rows = np.concatenate([part.reshape(own.depth, -1) for part in parts], 1)[:, : own.maps]
+    parts = np.split(array.reshape(divided(own, processor).groups, -1), [own.depth * panel.stop for panel in panels], 1)
+    rows = np.concatenate([part.reshape(len(part), own.depth, -1) for part in parts[:-1]], 2)
+    rows = rows[:, :, : own.maps // len(rows)].transpose(1, 0, 2)
     return rows.reshape(own.rows.size, own.columns.size, -1, own.maps)
 
 
 def _panels(convolution: Convolution, processor: Processor) -> list[slice]:
-    """The maps of which a panel has the weights; all, if each vector of a depthwise convolution reads its own rows."""
+    """The maps of a group of which a panel has the weights; all, if a vector of a depthwise convolution reads a row."""
     if convolution.is_depthwise:
         return [slice(0, -(-convolution.maps // processor.lanes) * processor.lanes)]
     ends = [processor.lanes * end for end in accumulate(divided(convolution, processor).panels, initial=0)]

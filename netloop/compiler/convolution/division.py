@@ -32,11 +32,12 @@ class Division:
     """The parts of an output.
 
     Attributes:
-        panels: the number of vectors of each panel.
+        panels: the number of vectors of each panel of a group; a depthwise convolution is one group of vectors.
         positions: the positions of a tile.
         length: the positions of a line: a row of an image, or a stripe of all positions if these read only themselves.
         lines: the number of lines; the last stripe overlaps the one before.
         is_by_panel: whether a thread computes one panel of all lines at a time, and not all panels of one line.
+        groups: the number of groups that have these panels.
     """
 
     panels: tuple[int, ...]
@@ -44,11 +45,17 @@ class Division:
     length: int
     lines: int
     is_by_panel: bool
+    groups: int = 1
 
     @property
     def parts(self) -> int:
         """The number of parts that threads share."""
-        return len(self.panels) if self.is_by_panel else self.lines
+        return self.number_of_panels if self.is_by_panel else self.lines
+
+    @property
+    def number_of_panels(self) -> int:
+        """The number of panels of all groups."""
+        return self.groups * len(self.panels)
 
     @property
     def width(self) -> int:
@@ -58,17 +65,20 @@ class Division:
 
 def divided(convolution: Convolution, processor: Processor) -> Division:
     """The division of a convolution."""
-    vectors = -(-convolution.maps // processor.lanes)
+    groups, maps = (
+        (1, convolution.maps) if convolution.is_depthwise else (convolution.groups, convolution.maps_of_group)
+    )
+    vectors = -(-maps // processor.lanes)
     # all as wide, except the last: 3 and 2 instead of 4 and 1
     width = 1 if convolution.is_depthwise else -(-vectors // -(-vectors // MOST_VECTORS))
     panels = tuple(min(width, vectors - first) for first in range(0, vectors, width))
     most = POSITIONS_OF_DEPTHWISE if convolution.is_depthwise else min(processor.registers // width, MOST_POSITIONS)
-    weights = convolution.depth * vectors * processor.lanes
-    is_by_panel = weights * FLOAT_BYTES > CACHED or (weights > convolution.input_size and len(panels) >= LEAST_PARTS)
+    weights, count = groups * convolution.depth * vectors * processor.lanes, groups * len(panels)
+    is_by_panel = weights * FLOAT_BYTES > CACHED or (weights > convolution.input_size and count >= LEAST_PARTS)
     if not convolution.is_flat:
         whole = len(convolution.columns.whole)
         lines = convolution.batch * convolution.rows.count
-        return Division(panels, _even(whole, most), convolution.columns.count, lines, is_by_panel)
+        return Division(panels, _even(whole, most), convolution.columns.count, lines, is_by_panel, groups)
     positions = _even(convolution.positions, most)
     tiles = -(-convolution.positions // positions)
     stripes = 1
@@ -76,7 +86,14 @@ def divided(convolution: Convolution, processor: Processor) -> Division:
         least = max(-(-convolution.input_size * FLOAT_BYTES // STRIPE), min(LEAST_PARTS, tiles))
         stripes = min(range(least, 2 * least), key=lambda count: -(-tiles // count) * count)
     length = min(convolution.positions, -(-tiles // stripes) * positions)
-    return Division(panels, positions, length, -(-convolution.positions // length), is_by_panel)
+    return Division(panels, positions, length, -(-convolution.positions // length), is_by_panel, groups)
+
+
+def packed_size(convolution: Convolution, processor: Processor) -> int:
+    """The number of weights in the order in which a kernel reads them, with those that fill the last vectors."""
+    groups = divided(convolution, processor).groups
+    vectors = -(-convolution.maps // groups // processor.lanes)
+    return groups * convolution.depth * vectors * processor.lanes
 
 
 def _even(count: int, most: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from netloop.compiler.convolution.convolution import Convolution, WindowAxis
-from netloop.compiler.convolution.division import divided
+from netloop.compiler.convolution.division import divided, packed_size
 from netloop.compiler.convolution.tile import TileCode, TileShape
 from netloop.compiler.machine_code import jobs
 from netloop.compiler.machine_code.code import FLOAT_BYTES, FunctionCode
@@ -70,16 +70,23 @@ class ConvolutionKernel:
         code = FunctionCode(self._module, "line", 3)
         job, number, panel = code.arguments
         x, weights = code.load(job, self._places[0]), code.load(job, self._places[1])
-        vector = self._processor.lanes * FLOAT_BYTES
-        place = code.multiply(panel, self._division.width * vector)
-        weights = code.add(weights, code.multiply(place, 1 if own.is_depthwise else own.depth))
-        line = self._flat_line(code, x, number) if own.is_flat else self._row(code, x, number)
+        lanes = self._processor.lanes
+        group, in_group = code.divide(panel, len(panels)), code.remainder(panel, len(panels))
+        first = code.multiply(in_group, self._division.width * lanes * FLOAT_BYTES)
+        maps = own.maps // self._division.groups
+        place = code.add(first, code.multiply(group, maps * FLOAT_BYTES))
         if own.is_depthwise:
-            line = line._replace(x=code.add(line.x, place))
-        is_last = code.equals(panel, len(panels) - 1)
+            weights = code.add(weights, place)
+        else:
+            padded = code.multiply(group, -(-maps // lanes) * lanes * FLOAT_BYTES)
+            weights = code.add(weights, code.multiply(code.add(first, padded), own.depth))
+        line = self._flat_line(code, x, number) if own.is_flat else self._row(code, x, number)
+        channels = place if own.is_depthwise else code.multiply(group, own.channels_of_group * FLOAT_BYTES)
+        line = line._replace(x=code.add(line.x, channels))
+        is_last = code.equals(in_group, len(panels) - 1)
         # the last panel may have fewer vectors, and its last vector fewer maps
         kinds = {False: panels[0], True: panels[-1]}
-        if len(panels) == 1 or own.maps % (panels[0] * self._processor.lanes) == 0:
+        if len(panels) == 1 or maps % (panels[0] * lanes) == 0:
             self._tiles_of(code, line, panels[0], len(panels) == 1, weights, place)
         else:
             for last, vectors in kinds.items():
@@ -136,7 +143,7 @@ class ConvolutionKernel:
         code = FunctionCode(self._module, "part", 2)
         job, part = code.arguments
         division = self._division
-        with code.counting(0, division.lines if division.is_by_panel else len(division.panels)) as other:
+        with code.counting(0, division.lines if division.is_by_panel else division.number_of_panels) as other:
             code.call(line, job, *((other, part) if division.is_by_panel else (part, other)))
         code.end()
         return code.function
@@ -178,8 +185,8 @@ class ConvolutionKernel:
     def _handler(self, work: Any, help_: Any, release: Any) -> None:
         """The function that XLA calls."""
         own, code = self._convolution, FunctionCode(self._module, HANDLER, 1, returns=True, is_public=True)
-        padded = -(-own.maps // self._processor.lanes) * self._processor.lanes
-        sizes = [own.input_size, own.depth * padded, *map(own.array_size, own.arrays)]
+        weights = packed_size(own, self._processor)
+        sizes = [own.input_size, weights, *map(own.array_size, own.arrays)]
         handler = Handler(code, [(FLOAT32, size) for size in sizes], [(FLOAT32, own.positions * own.maps)])
         job = jobs.allocated(handler, ARRAYS + 8 * len(self._places))
         for number, place in enumerate(self._places):

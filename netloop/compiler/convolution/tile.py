@@ -59,6 +59,7 @@ class TileCode:
         _, _, _, _, _, self._top, self._bottom, self._left, self._right = code.arguments
         # as many elements as the weights of a number or, of a depthwise convolution, of an element of a window have
         padded = -(-convolution.maps // lanes) * lanes if convolution.is_depthwise else shape.vectors * lanes
+        self._maps = convolution.maps if convolution.is_depthwise else convolution.maps_of_group
         self._weight_bytes = padded * FLOAT_BYTES
         self._columns = self._depthwise_columns if convolution.is_depthwise else self._product_columns
         sums = self._rows([code.constant(0.0)] * (shape.positions * shape.vectors))
@@ -78,7 +79,7 @@ class TileCode:
         """The sums over the rows of the windows."""
         code, own = self._code, self._convolution
         row = own.rows.spread * own.columns.length * own.channels * FLOAT_BYTES
-        weights = own.columns.size * (1 if own.is_depthwise else own.channels) * self._weight_bytes
+        weights = own.columns.size * own.channels_of_group * self._weight_bytes
         if own.rows.size == 1:
             return self._columns(sums, self._x, self._weights)
 
@@ -95,15 +96,17 @@ class TileCode:
         """Add the products of a row of the windows."""
         code, own = self._code, self._convolution
         count = code.subtract(self._right, self._left)
-        if own.columns.spread == 1:
+        if own.columns.spread == own.groups == 1:
             # the columns of a window follow each other in memory
             start = code.multiply(self._left, own.channels)
             return self._products(sums, *self._at(x, weights, start, start), code.multiply(count, own.channels))
 
         def body(number: Any, sums: Sums) -> Sums:
-            start = code.multiply(code.add(number, self._left), own.channels)
-            at = self._at(x, weights, code.multiply(start, own.columns.spread), start)
-            return self._products(sums, *at, code.number(own.channels))
+            column = code.add(number, self._left)
+            start, of_weights = (
+                code.multiply(column, size) for size in (own.columns.spread * own.channels, own.channels_of_group)
+            )
+            return self._products(sums, *self._at(x, weights, start, of_weights), code.number(own.channels_of_group))
 
         return self._loop(count, sums, body)
 
@@ -118,7 +121,7 @@ class TileCode:
     def _products(self, sums: Sums, x: Any, weights: Any, count: Any) -> Sums:
         """Add the products of numbers that follow each other."""
         code, own, (positions, vectors, _) = self._code, self._convolution, self._shape
-        step = next(step for step in STEPS if own.channels % step == 0)
+        step = next(step for step in STEPS if own.channels_of_group % step == 0)
         stride = own.columns.step * own.channels * FLOAT_BYTES
 
         def body(number: Any, sums: Sums) -> Sums:
@@ -172,7 +175,7 @@ class TileCode:
 
     def _mask(self, vector: int) -> Any:
         """The mask of the maps that a vector has; None if it has as many as there are."""
-        left = self._convolution.maps % self._code.lanes
+        left = self._maps % self._code.lanes
         if not left or not self._shape.is_last or vector < self._shape.vectors - 1:
             return None
         bit = ir.IntType(1)

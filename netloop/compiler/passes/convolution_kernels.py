@@ -10,6 +10,7 @@ import numpy as np
 
 from netloop.compiler.convolution.convolution import SUM, Convolution, WindowAxis
 from netloop.compiler.convolution.convolve import convolve, packed, unpacked
+from netloop.compiler.convolution.division import packed_size
 from netloop.compiler.machine_code.processor import Processor, processor
 from netloop.compiler.passes.base import OFF, Pass
 from netloop.compiler.passes.channels_last_layers import ChannelsLastConvolutionLayer
@@ -25,6 +26,10 @@ LEAST_WORK = 1 << 16
 """The least multiplications: fewer take XLA microseconds, and a kernel takes a tenth of a second to compile."""
 
 
+LEAST_MAPS = 4
+"""The least maps of one of several groups: fewer leave most of a vector empty."""
+
+
 @layer(LayerType.INTERNAL, "Packed Kernel")
 class PackedKernelLayer(Elementary):
     """A kernel [rows, columns, channels, maps] in the order in which machine code reads it, [size].
@@ -38,8 +43,7 @@ class PackedKernelLayer(Elementary):
     processor: Processor
 
     def infer(self, kernel: TensorType) -> TensorType:
-        own, lanes = self.convolution, self.processor.lanes
-        return kernel.with_shape((own.depth * -(-own.maps // lanes) * lanes,))
+        return kernel.with_shape((packed_size(self.convolution, self.processor),))
 
     def formula(self, xp: Any, kernel: Any) -> Any:
         return packed(xp, kernel, self.convolution, self.processor)
@@ -176,7 +180,7 @@ class _FusedConvolution:
             )
         ]
         rows, columns = axes if len(axes) == 2 else (WindowAxis(1, 1, 1, 1, 0, 1), axes[0])
-        return Convolution(x[0], x[-1], kernel[-1], rows, columns, own.num_groups > 1, values, arrays)
+        return Convolution(x[0], x[-1], kernel[-1], rows, columns, own.num_groups, values, arrays)
 
     def _needed(self) -> tuple[tuple[CellValue, ...], tuple[str, ...]]:
         """The values without those behind the output, and the kinds of the arrays that they read."""
@@ -191,8 +195,8 @@ def _may_be_a_kernel(rewriter: Rewriter, layer: ChannelsLastConvolutionLayer) ->
     x, kernel, output = operand(layer, 0).type, operand(layer, 1), layer.outputs[0].type
     if not x.is_fixed or x.dtype != np.float32 or kernel not in rewriter.weights or x.rank not in (3, 4):
         return False
-    is_depthwise = layer.num_groups == kernel.type.shape[-1] == x.shape[-1]
-    if layer.num_groups > 1 and not is_depthwise:
+    maps = kernel.type.shape[-1] // layer.num_groups
+    if layer.num_groups > 1 and maps < LEAST_MAPS and not (maps == kernel.type.shape[-2] == 1):
         return False
     axes = zip(x.shape[1:-1], kernel.type.shape[:-2], layer.stride_nd, layer.dilation_nd, layer.before,
                output.shape[1:-1], strict=True)  # fmt: skip
@@ -217,12 +221,13 @@ class ConvolutionKernels(Pass):
     after = ("channels_last",)
     rule = (
         "On CPUs, where the extra `kernels` is installed: a float32 convolution with its channels last, by "
-        "weights, over one or two axes of known lengths, with one group or with as many as channels and maps, is "
-        "one call of machine code of netloop's own, for which the weights are packed in advance. So are the "
-        "element-wise layers behind it that nothing else needs: its bias, activations, and sums and products with "
-        f"numbers, with a number for each map, or with an array of its shape. It has {LEAST_WORK:,} "
-        "multiplications or more. Only in engines: not in what `to_jax` returns, in exported programs, on meshes "
-        "and in slots. Only on Linux, on x86-64 processors with AVX2 and FMA or AVX-512."
+        f"weights, over one or two axes of known lengths, with {LEAST_MAPS} maps or more for a group or as many "
+        "groups as channels and maps, is one call of machine code of netloop's own, for which the weights are "
+        "packed in advance. So are the element-wise layers behind it that nothing else needs: its bias, "
+        "activations, and sums and products with numbers, with a number for each map, or with an array of its "
+        f"shape. It has {LEAST_WORK:,} multiplications or more. Only in engines: not in what `to_jax` returns, in "
+        "exported programs, on meshes and in slots. Only on Linux, on x86-64 processors with AVX2 and FMA or "
+        "AVX-512."
     )
     alternatives = (OFF,)
 

@@ -13,7 +13,7 @@ from netloop.compiler.convolution.convolve import machine_code, packed, unpacked
 from netloop.compiler.machine_code.processor import PROCESSORS, processor
 from netloop.compiler.passes.kernel_functions import FUNCTIONS
 from netloop.compiler.recurrent.cell import NUMBER, ROW, WHOLE, CellValue
-from tests.support.examples import examples
+from tests.support.examples import examples, mostly_slow
 from tests.support.ffi_frames import Api, call, guarded
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="the extra is not installed, or there are no kernels")
@@ -44,10 +44,10 @@ def axis(length, size=1, step=1, spread=1, before=0, after=0):
     return WindowAxis(length, size, step, spread, before, count)
 
 
-def convolution(rows, columns, channels=3, maps=5, *, batch=1, is_depthwise=False, is_followed=True):
-    maps = channels if is_depthwise else maps
+def convolution(rows, columns, channels=3, maps=5, *, batch=1, groups=1, is_depthwise=False, is_followed=True):
+    maps, groups = (channels, channels) if is_depthwise else (maps, groups)
     values, kinds = (FOLLOWED, KINDS) if is_followed else (PLAIN, ())
-    return Convolution(batch, channels, maps, rows, columns, is_depthwise, values, kinds)
+    return Convolution(batch, channels, maps, rows, columns, groups, values, kinds)
 
 
 def arrays_of(own, seed=0):
@@ -55,7 +55,7 @@ def arrays_of(own, seed=0):
     random = np.random.default_rng(seed)
     shapes = [
         (own.batch, own.rows.length, own.columns.length, own.channels),
-        (own.rows.size, own.columns.size, 1 if own.is_depthwise else own.channels, own.maps),
+        (own.rows.size, own.columns.size, own.channels_of_group, own.maps),
         *((own.array_size(kind),) for kind in own.arrays),
     ]
     return [np.asarray(random.standard_normal(shape), np.float32) for shape in shapes]
@@ -80,16 +80,16 @@ def assert_right(own, vectors, arrays=None, **named):
 
 
 SHAPES = {
+    "3 x 3": (axis(9, 3, 1, 1, 1, 1), axis(11, 3, 1, 1, 1, 1)),
+    "dilated": (axis(9, 3, 1, 2, 2, 2), axis(9, 3, 1, 3, 3, 2)),
+    "padding only": (axis(2, 5, 1, 1, 2, 2), axis(3, 5, 1, 1, 2, 2)),
+    "line with a stride": (axis(1), axis(40, 5, 3, 1, 2, 2)),
     "flat": (axis(5), axis(7)),
     "one position": (axis(1), axis(1)),
     "line": (axis(1), axis(29, 3, 1, 1, 1, 1)),
-    "line with a stride": (axis(1), axis(40, 5, 3, 1, 2, 2)),
-    "3 x 3": (axis(9, 3, 1, 1, 1, 1), axis(11, 3, 1, 1, 1, 1)),
     "stride": (axis(9, 3, 2, 1, 1, 1), axis(14, 3, 2, 1, 1, 0)),
     "flat with a stride": (axis(9, 1, 2), axis(8, 1, 3)),
-    "dilated": (axis(9, 3, 1, 2, 2, 2), axis(9, 3, 1, 3, 3, 2)),
     "one side": (axis(6, 2, 1, 1, 0, 1), axis(6, 4, 1, 1, 3, 0)),
-    "padding only": (axis(2, 5, 1, 1, 2, 2), axis(3, 5, 1, 1, 2, 2)),
     "wide": (axis(1), axis(64, 7, 2, 1, 3, 3)),
     "two images": (axis(4, 3, 1, 1, 1, 1), axis(5, 2)),
 }
@@ -97,7 +97,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("at_end", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_depthwise", [False, True], ids=["all channels", "depthwise"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", mostly_slow(5, SHAPES))
 def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, shape, is_depthwise, at_end):
     channels = 3 * vectors.lanes - 1 if is_depthwise else 6
     batch = 2 if shape == "two images" else 1
@@ -106,7 +106,17 @@ def test_kernels_stay_inside_their_arrays_and_agree_with_numpy(vectors, shape, i
     assert_right(own, vectors, at_end=at_end)
 
 
-@pytest.mark.parametrize("maps", [1, 8, 16, 17, 48, 64, 80, 145])
+@pytest.mark.parametrize("shape", mostly_slow(1, ["3 x 3", "flat", "dilated"]))
+@pytest.mark.parametrize(("groups", "channels", "maps"), [(2, 6, 10), (3, 2, 48), (5, 1, 8), (2, 16, 100)])
+def test_groups_of_channels(vectors, shape, groups, channels, maps):
+    own = convolution(*SHAPES[shape], groups * channels, groups * maps, groups=groups)
+    weights = arrays_of(own)[1]
+
+    assert_right(own, vectors)
+    np.testing.assert_array_equal(unpacked(packed(np, weights, own, vectors), own, vectors), weights)
+
+
+@pytest.mark.parametrize("maps", mostly_slow(4, [1, 80, 145, 64, 8, 16, 17, 48]))
 def test_any_number_of_maps(vectors, maps):
     own = convolution(axis(3, 2), axis(9, 2), 4, maps)
     weights = arrays_of(own)[1]
@@ -145,7 +155,7 @@ def in_small_parts(monkeypatch):
 @pytest.mark.parametrize(
     "pool", [{"comes": True}, {"refuses": True}, {"refuses": False}], ids=["comes", "refuses", "forgets"]
 )
-@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("threads", mostly_slow(1, [3, 2, 8]))
 @pytest.mark.parametrize("shape", ["flat", "3 x 3"])
 def test_threads_share_a_call_that_needs_none_of_them(vectors, shape, pool, threads, is_by_panel, monkeypatch):
     monkeypatch.setattr(division, "CACHED", 0 if is_by_panel else 1 << 30)
