@@ -6,10 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from netloop.compiler.host.routes import OFTEN
 from tests.real_models.recipe import Inputs, Sizes
 
 BATCH_SECONDS, BATCHES = 0.15, 2
 """The CPU time of a batch of calls, longer than the steps of the clock, and the number of batches."""
+WARM_CALLS, WARM_SECONDS = OFTEN + 20, 3.0
+"""The calls before that, or those of some CPU time: layers that numpy computes at first are compiled then."""
 Call = Callable[[Inputs], list[Any]]
 Follow = Callable[[Inputs, list[Any] | None], Inputs]
 """The inputs of a call, from those of its size and the outputs of the call before."""
@@ -50,8 +53,12 @@ def use(start: Callable[[], Call], sizes: Sizes, costs: dict[str, Any], follow: 
 
 
 def milliseconds(call: Callable[[], Any]) -> float:
-    """The CPU time of a call, the smallest mean of some batches."""
-    means: list[float] = []
+    """The CPU time of a call, the smallest mean of some batches, after many calls."""
+    means, end = list[float](), time.process_time() + WARM_SECONDS
+    for _ in range(WARM_CALLS):
+        call()
+        if time.process_time() > end:
+            break
     for _ in range(BATCHES):
         began, count, spent = time.process_time(), 0, 0.0
         while spent < BATCH_SECONDS:

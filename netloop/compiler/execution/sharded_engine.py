@@ -23,6 +23,7 @@ from netloop.compiler.lru_cache import LruCache
 from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm, chosen
 from netloop.compiler.passes.convolution_kernels import ConvolutionKernels
 from netloop.compiler.passes.elementwise_loops import ElementwiseLoops
+from netloop.compiler.passes.product_kernels import ProductKernels
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernels
 from netloop.compiler.passes.recurrent_steps import RecurrentSteps
 from netloop.compiler.placement import Placement
@@ -50,6 +51,7 @@ OF_ONE_DEVICE = frozenset(
         RecurrentSteps.name,
         ElementwiseLoops.name,
         ConvolutionKernels.name,
+        ProductKernels.name,
     }
 )
 """The passes that make what XLA cannot divide among devices."""

@@ -28,6 +28,7 @@ FOR_ONE_ROW = frozenset(
         "recurrent_steps",
         "elementwise_loops",
         "convolution_kernels",
+        "product_kernels",
     }
 )
 """The passes that choose a form for the rows of one request, which slots multiply, or do away with its loop."""

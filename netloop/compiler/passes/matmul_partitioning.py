@@ -31,8 +31,8 @@ class MatmulPartitioning(Pass):
     name = "matmul_partitioning"
     level = 2
     platforms = frozenset({"cpu"})
-    # the sizes that count are those of fused products, and a product that is folded away needs no parts
-    after = ("horizontal_fusion", "embedding_folding")
+    # the sizes that count are those of fused products, and a product that is folded away or has a kernel needs no parts
+    after = ("horizontal_fusion", "embedding_folding", "product_kernels")
     rule = (
         f"On CPUs with several cores, a product in a loop of at most {MAX_ROWS} rows, which depend on a state, with a "
         f"matrix of weights of {2 * PART_ELEMENTS:,} elements or more is computed in parts. One row: in as many parts "
