@@ -18,16 +18,18 @@ from netloop.values.enums import MatrixOperation
 
 LEAST_WORK = 1 << 8
 """The least multiplications. XLA computes 500 and fewer on the thread that calls, and others on another one."""
+MOST_WORK = 1 << 18
+"""The most multiplications of all products of a network: more take longer than a thread needs to begin, and XLA takes
+the same time. A BERT of 4 x 256 and 128 tokens takes 1.05 times as long with kernels, a GPT-2 of one token 1.02."""
 ONE = WindowAxis(1, 1, 1, 1, 0, 1)
 
 
 class ProductKernels(Pass):
     """Compute a product with weights, and what follows it element by element, in one call.
 
-    XLA packs weights in each call, and hands a program of more than 1,000 operations to another thread, unless they are
-    in calls of machine code. Two products of one row by 64 x 64 take 13 instead of 23 us on one thread of an Intel Xeon
-    with AVX-512, and on two 13 instead of 17 to 50; 128 rows by 768 x 3072 and back 0.75 of the time on one, and 0.86
-    on two.
+    XLA hands a program of more than 1,000 operations to another thread, unless they are in calls of machine code. A
+    perceptron of PyTorch, 784 x 256 x 128 x 10, takes 0.72 of the time for one row on one thread of an Intel Xeon with
+    AVX-512, and one of scikit-learn 0.68; on two threads both take the same.
     """
 
     name = "product_kernels"
@@ -39,13 +41,16 @@ class ProductKernels(Pass):
     rule = (
         "On CPUs, where the extra `kernels` is installed: a float32 product outside of loops with a matrix of weights, "
         "of rows of a known number, is one call of machine code of netloop's own, with the element-wise layers behind "
-        f"it, as in `convolution_kernels`. It has {LEAST_WORK:,} multiplications or more."
+        f"it, as in `convolution_kernels`. It has {LEAST_WORK:,} multiplications or more, and all products of the "
+        f"network have at most {MOST_WORK:,}."
     )
     alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
-        layers = [] if rewriter.is_pure else rewriter.layers(IMatrixMultiplyLayer)
-        layers = [layer for layer in layers if _may_be_a_kernel(rewriter, layer)]
+        products = [] if rewriter.is_pure else rewriter.layers(IMatrixMultiplyLayer)
+        layers = [layer for layer in products if _may_be_a_kernel(rewriter, layer)]
+        if layers and sum(map(_work, products)) > MOST_WORK:
+            return False
         # most networks have products, but not all are on CPUs for which there are kernels
         own = processor() if layers else None
         if own is None:
@@ -69,11 +74,18 @@ class ProductKernels(Pass):
 
 def _may_be_a_kernel(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
     """Whether a kernel can compute a product, and is worth its compilation."""
-    x, matrix, output = operand(layer, 0), operand(layer, 1), layer.outputs[0]
+    x, matrix = operand(layer, 0), operand(layer, 1)
     if rewriter.scopes.depth(layer) or not x.type.is_fixed or x.type.dtype != np.float32 or x in rewriter.weights:
         return False
     is_plain = layer.op0 is MatrixOperation.NONE and layer.op1 is not MatrixOperation.VECTOR
     # one matrix for all batches
     if not is_plain or matrix not in rewriter.weights or matrix.type.volume != np.prod(matrix.type.shape[-2:]):
         return False
-    return x.type.volume > 0 and output.type.volume * x.type.shape[-1] >= LEAST_WORK
+    return x.type.volume > 0 and _work(layer) >= LEAST_WORK
+
+
+def _work(layer: IMatrixMultiplyLayer) -> int:
+    """The multiplications of a product; none of lengths that only a run knows."""
+    x, output = operand(layer, 0).type, layer.outputs[0].type
+    depth = x.shape[-2 if layer.op0 is MatrixOperation.TRANSPOSE else -1]
+    return output.volume * depth if x.is_fixed and output.is_fixed else 0

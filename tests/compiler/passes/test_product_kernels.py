@@ -105,6 +105,16 @@ def test_others_stay_with_xla():
     assert not uses((1, 16), (16, 8))
 
 
+def test_networks_of_large_products_stay_with_xla(monkeypatch):
+    network = of((4, 16), lambda network, x: dense(network, dense(network, x, 24), 8))
+    work = 4 * 16 * 24 + 4 * 24 * 8
+
+    monkeypatch.setattr("netloop.compiler.passes.product_kernels.MOST_WORK", work)
+    assert kernels(improved(network, ONLY).network) == 2
+    monkeypatch.setattr("netloop.compiler.passes.product_kernels.MOST_WORK", work - 1)
+    assert not kernels(improved(network, ONLY).network)
+
+
 def test_products_of_two_inputs_stay_with_xla():
     network = trt.INetworkDefinition()
     x, y = (network.add_input(name, trt.float32, (16, 16)) for name in "xy")
