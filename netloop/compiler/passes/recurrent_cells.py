@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -84,6 +84,11 @@ Parts = tuple[int, ...]
 """The values that are the parts of a tensor."""
 Left = tuple[str, int]
 """The kind and the number of the left operand of a product."""
+
+
+def keeps_order(layer: ILayer) -> bool:
+    """Whether the elements of one of ``SAME`` stay in their order."""
+    return not isinstance(layer, IShuffleLayer) or layer.first_transpose is layer.second_transpose is None
 
 
 class Unfit(Exception):
@@ -242,8 +247,7 @@ class Recognition(ABC):
                 )
                 # a mask may become numbers, and not numbers a mask
                 require(layer.outputs[0].type.dtype in (np.float32, operand(layer, 0).type.dtype))
-                plain = not isinstance(layer, IShuffleLayer) or layer.first_transpose is layer.second_transpose is None
-                require(plain)
+                require(keeps_order(layer))
                 return self._whole_parts(operand(layer, 0))
 
     def _whole_parts(self, tensor: ITensor) -> Parts:
@@ -278,7 +282,7 @@ class Recognition(ABC):
 
     def _is_matrix(self, tensor: ITensor) -> bool:
         shape = tensor.type.shape
-        is_one = len(shape) >= 2 and tensor.type.volume == shape[-1] * shape[-2]
+        is_one = len(shape) >= 2 and tensor.type.volume == shape[-1] * shape[-2] > 0
         return is_one and tensor in self.rewriter.weights and tensor.type.dtype == np.float32
 
     def _of_product(self, layer: IMatrixMultiplyLayer) -> Parts:
@@ -326,18 +330,21 @@ class Recognition(ABC):
         needed, phases = self._needed(values, roots, summed), self._phases(values, summed)
         numbers = {index: place for place, index in enumerate(needed)}
         of_products = [values[index].of[0] for index in needed if values[index].kind == PRODUCT]
-        groups: dict[tuple[Left, int], list[tuple[_WeightPart, int]]] = defaultdict(list)
+        groups: dict[tuple[Left, int, int], list[tuple[_WeightPart, int]]] = defaultdict(list)
         for index in needed:
             if values[index].kind == PRODUCT:
+                times = Counter[Left]()
                 for part in summed[values[index].of[0]]:
-                    number = of_products.index(values[index].of[0])
-                    groups[part.product.left, phases[index]].append((part, number))
+                    left, number = part.product.left, of_products.index(values[index].of[0])
+                    # the weights of a source have one part for each of its products
+                    groups[left, phases[index], times[left]].append((part, number))
+                    times[left] += 1
         self.groups = list(groups.values())
         sources = [
             ProductSource(
                 kind, number if kind else numbers[number], parts[0][0].product.depth, tuple(to for _, to in parts)
             )
-            for ((kind, number), _), parts in groups.items()
+            for ((kind, number), *_), parts in groups.items()
         ]
         self.arrays = [*range(len(self.iterators)), *(-1 - number for number in self.before)]
         cell = RecurrentCell(

@@ -246,6 +246,7 @@ def _step(
         cell = recognition.cell()
     except Unfit:
         return None
-    is_small = recognition.weights() < LEAST_WEIGHTS or not is_worth_it(cell, own)
-    has_few_gates = cell.rows >= LEAST_ROWS and max(len(source.products) for source in cell.sources) < LEAST_GATES
-    return None if is_small or has_few_gates else (recognition, cell, own)
+    # without weights there are no sources
+    is_large = recognition.weights() >= LEAST_WEIGHTS and is_worth_it(cell, own)
+    has_gates = cell.rows < LEAST_ROWS or any(len(source.products) >= LEAST_GATES for source in cell.sources)
+    return (recognition, cell, own) if is_large and has_gates else None

@@ -64,26 +64,30 @@ class MachineCode(NamedTuple):
     engine: Any
 
 
-@cache  # the code is in memory for as long as somebody keeps it
+@cache
 def _machine_code(cell: RecurrentCell, vectors: Processor) -> MachineCode:
     # these need the extra
-    llvm, ir, own = _llvm(), import_module("llvmlite.ir"), import_module(f"{__package__}.kernel")
+    ir, own = import_module("llvmlite.ir"), import_module(f"{__package__}.kernel")
+    module = ir.Module("netloop")
+    own.RecurrentKernel(module, cell, *vectors)
+    return _compiled(str(module), own.HANDLER)
+
+
+@cache  # the code is in memory for as long as somebody keeps it; unequal cells may have the same text
+def _compiled(text: str, handler: str) -> MachineCode:
+    llvm = _llvm()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
+    target, features = llvm.Target.from_default_triple(), llvm.get_host_cpu_features().flatten()
     machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True)
-    module = ir.Module("netloop")
-    module.triple, module.data_layout = target.triple, str(machine.target_data)
-    own.RecurrentKernel(module, cell, *vectors)
-    text = str(module)
     parsed = llvm.parse_assembly(text)
+    parsed.triple, parsed.data_layout = target.triple, str(machine.target_data)
     parsed.verify()
     engine = llvm.create_mcjit_compiler(parsed, machine)
     engine.finalize_object()
     # programs that JAX keeps on disk name the kernel, so that the name has to say all of it
     name = "netloop.recurrent." + hashlib.sha256(text.encode()).hexdigest()[:32]
-    code = MachineCode(name, engine.get_function_address(own.HANDLER), engine)
+    code = MachineCode(name, engine.get_function_address(handler), engine)
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(code.handler), platform="cpu")
     return code
 
