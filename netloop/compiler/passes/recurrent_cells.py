@@ -322,7 +322,7 @@ class Recognition(ABC):
         stacked = list(dict.fromkeys((part, is_reverse) for parts, is_reverse in self.stacked for part in parts))
         roots = [*self.after, *(part for part, _ in stacked)]
         lefts = [product.left[1] for product in self.products if not product.left[0]]
-        values, became = joined_sums(self.values, [*roots, *lefts], "sum")
+        values, became = joined_sums(self.values, [*roots, *lefts])
         summed: dict[int, list[_WeightPart]] = defaultdict(list)
         for product in self.products:
             for part, number in enumerate(product.products):
