@@ -165,7 +165,7 @@ class LoopRecognition(Recognition):
         return parts
 
     def _summed(self, layer: IIteratorLayer) -> tuple[ITensor, list[ITensor]]:
-        """The tensor that an iterator reads, without weights that are added to it in all iterations alike; and these."""
+        """The tensor that an iterator reads, without weights that are added to all iterations alike; and these."""
         tensor, rows = operand(layer, 0), list[ITensor]()
         while isinstance(tensor.producer, IElementWiseLayer) and tensor.producer.op is ElementWiseOperation.SUM:
             sides = operand(tensor.producer, 0), operand(tensor.producer, 1)
