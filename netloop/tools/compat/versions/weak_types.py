@@ -18,9 +18,10 @@ from netloop.values.types import HALVES, TensorType
 MIXING = (
     *(netloop.IConcatenationLayer, netloop.IConvolutionLayer, netloop.IDeconvolutionLayer, netloop.IEinsumLayer),
     *(netloop.IElementWiseLayer, netloop.IMatrixMultiplyLayer, netloop.INormalizationLayer),
-    *(netloop.IParametricReLULayer, netloop.IScatterLayer, netloop.ISelectLayer, netloop.ISliceLayer),
+    *(netloop.IParametricReLULayer, netloop.IScaleLayer, netloop.IScatterLayer, netloop.ISelectLayer),
+    netloop.ISliceLayer,
 )
-"""The kinds of layers whose floating-point inputs must have one type in a strongly typed network."""
+"""The kinds of layers whose floating-point inputs and weights must have one type in a strongly typed network."""
 
 WIDE = np.dtype(np.float32)
 
@@ -35,9 +36,13 @@ class WeakTypes(TypeTable):
 
 
 def mixes(layer: ILayer, types: Iterable[Known | None]) -> bool:
-    """Whether inputs of these types have several floating-point types, which the kind of the layer does not take."""
-    floats = {type_.dtype for type_ in types if isinstance(type_, TensorType) and type_.dtype in {*HALVES, WIDE}}
-    return len(floats) > 1 and isinstance(layer, MIXING)
+    """Whether inputs of these types, and weights of the layer, have several floating-point types, which it refuses."""
+    if not isinstance(layer, MIXING):
+        return False
+    inputs = [type_.dtype for type_ in types if isinstance(type_, TensorType)]
+    attributes = (getattr(layer, name) for name in layer.ATTRIBUTES)
+    weights = [value.dtype for value in attributes if isinstance(value, np.ndarray) and value.size]
+    return len({*HALVES, WIDE}.intersection([*inputs, *weights])) > 1
 
 
 def cast_mixtures(network: netloop.INetworkDefinition) -> None:

@@ -122,3 +122,22 @@ def test_examples_of_an_implicit_batch_mix_types():
 
     x, y = np.float16([[1, 2], [3, 4]]), np.float32([[5, 6], [7, 8]])
     np.testing.assert_array_equal(engine({"x": x, "y": y})["z"], np.float32([[6, 8], [10, 12]]))
+
+
+@WEAK
+@pytest.mark.parametrize("kind", ["convolution", "scale"])
+def test_weights_of_a_layer_may_be_wider_than_its_input(version, kind):
+    trt = module_of(version)
+    builder = trt.Builder(Log())
+    network = builder.create_network(1)
+    x, three = network.add_input("x", trt.float16, (1, 1, 2, 2)), trt.Weights(np.float32([3]))
+    if kind == "scale":
+        layer = network.add_scale(x, trt.ScaleMode.UNIFORM, trt.Weights(), three, trt.Weights())
+    else:
+        layer = network.add_convolution_nd(x, 1, (1, 1), three, trt.Weights())
+    layer.get_output(0).name = "y"
+    network.mark_output(layer.get_output(0))
+
+    assert network.get_output(0).dtype is trt.float32
+    y = built(builder, network)({"x": np.full((1, 1, 2, 2), 0.1, np.float16)})["y"]
+    np.testing.assert_array_equal(y, np.full((1, 1, 2, 2), np.float32(np.float16(0.1)) * 3))
