@@ -64,17 +64,26 @@ class MachineCode(NamedTuple):
     engine: Any
 
 
+KERNELS: dict[str, MachineCode] = {}
+"""The kernels by their names: their code is in memory for as long as somebody keeps it."""
+
+
 @cache
 def _machine_code(cell: RecurrentCell, vectors: Processor) -> MachineCode:
     # these need the extra
     ir, own = import_module("llvmlite.ir"), import_module(f"{__package__}.kernel")
     module = ir.Module("netloop")
     own.RecurrentKernel(module, cell, *vectors)
-    return _compiled(str(module), own.HANDLER)
+    text = str(module)
+    # programs that JAX keeps on disk name the kernel, so that the name has to say all of it
+    name = "netloop.recurrent." + hashlib.sha256(text.encode()).hexdigest()[:32]
+    # cells whose numbers differ in float64 only have the same text
+    if name not in KERNELS:
+        KERNELS[name] = _compiled(name, text, own.HANDLER)
+    return KERNELS[name]
 
 
-@cache  # the code is in memory for as long as somebody keeps it; unequal cells may have the same text
-def _compiled(text: str, handler: str) -> MachineCode:
+def _compiled(name: str, text: str, handler: str) -> MachineCode:
     llvm = _llvm()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -85,8 +94,6 @@ def _compiled(text: str, handler: str) -> MachineCode:
     parsed.verify()
     engine = llvm.create_mcjit_compiler(parsed, machine)
     engine.finalize_object()
-    # programs that JAX keeps on disk name the kernel, so that the name has to say all of it
-    name = "netloop.recurrent." + hashlib.sha256(text.encode()).hexdigest()[:32]
     code = MachineCode(name, engine.get_function_address(handler), engine)
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(code.handler), platform="cpu")
     return code
