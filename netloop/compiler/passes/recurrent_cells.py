@@ -413,11 +413,14 @@ class Recognition(ABC):
 
     def weights(self) -> int:
         """The elements of all weights."""
-        return sum(len(parts) * self.units * parts[0][0].product.depth for parts in self.groups)
+        return sum(map(self._elements, self.groups))
 
     def weights_of_states(self) -> int:
         """The elements of the weights by which states, and what is computed from them, are multiplied."""
-        return sum(product.matrix.type.volume for product in self.products if product.left[0] != ITERATOR)
+        return sum(self._elements(parts) for parts in self.groups if parts[0][0].product.left[0] != ITERATOR)
+
+    def _elements(self, parts: Sequence[tuple[_WeightPart, int]]) -> int:
+        return len(parts) * self.units * parts[0][0].product.depth
 
     # ------------------------------------------------------------------ layers of the network
 

@@ -477,3 +477,13 @@ def test_the_first_parameter_of_clip_wins():
 def test_parameters_that_are_one_number_in_float32_share_a_kernel():
     for alpha in (0.1, float(np.float32(0.1))):
         assert_agrees(*rnn((16, 4, 32), (4, 32), kind=trt.ActivationType.LEAKY_RELU, numbers=(alpha, 0.0)))
+
+
+def test_products_that_nothing_needs_are_left_to_xla():
+    def change(network, loop, h, after):
+        joined = network.add_concatenation([after, h])
+        joined.axis = 1
+        part = network.add_slice(joined.get_output(0), (0, 32), (4, 32), (1, 1))
+        return combine(network, part.get_output(0), 0.5, Op.PROD)
+
+    assert_agrees(*rnn((16, 4, 32), (4, 32), change), strategy="scan")
