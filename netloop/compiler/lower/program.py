@@ -131,8 +131,9 @@ class Program(Lowering):
         return steps
 
     def unfolded(self, tensors: Iterable[ITensor]) -> list[ITensor]:
-        """Those of some tensors that are read by other steps than those of ``weight_folding``."""
-        late = {*read_by_others(self.block, self.weight_folding.steps), *self.outputs}
+        """Those of some tensors that the program needs besides the steps of ``weight_folding``."""
+        folding = self.weight_folding
+        late = {*read_by_others(self.block, folding.steps), *self.outputs, *folding.tensors}
         return [tensor for tensor in tensors if tensor in late]
 
     def load(self, values: Mapping[ITensor, Any]) -> list[Any]:
