@@ -173,7 +173,8 @@ class RecurrentKernels(RecurrentKernelPass):
         f"on, for as many iterations at a time as have {ROWS_AHEAD} rows, and are computed before the loop for fewer. "
         f"Weights of more than {MOST_CACHED / 2**20} MiB for each core, of at most {MOST_ROUNDED_ROWS} rows, are "
         "bfloat16 where JAX is set to round the operands of float32 products to it, as by `BF16_BF16_F32`. "
-        "Only in engines: not in what `to_jax` returns, in exported programs and on meshes, and not with `max_trips`. "
+        "Only in engines: not in what `to_jax` returns, in exported programs, on meshes, in slots and for several rows "
+        "of a service, and not with `max_trips`. "
         "Only on Linux, on x86-64 processors with AVX2 and FMA or AVX-512."
     )
 
