@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,6 +162,8 @@ class Recognition(ABC):
         self.initial: list[ITensor] = []
         self.after: list[int] = []
         self.stacked: list[tuple[Parts, bool]] = []
+        # the elements of the weights that only outputs need
+        self.late = 0
 
     @abstractmethod
     def _of_outside(self, tensor: ITensor) -> Parts:
@@ -358,7 +360,15 @@ class Recognition(ABC):
         )  # fmt: skip
         most = max(len(cell.products_of(phase)) for phase in range(cell.number_of_phases))
         require(most <= self.processor.registers)
+        self.late = self._weights_of(values, {*needed}.difference(self._needed(values, self.after, summed)), summed)
         return cell
+
+    def _weights_of(
+        self, values: Sequence[CellValue], indices: Iterable[int], summed: dict[int, list[_WeightPart]]
+    ) -> int:
+        """The elements of the weights of those of some values that are products."""
+        numbers = [values[index].of[0] for index in indices if values[index].kind == PRODUCT]
+        return sum(self.units * part.product.depth for number in numbers for part in summed[number])
 
     def _weight_type(self, sources: Sequence[ProductSource]) -> np.dtype[Any]:
         """The type of packed weights, which are rounded where operands may be, and reading them takes the time."""

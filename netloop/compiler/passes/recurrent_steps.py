@@ -17,6 +17,7 @@ from netloop.compiler.recurrent.machine_code import Processor, processor
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.nest import Block, LayerStep, LoopStep
+from netloop.values.enums import TripLimit
 
 LEAST_WEIGHTS = 1 << 19
 """The least elements of weights, those of an LSTM of 256. With fewer, XLA's product of one row takes the time of the
@@ -72,7 +73,7 @@ class StepRecognition(Recognition):
         """Let the layers of the block join that can."""
         self.left = set[ITensor]()
         own, beyond = set[ITensor](), set[ITensor]()
-        for step in self.place.block.steps:
+        for step in self.place.steps:
             if isinstance(step, LayerStep) and beyond.isdisjoint(step.reads) and self._joins(step.layer, own):
                 self.layers[step.layer] = None
                 own.update(step.writes)
@@ -165,6 +166,8 @@ class _StepBlock:
 
     def __init__(self, rewriter: Rewriter, block: Block, loop: LoopStep | None) -> None:
         self.block, self._rewriter = block, rewriter
+        # fission computes what only outputs need after the loop, for all iterations at once
+        self.steps = block.steps if loop is None or not _is_scan(loop) else block.needed(loop.next_states)
         self.states = frozenset(rewriter.network.inputs if loop is None else loop.states)
         self._late = set(self.states)
         for step in block.steps if loop else ():
@@ -183,6 +186,12 @@ class _StepBlock:
                 for tensor in self.states.intersection(step.reads):
                     if tensor.type.is_tensor and tensor.type.rank and tensor.type.volume:
                         yield tensor.type.volume // tensor.type.shape[-1], tensor.type.shape[-1]
+
+
+def _is_scan(loop: LoopStep) -> bool:
+    """Whether the number of iterations of a loop is known."""
+    count = loop.loop.limit(TripLimit.COUNT)
+    return count is not None and loop.loop.limit(TripLimit.WHILE) is None and count.tensor(0).type.ints() is not None
 
 
 class RecurrentSteps(Pass):

@@ -487,3 +487,20 @@ def test_products_that_nothing_needs_are_left_to_xla():
         return combine(network, part.get_output(0), 0.5, Op.PROD)
 
     assert_agrees(*rnn((16, 4, 32), (4, 32), change), strategy="scan")
+
+
+@pytest.mark.parametrize(("count", "strategy"), [(1, "kernel"), (2, "scan")])
+def test_products_that_only_outputs_need_are_a_quarter_of_a_kernel(count, strategy):
+    network, inputs = rnn((16, 4, 32), (4, 32), terms=three_products)
+    (loop,) = network.loops
+    state = next(layer for layer in network if isinstance(layer, trt.IRecurrenceLayer) and layer.loop is loop)
+    y = times(network, state.get_input(1), 32, 32 * count)
+    mark(network, y=stacked(loop, y, constant(network, 16, np.int32)))
+
+    assert_agrees(network, inputs, strategy)
+
+
+def three_products(network, loop, x, h):
+    """The row, and two products of what follows from the state."""
+    twice = [combine(network, h, factor, Op.PROD) for factor in (0.5, 0.25)]
+    return [loop.add_iterator(x).get_output(0), *(times(network, tensor, 32) for tensor in twice)]
