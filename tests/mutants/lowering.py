@@ -107,7 +107,7 @@ FAULTS = [
            "if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):", "if ready:",
            LOADED, MEMORY),
     Mutant("an output that depends on weights only is lost", LOAD,
-           "[*read_by_others(block, steps), *outputs]", "read_by_others(block, steps)", LOADED, SPEED),
+           "{*read_by_others(block, steps), *outputs}", "{*read_by_others(block, steps)}", LOADED, SPEED),
     Mutant("if-conversion selects the other branch", LOWER_IF,
            "jnp.where(condition, one, other)", "jnp.where(condition, other, one)", IFS),
 

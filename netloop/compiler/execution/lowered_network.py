@@ -103,7 +103,9 @@ class LoweredNetwork:
 
     def run(self, weights: Mapping[ITensor, Any], arrays: Sequence[Any]) -> Outcome:
         """The outputs, while JAX traces: given the weight arguments by tensor, and the inputs in order."""
-        return self.program({**weights, **dict(zip(self.inputs, arrays, strict=True))})
+        # threads of a pure function trace it at the same time
+        with self.program.lock:
+            return self.program({**weights, **dict(zip(self.inputs, arrays, strict=True))})
 
     def function(self, function: Any, **options: Any) -> XlaFunction:
         """A function that runs the program, compiled with what the program needs; the options are those of jax.jit."""

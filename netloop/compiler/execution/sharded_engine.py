@@ -20,12 +20,7 @@ from netloop.compiler.jax_settings import pinned_settings
 from netloop.compiler.lower import constants_of
 from netloop.compiler.lower.compilability import require_arrays
 from netloop.compiler.lru_cache import LruCache
-from netloop.compiler.passes import NO_FORMS, Forms, LoweringForm, chosen
-from netloop.compiler.passes.convolution_kernels import ConvolutionKernels
-from netloop.compiler.passes.elementwise_loops import ElementwiseLoops
-from netloop.compiler.passes.product_kernels import ProductKernels
-from netloop.compiler.passes.recurrent_kernels import RecurrentKernels
-from netloop.compiler.passes.recurrent_steps import RecurrentSteps
+from netloop.compiler.passes import MACHINE_CODE, NO_FORMS, Forms, LoweringForm, chosen
 from netloop.compiler.placement import Placement
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.xla_compilation import XlaFunction
@@ -44,16 +39,7 @@ from netloop.values.unpicklable import Unpicklable
 
 JOINING = frozenset({"horizontal_fusion", "matmul_partitioning"})
 """The passes that join or divide weights along an axis that may be cut, for which XLA adds collectives."""
-OF_ONE_DEVICE = frozenset(
-    {
-        LoweringForm.LOOP_KERNELS,
-        RecurrentKernels.name,
-        RecurrentSteps.name,
-        ElementwiseLoops.name,
-        ConvolutionKernels.name,
-        ProductKernels.name,
-    }
-)
+OF_ONE_DEVICE = MACHINE_CODE | {LoweringForm.LOOP_KERNELS}
 """The passes that make what XLA cannot divide among devices."""
 
 

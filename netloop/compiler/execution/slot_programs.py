@@ -15,22 +15,13 @@ from netloop.compiler.execution.stream_lengths import free_lengths
 from netloop.compiler.execution.weight_loading import DeviceWeights, device_copy
 from netloop.compiler.lower import constants_of, require_program
 from netloop.compiler.lower.compilability import require_arrays
+from netloop.compiler.passes import MACHINE_CODE
 from netloop.compiler.recipe import Recipe
 from netloop.model.call_inputs import check_values
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.network import INetworkDefinition
 
-FOR_ONE_ROW = frozenset(
-    {
-        "matmul_partitioning",
-        "carry_layout",
-        "recurrent_kernels",
-        "recurrent_steps",
-        "elementwise_loops",
-        "convolution_kernels",
-        "product_kernels",
-    }
-)
+FOR_ONE_ROW = MACHINE_CODE | {"matmul_partitioning", "carry_layout"}
 """The passes that choose a form for the rows of one request, which slots multiply, or do away with its loop."""
 
 

@@ -21,6 +21,7 @@ from netloop.compiler.lower.uniform_operands import may_be_uniform, varied
 from netloop.compiler.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
 from netloop.compiler.passes import LoweringForm
 from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
+from netloop.compiler.passes.rewriter import operand
 from netloop.compiler.product_precision import HIGHEST, with_precision, without_algorithm
 from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.layer import ILayer, Operation
@@ -130,8 +131,9 @@ class Program(Lowering):
         return steps
 
     def unfolded(self, tensors: Iterable[ITensor]) -> list[ITensor]:
-        """Those of some tensors that are read by other steps than those of ``weight_folding``."""
-        late = {*read_by_others(self.block, self.weight_folding.steps), *self.outputs}
+        """Those of some tensors that the program needs besides the steps of ``weight_folding``."""
+        folding = self.weight_folding
+        late = {*read_by_others(self.block, folding.steps), *self.outputs, *folding.tensors}
         return [tensor for tensor in tensors if tensor in late]
 
     def load(self, values: Mapping[ITensor, Any]) -> list[Any]:
@@ -167,7 +169,7 @@ class Program(Lowering):
         elif isinstance(layer, IAssertionLayer):
             self._assert(layer, frame)
         elif isinstance(layer, IIfConditionalInputLayer):
-            frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
+            frame.values[layer.outputs[0]] = self.read(operand(layer, 0), frame)
             frame.poison(layer.outputs, frame.error_flag(layer.inputs))
         # constants, and layers that are folded or batched, have their values already
         elif layer.outputs[0] not in frame.values and not all(tensor in self.constants for tensor in layer.outputs):
@@ -175,7 +177,7 @@ class Program(Lowering):
 
     def _assert(self, layer: IAssertionLayer, frame: Frame) -> None:
         if frame.is_iteration:
-            holds = layer.holds(self.array(_tensor(layer, 0), frame))
+            holds = layer.holds(self.array(operand(layer, 0), frame))
             flag = self.errors.flag(jnp.logical_not(holds), layer.failure())
             frame.status = first_error(frame.status, frame.error_flag(layer.inputs), flag)
 
@@ -220,9 +222,3 @@ class Program(Lowering):
 def _multiplies_wide(layer: ILayer, arrays: Sequence[Any]) -> bool:
     """Whether a layer multiplies integers or float64."""
     return layer.HAS_PRODUCTS and (arrays[0].dtype in INTEGERS or arrays[0].dtype == np.float64)
-
-
-def _tensor(layer: ILayer, position: int) -> ITensor:
-    result = layer.inputs[position]
-    assert result is not None
-    return result

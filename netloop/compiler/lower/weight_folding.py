@@ -34,7 +34,7 @@ class WeightOnlySteps(NamedTuple):
 
     Attributes:
         steps: the steps, in running order.
-        tensors: their results that the rest of the program reads.
+        tensors: their results that the rest of the program reads, and the others of the same layers.
         others: those that numpy does not compute, and those that read their results.
     """
 
@@ -76,11 +76,12 @@ def find_weight_folding(
                 result.update(dict.fromkeys(step.writes, step))
     steps = dict.fromkeys(result.values())
     steps = steps if is_on_host else _without_last_reshapes(steps)
-    result = {tensor: step for tensor, step in result.items() if step in steps}
     if not is_on_host and max((_bytes(step.reads, types) for step in steps), default=0) < SMALLEST:
         return WeightOnlySteps([], [], [])
-    late = dict.fromkeys([*read_by_others(block, steps), *outputs])
-    return WeightOnlySteps(list(steps), [tensor for tensor in late if tensor in result], _not_by_numpy(steps))
+    late = {*read_by_others(block, steps), *outputs}
+    # a layer of which one result is given does not run again, and so gives all of them
+    tensors = [tensor for step in steps if not late.isdisjoint(step.writes) for tensor in step.writes]
+    return WeightOnlySteps(list(steps), tensors, _not_by_numpy(steps))
 
 
 def _without_last_reshapes(steps: Collection[LayerStep]) -> dict[LayerStep, None]:

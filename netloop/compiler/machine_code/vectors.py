@@ -92,9 +92,10 @@ class Vectors(FunctionCode):
         return self.builder.select(self.builder.fcmp_ordered(comparison, a, b), then, otherwise)
 
     def limited(self, least: float, x: Any, most: float) -> Any:
-        """The number x, or the one of two that it is beyond."""
+        """The number max(least, min(most, x))."""
         low, high = self.constant(least), self.constant(most)
-        return self.where("<", x, low, low, self.where(">", x, high, high, x))
+        below = self.where(">", x, high, high, x)
+        return self.where("<", below, low, low, below)
 
     def tanh(self, x: Any) -> Any:
         """The hyperbolic tangent, which is x for small x, also denormal ones, and never beyond 1."""

@@ -25,9 +25,9 @@ from netloop.model.layers.loop import ILoop
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import did_you_mean
 
-__all__ = ["FAR", "LEAST_ROWS", "NO_FORMS", "OFF", "PASSES", "RULE", "Forms", "Improved", "LoweringForm",
-           "LoweringPass", "Note", "Pass", "applied", "chosen", "improve", "of_host", "of_level", "of_platform",
-           "sections"]  # fmt: skip
+__all__ = ["FAR", "LEAST_ROWS", "MACHINE_CODE", "NO_FORMS", "OFF", "PASSES", "RULE", "Forms", "Improved",
+           "LoweringForm", "LoweringPass", "Note", "Pass", "applied", "chosen", "improve", "of_host", "of_level",
+           "of_platform", "sections"]  # fmt: skip
 
 # a pass is found as a subclass of Pass, so every file must have been imported
 for _module in iter_modules(__path__):
@@ -51,6 +51,11 @@ def _in_order(passes: Iterable[Pass]) -> dict[str, Pass]:
 PASSES: dict[str, Pass] = _in_order([kind() for kind in _defined(Pass)])
 """All passes by name, in the order in which they are applied."""
 
+
+MACHINE_CODE = frozenset(
+    {"recurrent_kernels", "recurrent_steps", "elementwise_loops", "convolution_kernels", "product_kernels"}
+)
+"""The passes that make calls of machine code, which XLA neither divides among devices nor makes for several rows."""
 
 PLATFORMS = {"cpu": "CPUs", "gpu": "GPUs", "tpu": "TPUs"}
 """The platforms of JAX between which passes differ, and what texts call them."""

@@ -1,6 +1,7 @@
 """Let sizes that are the same in all iterations of a loop be constants."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -106,14 +107,13 @@ class _Iterations:
     def __init__(self, types: TypeTable, step: LoopStep) -> None:
         self._outside = {tensor: kind for tensor in step.reads if isinstance(kind := types.of(tensor), TensorType)}
         steps = ((state, _counted_by(state)) for state in step.recurrences)
-        self._counters = {state: by for state, by in steps if by is not None}
+        self._counters = {state.outputs[0]: (state.tensor(0).type, by) for state, by in steps if by is not None}
 
     def constants(self, tensors: Sequence[ITensor], count: int) -> dict[ITensor, Array]:
         """The values of those of some integers that are the same in all of the first iterations."""
         values: dict[ITensor, Array] = {}
         left = list(tensors)
-        for trip in range(count):
-            table = self._table(trip)
+        for table in islice(self._tables(), count):
             now = {tensor: kind.value for tensor in left if isinstance(kind := table.of(tensor), TensorType)}
             left = [
                 tensor
@@ -124,15 +124,17 @@ class _Iterations:
                 break
         return {tensor: values[tensor] for tensor in left}
 
-    def _table(self, trip: int) -> TypeTable:
-        """The types in an iteration."""
-        counters: dict[ITensor, TensorType] = {}
-        for state, by in self._counters.items():
-            first = state.tensor(0).type
-            assert first.value is not None
-            value = np.asarray(first.value + first.dtype.type(trip * by))
-            counters[state.outputs[0]] = TensorType(first.dtype, first.shape, value)
-        return TypeTable({**self._outside, **counters})
+    def _tables(self) -> Iterator[TypeTable]:
+        """The types in each iteration."""
+        types = {counter: first for counter, (first, _) in self._counters.items()}
+        while True:
+            yield TypeTable({**self._outside, **types})
+            for counter, (first, by) in self._counters.items():
+                value = types[counter].value
+                assert value is not None
+                # numbers of numpy wrap around, as those of the loop do
+                value = np.asarray(np.add(value, first.dtype.type(by)))
+                types[counter] = TensorType(first.dtype, first.shape, value)
 
 
 def _counted_by(state: IRecurrenceLayer) -> int | None:

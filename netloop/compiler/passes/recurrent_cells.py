@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +61,11 @@ Parts = tuple[int, ...]
 """The values that are the parts of a tensor."""
 Left = tuple[str, int]
 """The kind and the number of the left operand of a product."""
+
+
+def keeps_order(layer: ILayer) -> bool:
+    """Whether the elements of one of ``SAME`` stay in their order."""
+    return not isinstance(layer, IShuffleLayer) or layer.first_transpose is layer.second_transpose is None
 
 
 class Unfit(Exception):
@@ -134,6 +139,8 @@ class Recognition(ABC):
         self.initial: list[ITensor] = []
         self.after: list[int] = []
         self.stacked: list[tuple[Parts, bool]] = []
+        # the elements of the weights that only outputs need
+        self.late = 0
 
     @abstractmethod
     def _of_outside(self, tensor: ITensor) -> Parts:
@@ -213,8 +220,7 @@ class Recognition(ABC):
                 )
                 # a mask may become numbers, and not numbers a mask
                 require(layer.outputs[0].type.dtype in (np.float32, operand(layer, 0).type.dtype))
-                plain = not isinstance(layer, IShuffleLayer) or layer.first_transpose is layer.second_transpose is None
-                require(plain)
+                require(keeps_order(layer))
                 return self._whole_parts(operand(layer, 0))
 
     def _whole_parts(self, tensor: ITensor) -> Parts:
@@ -249,7 +255,7 @@ class Recognition(ABC):
 
     def _is_matrix(self, tensor: ITensor) -> bool:
         shape = tensor.type.shape
-        is_one = len(shape) >= 2 and tensor.type.volume == shape[-1] * shape[-2]
+        is_one = len(shape) >= 2 and tensor.type.volume == shape[-1] * shape[-2] > 0
         return is_one and tensor in self.rewriter.weights and tensor.type.dtype == np.float32
 
     def _of_product(self, layer: IMatrixMultiplyLayer) -> Parts:
@@ -289,7 +295,7 @@ class Recognition(ABC):
         stacked = list(dict.fromkeys((part, is_reverse) for parts, is_reverse in self.stacked for part in parts))
         roots = [*self.after, *(part for part, _ in stacked)]
         lefts = [product.left[1] for product in self.products if not product.left[0]]
-        values, became = joined_sums(self.values, [*roots, *lefts], "sum")
+        values, became = joined_sums(self.values, [*roots, *lefts])
         summed: dict[int, list[_WeightPart]] = defaultdict(list)
         for product in self.products:
             for part, number in enumerate(product.products):
@@ -297,18 +303,21 @@ class Recognition(ABC):
         needed, phases = self._needed(values, roots, summed), self._phases(values, summed)
         numbers = {index: place for place, index in enumerate(needed)}
         of_products = [values[index].of[0] for index in needed if values[index].kind == PRODUCT]
-        groups: dict[tuple[Left, int], list[tuple[_WeightPart, int]]] = defaultdict(list)
+        groups: dict[tuple[Left, int, int], list[tuple[_WeightPart, int]]] = defaultdict(list)
         for index in needed:
             if values[index].kind == PRODUCT:
+                times = Counter[Left]()
                 for part in summed[values[index].of[0]]:
-                    number = of_products.index(values[index].of[0])
-                    groups[part.product.left, phases[index]].append((part, number))
+                    left, number = part.product.left, of_products.index(values[index].of[0])
+                    # the weights of a source have one part for each of its products
+                    groups[left, phases[index], times[left]].append((part, number))
+                    times[left] += 1
         self.groups = list(groups.values())
         sources = [
             ProductSource(
                 kind, number if kind else numbers[number], parts[0][0].product.depth, tuple(to for _, to in parts)
             )
-            for ((kind, number), _), parts in groups.items()
+            for ((kind, number), *_), parts in groups.items()
         ]
         self.arrays = [*range(len(self.iterators)), *(-1 - number for number in self.before)]
         cell = RecurrentCell(
@@ -322,7 +331,15 @@ class Recognition(ABC):
         )  # fmt: skip
         most = max(len(cell.products_of(phase)) for phase in range(cell.number_of_phases))
         require(most <= self.processor.registers)
+        self.late = self._weights_of(values, {*needed}.difference(self._needed(values, self.after, summed)), summed)
         return cell
+
+    def _weights_of(
+        self, values: Sequence[CellValue], indices: Iterable[int], summed: dict[int, list[_WeightPart]]
+    ) -> int:
+        """The elements of the weights of those of some values that are products."""
+        numbers = [values[index].of[0] for index in indices if values[index].kind == PRODUCT]
+        return sum(self.units * part.product.depth for number in numbers for part in summed[number])
 
     def _weight_type(self, sources: Sequence[ProductSource]) -> np.dtype[Any]:
         """The type of packed weights, which are rounded where operands may be, and reading them takes the time."""
@@ -377,11 +394,14 @@ class Recognition(ABC):
 
     def weights(self) -> int:
         """The elements of all weights."""
-        return sum(len(parts) * self.units * parts[0][0].product.depth for parts in self.groups)
+        return sum(map(self._elements, self.groups))
 
     def weights_of_states(self) -> int:
         """The elements of the weights by which states, and what is computed from them, are multiplied."""
-        return sum(product.matrix.type.volume for product in self.products if product.left[0] != ITERATOR)
+        return sum(self._elements(parts) for parts in self.groups if parts[0][0].product.left[0] != ITERATOR)
+
+    def _elements(self, parts: Sequence[tuple[_WeightPart, int]]) -> int:
+        return len(parts) * self.units * parts[0][0].product.depth
 
     # ------------------------------------------------------------------ layers of the network
 

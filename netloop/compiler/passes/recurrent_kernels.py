@@ -28,6 +28,10 @@ a kernel saves a third, and it takes 0.1 s to compile."""
 MOST_ROWS = 256
 """The most rows for which it was measured: 0.85 of XLA's time, as the packing is little of what so many rows take."""
 
+MOST_LATE = 0.25
+"""The largest part of the weights that only outputs need: fission multiplies these for all iterations at once. On an
+Intel Xeon with AMX, an LSTM of 512 and one row with as many weights of outputs took 1.5 times as long as a kernel."""
+
 MOST_PANEL = 48 << 10
 """The most bytes of weights of a block that are read for each few rows, where registers hold the sums of three rows
 only. More come from the second-level cache: an LSTM of 512 and 16 rows took 1.1 to 1.3 of XLA's time with AVX2."""
@@ -150,15 +154,18 @@ class RecurrentKernels(RecurrentKernelPass):
         f"weights or more and at most {MOST_ROWS} rows; without AVX-512, {LEAST_ROWS} rows or more read at most "
         f"{MOST_PANEL >> 10} KiB of weights for 8 units. Products of the input are part of it from {LEAST_ROWS} rows "
         f"on, for as many iterations at a time as have {ROWS_AHEAD} rows, and are computed before the loop for fewer. "
-        f"Weights of more than {MOST_CACHED / 2**20} MiB for each core, of at most {MOST_ROUNDED_ROWS} rows, are "
+        f"At most {MOST_LATE:.0%} of the weights are those of products that only outputs need. Weights of more than "
+        f"{MOST_CACHED / 2**20} MiB for each core, of at most {MOST_ROUNDED_ROWS} rows, are "
         "bfloat16 where JAX is set to round the operands of float32 products to it, as by `BF16_BF16_F32`. "
-        "Only in engines: not in what `to_jax` returns, in exported programs and on meshes, and not with `max_trips`. "
+        "Only in engines: not in what `to_jax` returns, in exported programs, on meshes, in slots and for several rows "
+        "of a service, and not with `max_trips`. "
         "Only on Linux, on x86-64 processors with AVX2 and FMA or AVX-512."
     )
 
     def cell(self, recognition: LoopRecognition) -> RecurrentCell:
         cell = recognition.cell()
         require(recognition.weights_of_states() >= LEAST_WEIGHTS and is_worth_it(cell, recognition.processor))
+        require(recognition.late <= MOST_LATE * recognition.weights())
         return cell
 
 

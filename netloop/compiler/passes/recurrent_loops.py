@@ -8,7 +8,7 @@ import numpy as np
 
 from netloop.compiler.machine_code.processor import Processor
 from netloop.compiler.passes.counters import first_of_counter, start_of_counter
-from netloop.compiler.passes.recurrent_cells import Parts, Read, Recognition, WeightProduct, require
+from netloop.compiler.passes.recurrent_cells import Parts, Read, Recognition, WeightProduct, keeps_order, require
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, STATE, RecurrentCell
 from netloop.model.graph import ILayer, ITensor
@@ -18,7 +18,7 @@ from netloop.model.layers.pointwise import IElementWiseLayer
 from netloop.model.layers.rearrange import IShuffleLayer, IUnsqueezeLayer
 from netloop.model.nest import LayerStep, LoopStep
 from netloop.values.enums import ElementWiseOperation, LoopOutput, MatrixOperation, TripLimit
-from netloop.values.types import normal_axis
+from netloop.values.types import Array, normal_axis
 
 LEAST_ROWS = 8
 """The rows from which on the weights of the input are read in each iteration; of fewer rows their products are computed
@@ -89,6 +89,7 @@ class LoopRecognition(Recognition):
         shape = tensor.type.shape
         require(tensor.type.volume == self.rows and (shape[-1:] == (1,) or self.rows == 1))
         while isinstance(tensor.producer, IUnsqueezeLayer | IShuffleLayer):
+            require(keeps_order(tensor.producer))
             tensor = operand(tensor.producer, 0)
             require(tensor.type.volume == self.rows)
         layer = tensor.producer
@@ -98,16 +99,21 @@ class LoopRecognition(Recognition):
         holds = self.rewriter.network.add_elementwise(sides[0], sides[1], layer.op).outputs[0]
         require(holds.type.volume == self.count * self.rows)
         self.iterators.append(Read(make.reshape(make.cast(holds, np.float32), [self.count, self.rows, 1]), 0))
-        return (self._value(COLUMN, len(self.iterators) - 1, 0),)
+        return (self._value(COLUMN if self.units > 1 else ITERATOR, len(self.iterators) - 1, 0),)
 
     def _compared(self, tensor: ITensor) -> ITensor:
         """A counter in all iterations [count, 1], or integers that are the same in all of them [1, n]."""
         start, make = first_of_counter(self.step, tensor), self.rewriter.make
         if start is not None:
-            return make.constant(np.arange(start, start + self.count)[:, None])
-        require(tensor.type.is_tensor and tensor.type.is_index)
+            return make.constant(self._counted(start, tensor)[:-1, None].astype(np.int64))
+        require(tensor.type.is_tensor and tensor.type.is_index and tensor.type.volume in (1, self.rows))
         require(not self.rewriter.scopes.varies_in(tensor, self.step.loop))
         return make.reshape(make.cast(tensor, np.int64), [1, tensor.type.volume])
+
+    def _counted(self, start: int, counter: ITensor) -> Array:
+        """The values of a counter in all iterations, and after the last one."""
+        # they may wrap around
+        return (np.arange(self.count + 1) + start).astype(counter.type.dtype)
 
     def _times(self, left: ITensor, matrix: ITensor, is_transposed: bool) -> Parts:
         producer = left.producer
@@ -142,18 +148,10 @@ class LoopRecognition(Recognition):
 
     def _products_before(self, layer: IIteratorLayer) -> Parts | None:
         """The parts of a product that is computed before the loop only to be read by it, as one of the loop."""
-        tensor, rows = operand(layer, 0), list[ITensor]()
-        if not self._takes_products:
-            return None
-        while isinstance(tensor.producer, IElementWiseLayer) and tensor.producer.op is ElementWiseOperation.SUM:
-            sum_ = tensor.producer
-            added = next((at for at in (0, 1) if operand(sum_, at) in self.rewriter.weights), None)
-            if added is None or not self._is_only_use(tensor):
-                return None
-            rows.append(operand(sum_, added))
-            tensor = operand(sum_, 1 - added)
+        tensor, rows = self._summed(layer)
         product = tensor.producer
-        if self.rows < LEAST_ROWS or not isinstance(product, IMatrixMultiplyLayer) or not self._is_only_use(tensor):
+        is_worth_it = self._takes_products and self.rows >= LEAST_ROWS
+        if not is_worth_it or not isinstance(product, IMatrixMultiplyLayer) or not self._is_only_use(tensor):
             return None
         x, matrix = operand(product, 0), operand(product, 1)
         is_plain = product.op0 is MatrixOperation.NONE and product.op1 is not MatrixOperation.VECTOR
@@ -165,6 +163,19 @@ class LoopRecognition(Recognition):
         for row in rows:
             parts = self._elementwise("sum", [parts, self._of_invariant(row)])
         return parts
+
+    def _summed(self, layer: IIteratorLayer) -> tuple[ITensor, list[ITensor]]:
+        """The tensor that an iterator reads, without weights that are added to all iterations alike; and these."""
+        tensor, rows = operand(layer, 0), list[ITensor]()
+        while isinstance(tensor.producer, IElementWiseLayer) and tensor.producer.op is ElementWiseOperation.SUM:
+            sides = operand(tensor.producer, 0), operand(tensor.producer, 1)
+            before, row = sorted(sides, key=self.rewriter.weights.__contains__)
+            is_row = row in self.rewriter.weights and row.type.shape[layer.axis] == 1
+            if not is_row or before.type.shape != tensor.type.shape or not self._is_only_use(tensor):
+                break
+            rows.append(row)
+            tensor = before
+        return tensor, rows
 
     def _is_only_use(self, tensor: ITensor) -> bool:
         return len(tensor.uses) == 1 and self.rewriter.may_replace(tensor)
@@ -208,8 +219,8 @@ class LoopRecognition(Recognition):
                     order = [*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1)]
                     result = make.transpose(result, order)
             elif output.tensor(0) in self._starts:
-                last = np.full(tensor.type.shape, self._starts[output.tensor(0)] + self.count, tensor.type.dtype)
-                result = make.constant(last)
+                last = self._counted(self._starts[output.tensor(0)], tensor)[-1]
+                result = make.constant(np.full(tensor.type.shape, last))
             else:
                 state = outputs[len(unique) + self._states.index(output.tensor(0))]
                 result = make.reshape(state, tensor.type.shape)

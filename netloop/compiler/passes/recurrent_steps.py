@@ -18,6 +18,7 @@ from netloop.compiler.recurrent.cell import ITERATOR, RecurrentCell
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.nest import Block, LayerStep, LoopStep
+from netloop.values.enums import TripLimit
 
 LEAST_WEIGHTS = 1 << 19
 """The least elements of weights, those of an LSTM of 256. With fewer, XLA's product of one row takes the time of the
@@ -73,7 +74,7 @@ class StepRecognition(Recognition):
         """Let the layers of the block join that can."""
         self.left = set[ITensor]()
         own, beyond = set[ITensor](), set[ITensor]()
-        for step in self.place.block.steps:
+        for step in self.place.steps:
             if isinstance(step, LayerStep) and beyond.isdisjoint(step.reads) and self._joins(step.layer, own):
                 self.layers[step.layer] = None
                 own.update(step.writes)
@@ -166,6 +167,8 @@ class _StepBlock:
 
     def __init__(self, rewriter: Rewriter, block: Block, loop: LoopStep | None) -> None:
         self.block, self._rewriter = block, rewriter
+        # fission computes what only outputs need after the loop, for all iterations at once
+        self.steps = block.steps if loop is None or not _is_scan(loop) else block.needed(loop.next_states)
         self.states = frozenset(rewriter.network.inputs if loop is None else loop.states)
         self._late = set(self.states)
         for step in block.steps if loop else ():
@@ -184,6 +187,12 @@ class _StepBlock:
                 for tensor in self.states.intersection(step.reads):
                     if tensor.type.is_tensor and tensor.type.rank and tensor.type.volume:
                         yield tensor.type.volume // tensor.type.shape[-1], tensor.type.shape[-1]
+
+
+def _is_scan(loop: LoopStep) -> bool:
+    """Whether the number of iterations of a loop is known."""
+    count = loop.loop.limit(TripLimit.COUNT)
+    return count is not None and loop.loop.limit(TripLimit.WHILE) is None and count.tensor(0).type.ints() is not None
 
 
 class RecurrentSteps(Pass):
@@ -247,6 +256,7 @@ def _step(
         cell = recognition.cell()
     except Unfit:
         return None
-    is_small = recognition.weights() < LEAST_WEIGHTS or not is_worth_it(cell, own)
-    has_few_gates = cell.rows >= LEAST_ROWS and max(len(source.products) for source in cell.sources) < LEAST_GATES
-    return None if is_small or has_few_gates else (recognition, cell, own)
+    # without weights there are no sources
+    is_large = recognition.weights() >= LEAST_WEIGHTS and is_worth_it(cell, own)
+    has_gates = cell.rows < LEAST_ROWS or any(len(source.products) >= LEAST_GATES for source in cell.sources)
+    return (recognition, cell, own) if is_large and has_gates else None

@@ -3,6 +3,8 @@
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
+import numpy as np
+
 from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.rewriter import Rewriter
 from netloop.model.graph import ILayer, ITensor, Operation
@@ -116,10 +118,17 @@ class _ValueNumbering:
                 inputs = tuple(
                     None if tensor is None else identities.get(tensor) or _identity(tensor) for tensor in layer.inputs
                 )
-                attributes = tuple(repr(getattr(layer, name)) for name in layer.ATTRIBUTES)
+                attributes = tuple(_attribute_key(layer, name) for name in layer.ATTRIBUTES)
                 number = numbers.setdefault((type(layer), attributes, inputs), len(numbers))
                 identities.update({tensor: ("layer", number, tensor.position) for tensor in layer.outputs})
         return identities
+
+
+def _attribute_key(layer: ILayer, name: str) -> Hashable:
+    """The key of an attribute that two layers share only if theirs are equal; each layer's weights have their own."""
+    value = getattr(layer, name)
+    # the text of an array leaves out most of its elements
+    return layer if isinstance(value, np.ndarray) else repr(value)
 
 
 def _identity(tensor: ITensor) -> Hashable:

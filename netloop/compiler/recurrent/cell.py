@@ -19,6 +19,8 @@ from netloop.values.types import Array
 ITERATOR, COLUMN, STATE, PRODUCT = "iterator", "column", "state", "product"
 NUMBER, ROW, WHOLE = "number", "row", "whole"
 """The kinds of values that are not computed element by element."""
+SUM = "sum"
+"""The kind of sums."""
 
 WORK_OF_ELEMENT = 2
 """The multiplications in whose time a number is read from or written to memory."""
@@ -204,10 +206,10 @@ class RecurrentCell:
                 if value.kind == PRODUCT and own == phase]  # fmt: skip
 
 
-def joined_sums(values: Sequence[CellValue], roots: Iterable[int], kind: str) -> tuple[list[CellValue], dict[int, int]]:
+def joined_sums(values: Sequence[CellValue], roots: Iterable[int]) -> tuple[list[CellValue], dict[int, int]]:
     """Values in which products that are only added to each other are one, and the product that each became.
 
-    A product that adds to the sums of another needs no registers of its own. ``kind`` is that of sums.
+    A product that adds to the sums of another needs no registers of its own.
     """
     uses = [0] * len(values)
     for index in [*roots, *(index for value in values if value.is_computed for index in value.of)]:
@@ -215,9 +217,9 @@ def joined_sums(values: Sequence[CellValue], roots: Iterable[int], kind: str) ->
     became: dict[int, int] = {}
     result = list(values)
     for root, value in enumerate(values):
-        if value.kind != kind:
+        if value.kind != SUM:
             continue
-        leaves = _leaves(values, uses, root, kind)
+        leaves = _leaves(values, uses, root)
         products = [leaf for leaf in leaves if values[leaf].kind == PRODUCT and uses[leaf] == 1]
         if len(products) > 1:
             # the last one, before which the left operands of all are known
@@ -227,9 +229,9 @@ def joined_sums(values: Sequence[CellValue], roots: Iterable[int], kind: str) ->
     return result, became
 
 
-def _leaves(values: Sequence[CellValue], uses: Sequence[int], root: int, kind: str) -> list[int]:
+def _leaves(values: Sequence[CellValue], uses: Sequence[int], root: int) -> list[int]:
     result: list[int] = []
     for index in values[root].of:
-        is_inner = values[index].kind == kind and uses[index] == 1
-        result += _leaves(values, uses, index, kind) if is_inner else [index]
+        is_inner = values[index].kind == SUM and uses[index] == 1
+        result += _leaves(values, uses, index) if is_inner else [index]
     return result

@@ -49,7 +49,8 @@ class IVersionedInterface:
         return InterfaceInfo(self.INTERFACE)
 
 
-def _to_override(plugin: object, method: str) -> NoReturn:
+def to_override(plugin: object, method: str) -> NoReturn:
+    """Say that a plugin has to override a method."""
     raise NotImplementedError(f"{type(plugin).__name__} must override {method}")
 
 
@@ -76,11 +77,11 @@ class IPluginV3(IVersionedInterface):
 
     def get_capability_interface(self, type: PluginCapabilityType) -> Any:
         """Return one of the three parts; usually the plugin itself is all three."""
-        _to_override(self, "get_capability_interface")
+        to_override(self, "get_capability_interface")
 
     def clone(self) -> IPluginV3:
         """Return a plugin with equal attributes."""
-        _to_override(self, "clone")
+        to_override(self, "clone")
 
     def destroy(self) -> None:
         """Do nothing: Python frees unused objects."""
@@ -118,7 +119,7 @@ class IPluginV3OneBuild(IPluginCapability):
 
     def get_output_data_types(self, input_types: Sequence[DataType]) -> list[DataType]:
         """Return the element types of the outputs."""
-        _to_override(self, "get_output_data_types")
+        to_override(self, "get_output_data_types")
 
     def get_output_shapes(
         self, inputs: Sequence[DimsExprs], shape_inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
@@ -130,11 +131,11 @@ class IPluginV3OneBuild(IPluginCapability):
             shape_inputs: the values of the shape inputs.
             expr_builder: builds expressions of lengths.
         """
-        _to_override(self, "get_output_shapes")
+        to_override(self, "get_output_shapes")
 
     def supports_format_combination(self, pos: int, in_out: Sequence[DynamicPluginTensorDesc], num_inputs: int) -> bool:
         """Whether the plugin supports tensor ``pos``, counted from the inputs on, given the tensors before it."""
-        _to_override(self, "supports_format_combination")
+        to_override(self, "supports_format_combination")
 
     def configure_plugin(self, inp: Sequence[DynamicPluginTensorDesc], out: Sequence[DynamicPluginTensorDesc]) -> None:
         """Receive the descriptions of the tensors, before any run with these shapes."""
@@ -163,7 +164,7 @@ class IPluginV3OneRuntime(IPluginCapability):
 
     def attach_to_context(self, resource_context: IPluginResourceContext) -> Any:
         """Return the plugin that runs in a context, usually a clone."""
-        _to_override(self, "attach_to_context")
+        to_override(self, "attach_to_context")
 
     def set_tactic(self, tactic: int) -> None:
         """Receive the algorithm, one of ``get_valid_tactics``; 0 if there are none."""
@@ -191,11 +192,11 @@ class IPluginV3OneRuntime(IPluginCapability):
             workspace: the address of the memory that ``get_workspace_size`` asked for.
             stream: 0, the default stream, which is waited for afterwards.
         """
-        _to_override(self, "enqueue")
+        to_override(self, "enqueue")
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
         """Return the fields that a plan stores; the creator receives them when the plan is read."""
-        _to_override(self, "get_fields_to_serialize")
+        to_override(self, "get_fields_to_serialize")
 
 
 class IPluginCreatorInterface(IVersionedInterface):
@@ -219,7 +220,7 @@ class IPluginCreatorV3One(IPluginCreatorInterface):
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase) -> IPluginV3:
         """Return a plugin with the given fields."""
-        _to_override(self, "create_plugin")
+        to_override(self, "create_plugin")
 
 
 class IPluginResource(IVersionedInterface, ABC):
@@ -229,8 +230,8 @@ class IPluginResource(IVersionedInterface, ABC):
 
     def clone(self) -> IPluginResource:
         """Return the copy that the registry keeps."""
-        _to_override(self, "clone")
+        to_override(self, "clone")
 
     def release(self) -> None:
         """Release the resource."""
-        _to_override(self, "release")
+        to_override(self, "release")

@@ -168,8 +168,15 @@ pagelocked_zeros = pagelocked_empty
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:
-    source = np.ascontiguousarray(src) if isinstance(src, np.ndarray) else np.frombuffer(src, np.uint8)
+    """Copy the memory of an array, which is contiguous, or of another buffer to device memory."""
+    source: Array = src if isinstance(src, np.ndarray) else np.frombuffer(src, np.uint8)
+    _require_contiguous(source)
     copy(dest, source, source.nbytes, to_device=True, from_device=False)
+
+
+def _require_contiguous(array: Array) -> None:
+    if not array.flags.forc:
+        raise ValueError("ndarray is not contiguous")
 
 
 def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None:
@@ -178,8 +185,7 @@ def memcpy_htod_async(dest: Any, src: Any, stream: Stream | None = None) -> None
 
 def memcpy_dtoh(dest: Array, src: Any) -> None:
     """Copy device memory to an array, which is contiguous."""
-    if not dest.flags.forc:
-        raise ValueError("ndarray is not contiguous")
+    _require_contiguous(dest)
     copy(dest, src, dest.nbytes, to_device=False, from_device=True)
 
 

@@ -55,7 +55,7 @@ class GPUArray:
         """
         if ary.shape != self.shape or ary.dtype != self.dtype:
             raise ValueError(f"ary is {ary.dtype}{[*ary.shape]}, and the array {self.dtype}{[*self.shape]}")
-        memcpy_htod(self.gpudata, ary)
+        memcpy_htod(self.gpudata, np.ascontiguousarray(ary))
 
     set_async = set
 

@@ -15,6 +15,7 @@ from netloop.api.step_states import Shapes, fixed_type, require_names, require_p
 from netloop.compiler.execution.engines import Tunable
 from netloop.compiler.execution.lowered_network import LoweredNetwork
 from netloop.compiler.execution.weight_loading import DeviceWeights, WeightLoader, device_copy
+from netloop.compiler.passes import MACHINE_CODE
 from netloop.compiler.recipe import Recipe
 from netloop.compiler.tuning import Samples, sample_inputs
 from netloop.compiler.xla_compilation import XlaFunction
@@ -82,7 +83,9 @@ class StepProgram(Tunable):
         recipe: Recipe | None = None,
     ) -> None:
         network = self.network = engine.network
-        self.recipe = recipe or engine.recipe
+        recipe = recipe or engine.recipe
+        # of several rows, calls of machine code would be made one after the other
+        self.recipe = replace(recipe, passes=recipe.passes - (MACHINE_CODE if rows > 1 else frozenset()))
         self._rows, self._slots = rows, slots
         require_weights(engine)
         require_names(engine, states, shapes)

@@ -1,11 +1,15 @@
 """Networks as pure functions, under JAX's transformations."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.compiler.lower.program import Program
 from tests.support.devices import assert_allclose
 from tests.support.networks import (
     LAST,
@@ -500,3 +504,27 @@ def test_unknown_pass_and_other_types_are_refused(network):
         trt.to_jax(two_products(network), passes=["fusion"])
     with pytest.raises(TypeError, match="load"):
         trt.to_jax(network, load="yes")
+
+
+def test_threads_trace_a_program_one_after_the_other(monkeypatch):
+    inside, most, run_in = [], [], Program.run_in
+
+    def slow(program, frame):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.05)
+        inside.pop()
+        return run_in(program, frame)
+
+    monkeypatch.setattr(Program, "run_in", slow)
+    function, weights = trt.to_jax(running_sum())
+
+    def sums(precision):
+        with jax.default_matmul_precision(precision):
+            return function(weights, {"x": X})["y"]
+
+    with ThreadPoolExecutor(3) as pool:
+        results = [*pool.map(sums, ["default", "high", "highest"])]
+
+    np.testing.assert_array_equal(results, [X[:3].sum(0)] * 3)
+    assert max(most) == 1

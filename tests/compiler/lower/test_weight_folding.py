@@ -183,3 +183,19 @@ def test_strings_are_no_weights_of_a_device(network):
 
     assert not folding(network).steps
     assert trt.compile(network)({})["y"].tolist() == [str(index) for index in range(LENGTH)]
+
+
+def test_layers_with_a_result_that_is_kept_give_those_that_folded_layers_read(network):
+    x, table = network.add_input("x", trt.float32, (1, 64)), np.arange(4096, dtype=np.float32).reshape(64, 64) % 101
+    top = network.add_topk(constant(network, table), trt.TopKOperation.MAX, 64, 1 << 1)
+    values, indices = top.get_output(0), network.add_cast(top.get_output(1), trt.int64).get_output(0)
+    other = network.add_gather_v2(constant(network, -table), indices, trt.GatherMode.ELEMENT)
+    other.axis = 1
+    mark(network, y=combine(network, x, values), z=combine(network, x, other.get_output(0)))
+    inputs = {"x": np.ones((1, 64), np.float32)}
+    function, weights = trt.to_jax(network, load=True)
+
+    assert folding(network).tensors == [values, top.get_output(1), other.get_output(0)]
+    for outputs in (trt.compile(network)(inputs), function(weights, inputs)):
+        for name, array in trt.evaluate(network, inputs).items():
+            np.testing.assert_array_equal(outputs[name], array, err_msg=name)

@@ -14,7 +14,7 @@ from netloop.model.nest import live_layers
 from tests.support import networks
 from tests.support.devices import only_on_cpus
 from tests.support.examples import many, mostly_slow
-from tests.support.networks import CONCATENATE, Op, combine, constant, counted, last, mark, stacked
+from tests.support.networks import CONCATENATE, Op, combine, constant, counted, counter, last, mark, stacked
 from tests.support.pass_checks import improved
 
 pytestmark = [
@@ -227,4 +227,22 @@ def test_pure_functions_have_derivatives_and_no_kernel():
     wanted = np.zeros((5, 3))
     wanted[:3] = 2 * networks.X[:3].sum(0)
     np.testing.assert_allclose(gradient, wanted, rtol=1e-6)
+    assert strategies(network) == ["kernel"]
+
+
+def test_rows_of_one_number_have_masks_of_their_own():
+    network, random = trt.INetworkDefinition(), np.random.default_rng(0)
+    x, loop = network.add_input("x", trt.float32, (9, 40, 1)), counted(network, 9)
+    lengths = constant(network, random.integers(0, 10, (40, 1)), np.int32)
+    state = loop.add_recurrence(constant(network, np.zeros((40, 1), np.float32)))
+    count = network.add_shuffle(counter(network, loop))
+    count.reshape_dims = (1, 1)
+    mask = combine(network, count.get_output(0), lengths, Op.LESS)
+    now = state.get_output(0)
+    total = combine(network, now, loop.add_iterator(x).get_output(0))
+    state.set_input(1, network.add_select(mask, total, now).get_output(0))
+    mark(network, y=last(loop, now))
+    inputs = {"x": random.standard_normal((9, 40, 1)).astype(np.float32)}
+
+    np.testing.assert_array_equal(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"])
     assert strategies(network) == ["kernel"]

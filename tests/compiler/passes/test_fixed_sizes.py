@@ -116,3 +116,21 @@ def test_pass_can_be_left_out(network):
 
     np.testing.assert_allclose(np.asarray(engine({"x": X})["y"]), wanted(X, 3))
     assert strategies(engine) == {"host"}
+
+
+def test_counters_that_wrap_around_have_the_sizes_of_a_run():
+    network = trt.INetworkDefinition()
+    x, loop = network.add_input("x", trt.float32, (12, 2)), counted(network, 4)
+    state = loop.add_recurrence(constant(network, 1, np.int32))
+    now, total = state.get_output(0), loop.add_recurrence(constant(network, np.zeros(2, np.float32)))
+    state.set_input(1, combine(network, now, 2**30))
+    size = combine(network, combine(network, now, now, Op.SUB), 3)
+    layer = network.add_slice(x, (0,), (0,), (1,))
+    layer.axes = (0,)
+    layer.set_input(2, listed(network, size))
+    rows = network.add_reduce(layer.get_output(0), trt.ReduceOperation.SUM, 1, False).get_output(0)
+    total.set_input(1, combine(network, total.get_output(0), rows))
+    engine = trt.compile(mark(network, y=last(loop, total.get_output(0))))
+
+    np.testing.assert_allclose(np.asarray(engine({"x": X})["y"]), 4 * X[:3].sum(0))
+    assert "host" not in strategies(engine)

@@ -17,7 +17,7 @@ from netloop.compiler.passes.recurrent_kernels import RecurrentKernelLayer
 from tests.support import onnx_runtime
 from tests.support.devices import only_on_cpus
 from tests.support.examples import many, mostly_slow
-from tests.support.networks import Op, combine, constant, counted, last, mark, stacked
+from tests.support.networks import Op, combine, constant, counted, counter, last, mark, stacked
 from tests.support.pass_checks import count, improved
 from tests.support.recurrent_layers import recurrent_layer
 
@@ -358,3 +358,149 @@ def test_inspector_and_notes_name_the_loop():
 
     assert "recurrent_kernels: 'recurrence' is one call of machine code" in map(str, engine.notes)
     assert engine.loop_strategies["recurrence"].trips == 4
+
+
+def assert_agrees(network, inputs, strategy="kernel"):
+    engine = trt.compile(network)
+    assert {own.name for own in engine.loop_strategies.values()} == {strategy}
+    outputs = engine(inputs)
+    for name, array in trt.evaluate(network, inputs).items():
+        np.testing.assert_allclose(np.asarray(outputs[name]), array, rtol=2e-5, atol=2e-6, err_msg=name)
+
+
+def drawn(*shape):
+    return (np.random.default_rng(len(shape)).standard_normal(shape) / 8).astype(np.float32)
+
+
+def rnn(x, shape, change=lambda network, loop, h, after: after, terms=None, **named):
+    """last: h after h = tanh(row + h R) for the rows of x[16, ..], or what the functions make of it; its inputs."""
+    network = trt.INetworkDefinition()
+    tensor, loop = network.add_input("x", trt.float32, x), counted(network, 16)
+    state = loop.add_recurrence(constant(network, drawn(*shape)))
+    h = state.get_output(0)
+    sums = (terms or (lambda network, loop, x, h: [loop.add_iterator(x).get_output(0)]))(network, loop, tensor, h)
+    total = times(network, h, shape[1])
+    for term in sums:
+        total = combine(network, total, term)
+    after = network.add_activation(total, named.pop("kind", trt.ActivationType.TANH))
+    after.alpha, after.beta = named.pop("numbers", (0.0, 0.0))
+    state.set_input(1, change(network, loop, h, after.get_output(0)))
+    mark(network, last=last(loop, h))
+    return network, {"x": drawn(*x)}
+
+
+def times(network, x, depth, units=32):
+    matrix = constant(network, drawn(*(1,) * (len(x.shape) - 2), depth, units))
+    return network.add_matrix_multiply(x, PLAIN, matrix, PLAIN).get_output(0)
+
+
+@pytest.mark.parametrize("rows", [4, 9])
+def test_products_of_one_operand_that_are_only_added_all_count(rows):
+    def terms(network, loop, x, h):
+        row = loop.add_iterator(x).get_output(0)
+        return [times(network, row, 20), times(network, h, 32), times(network, row, 20)]
+
+    assert_agrees(*rnn((16, rows, 20), (rows, 32), terms=terms))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_is_added_to_the_products_before_a_loop_may_differ_between_iterations(axis):
+    def terms(network, loop, x, h):
+        bias = drawn(16, 1, 32) if axis == 0 else drawn(1, 16, 32)
+        return [loop.add_iterator(combine(network, times(network, x, 20), constant(network, bias)), axis).get_output(0)]
+
+    assert_agrees(*rnn((16, 16, 20), (16, 32), terms=terms))
+
+
+def test_products_before_a_loop_may_be_broadcast_to_its_rows():
+    def terms(network, loop, x, h):
+        total = combine(network, times(network, x, 20), constant(network, drawn(1, 9, 32)))
+        return [loop.add_iterator(total).get_output(0)]
+
+    assert_agrees(*rnn((16, 1, 20), (9, 32), terms=terms))
+
+
+@pytest.mark.parametrize("rows", [4, 9])
+def test_products_of_nothing_are_left_to_xla(rows):
+    def terms(network, loop, x, h):
+        return [times(network, loop.add_iterator(x).get_output(0), 0)]
+
+    assert_agrees(*rnn((16, rows, 0), (rows, 32), terms=terms), strategy="scan")
+
+
+def masked(sides, transposes=False, shape=(6, 32)):
+    """An RNN whose rows change only where one of two numbers is less than the other, and its inputs."""
+
+    def change(network, loop, h, after):
+        a, b = sides(network, loop)
+        mask = network.add_shuffle(combine(network, a, b, Op.LESS))
+        mask.first_transpose = trt.Permutation([1, 0]) if transposes else None
+        mask.reshape_dims = (shape[0], 1)
+        return network.add_select(mask.get_output(0), after, h).get_output(0)
+
+    return rnn((16, *shape), shape, change)
+
+
+def lengths_and_counter(network, loop):
+    count = network.add_shuffle(counter(network, loop))
+    count.reshape_dims = (1, 1)
+    return count.get_output(0), constant(network, [[3, 5, 7], [9, 11, 16]], np.int32)
+
+
+@pytest.mark.parametrize(("transposes", "strategy"), [(False, "kernel"), (True, "scan")])
+def test_masks_keep_the_order_of_rows(transposes, strategy):
+    assert_agrees(*masked(lengths_and_counter, transposes), strategy=strategy)
+
+
+def test_masks_of_numbers_that_are_broadcast_are_left_to_xla():
+    def sides(network, loop):
+        return constant(network, [[3], [5]], np.int32), constant(network, [[2, 4, 6]], np.int32)
+
+    assert_agrees(*masked(sides), strategy="scan")
+
+
+def test_counters_wrap_around():
+    def sides(network, loop):
+        count = counter(network, loop, 2**31 - 5)
+        mark(network, count=last(loop, count))
+        shaped = network.add_shuffle(count)
+        shaped.reshape_dims = (1, 1)
+        return shaped.get_output(0), constant(network, [[2**31 - 2], [-(2**31) + 3]], np.int32)
+
+    assert_agrees(*masked(sides, shape=(2, 32)))
+
+
+def test_the_first_parameter_of_clip_wins():
+    assert_agrees(*rnn((16, 4, 32), (4, 32), kind=trt.ActivationType.CLIP, numbers=(0.25, -0.25)))
+
+
+def test_parameters_that_are_one_number_in_float32_share_a_kernel():
+    for alpha in (0.1, float(np.float32(0.1))):
+        assert_agrees(*rnn((16, 4, 32), (4, 32), kind=trt.ActivationType.LEAKY_RELU, numbers=(alpha, 0.0)))
+
+
+def test_products_that_nothing_needs_are_left_to_xla():
+    def change(network, loop, h, after):
+        joined = network.add_concatenation([after, h])
+        joined.axis = 1
+        part = network.add_slice(joined.get_output(0), (0, 32), (4, 32), (1, 1))
+        return combine(network, part.get_output(0), 0.5, Op.PROD)
+
+    assert_agrees(*rnn((16, 4, 32), (4, 32), change), strategy="scan")
+
+
+@pytest.mark.parametrize(("count", "strategy"), [(1, "kernel"), (2, "scan")])
+def test_products_that_only_outputs_need_are_a_quarter_of_a_kernel(count, strategy):
+    network, inputs = rnn((16, 4, 32), (4, 32), terms=three_products)
+    (loop,) = network.loops
+    state = next(layer for layer in network if isinstance(layer, trt.IRecurrenceLayer) and layer.loop is loop)
+    y = times(network, state.get_input(1), 32, 32 * count)
+    mark(network, y=stacked(loop, y, constant(network, 16, np.int32)))
+
+    assert_agrees(network, inputs, strategy)
+
+
+def three_products(network, loop, x, h):
+    """The row, and two products of what follows from the state."""
+    twice = [combine(network, h, factor, Op.PROD) for factor in (0.5, 0.25)]
+    return [loop.add_iterator(x).get_output(0), *(times(network, tensor, 32) for tensor in twice)]

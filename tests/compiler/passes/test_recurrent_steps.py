@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import onnx
 import pytest
+from jax import lax
 
 import netloop as trt
 import netloop.onnx
@@ -136,6 +137,26 @@ def test_an_attention_that_the_state_asks_is_before_the_kernel():
         return lstm(xp, (weights[..., None] * memory).sum(1), h, c)
 
     assert_right(decoder, H, C, memory)
+
+
+def test_what_only_outputs_of_a_loop_need_is_left_to_fission():
+    def rows(x):
+        def step(h, row):
+            h = jnp.tanh(row + h @ Q)
+            return h, (jnp.tanh(h @ Q), jnp.cos(row))
+
+        return lax.scan(step, jnp.zeros((1, 32)), x)[1]
+
+    x = RANDOM.standard_normal((6, 1, 32)).astype(np.float32)
+    network = trt.from_jax(rows, x)
+    engine = trt.compile(network)
+    outputs = engine({network.inputs[0].name: x}).values()
+
+    (cell,) = cells(network)
+    assert len(cell.sources) == 1
+    assert [layer for layer in engine.batched_layers.values() if layer]
+    for got, wanted in zip(outputs, rows(x), strict=True):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=2e-5, atol=2e-6)
 
 
 def test_a_projection_behind_a_step_stays_with_xla():

@@ -53,3 +53,19 @@ def test_states_that_other_layers_change_stay_apart():
         "best": [21, 15],
         "place": [3, 0],
     }
+
+
+@pytest.mark.parametrize(("size", "more"), [(2000, 1.0), (3, 1e-12)])
+def test_states_of_other_long_or_precise_weights_stay_apart(size, more):
+    network = trt.INetworkDefinition()
+    loop, x = counted(network, 2), network.add_input("x", trt.float64, (1, size, 1, 1))
+    for name, factor in (("y", 2.0), ("z", 2.0 + more)):
+        kernel = np.full((size, 1, 1, 1), 2.0)
+        kernel[size // 2] = factor
+        state = loop.add_recurrence(x)
+        layer = network.add_convolution_nd(state.get_output(0), size, (1, 1), trt.Weights(kernel), trt.Weights())
+        layer.num_groups = size
+        state.set_input(1, layer.get_output(0))
+        mark(network, **{name: last(loop, state.get_output(0))})
+
+    assert count(improved(network, ["redundant_carries"]).network, trt.IRecurrenceLayer) == 2

@@ -183,6 +183,17 @@ def test_pycuda():
         pycuda_driver.memcpy_dtoh(y, address)
 
 
+def test_pycuda_copies_the_memory_of_arrays_as_it_is():
+    columns = np.asfortranarray(X.reshape(2, 3))
+    block = pycuda_driver.to_device(columns)
+
+    np.testing.assert_array_equal(pycuda_driver.from_device(block, (2, 3), np.float32, "F"), columns)
+    np.testing.assert_array_equal(pycuda_driver.from_device(block, 6, np.float32), columns.T.reshape(-1))
+    np.testing.assert_array_equal(pycuda_gpuarray.to_gpu(columns).get(), columns)
+    with pytest.raises(ValueError, match="ndarray is not contiguous"):
+        pycuda_driver.memcpy_htod(block, X[::2])
+
+
 @pytest.mark.parametrize("module", [cuda_runtime, cuda_driver, cuda_nvrtc, pycuda_driver])
 def test_what_is_not_there_says_why(module):
     with pytest.raises(AttributeError, match=r"netloop's stand-in for .* has no launch: .* runs no kernels"):

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.compiler.machine_code.processor import processor
+from netloop.compiler.passes import recurrent_steps
 from netloop.serve import Closed, NotRun, Overloaded, Sequences, Step, TimedOut, UnknownSequence
 from netloop.tools.serve.step import StepProgram
+from tests.support.devices import only_on_cpus
 from tests.support.networks import cast, combine, constant, mark
 
 Op = trt.ElementWiseOperation
@@ -301,6 +304,20 @@ def refit(engine, factor):
     (name,) = [weight for weight in refitter.get_all_weights() if refitter.get_weights_prototype(weight).size == 16]
     assert refitter.set_named_weights(name, WEIGHTS * np.float32(factor))
     assert refitter.refit_cuda_engine()
+
+
+@only_on_cpus("the pass is not used elsewhere")
+@pytest.mark.skipif(processor() is None, reason="the extra is not installed, or the processor has no kernels")
+def test_several_rows_are_not_computed_one_after_the_other_by_kernels(network, monkeypatch):
+    monkeypatch.setattr(recurrent_steps, "LEAST_WEIGHTS", 1)
+    engine = trt.compile(recurrent(network, 1))
+
+    has_kernel = [
+        any(note.by == "recurrent_steps" for note in StepProgram(engine, {"h": "hn"}, {}, rows).latest.notes)
+        for rows in (1, 2)
+    ]
+
+    assert has_kernel == [True, False]
 
 
 @pytest.mark.parametrize("another", [False, True])

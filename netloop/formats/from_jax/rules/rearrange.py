@@ -6,9 +6,9 @@ from netloop.model.formulas import Length
 from netloop.model.graph.tensor import ITensor
 
 
-def own_axes(call: EquationCall, x: ITensor, index: int = 0) -> list[Length]:
+def own_axes(call: EquationCall, x: ITensor) -> list[Length]:
     """The lengths of the axes of a tensor after those of the operand: the words of random keys."""
-    return [call.make.length(x, axis) for axis in range(len(call.operand(index).shape), x.type.rank)]
+    return [call.make.length(x, axis) for axis in range(len(call.operand(0).shape), x.type.rank)]
 
 
 @primitive("broadcast_in_dim", broadcasts=True)

@@ -6,18 +6,15 @@ A network has them as plugins of version 3, each method of which calls the older
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import netloop
 from netloop.model.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase
 from netloop.model.plugins.fields import PluginField, PluginFieldCollection, PluginFieldCollection_
+from netloop.model.plugins.interfaces import to_override
 
 DATA = "serialized"
 """The only field of a plugin in a plan, which has the bytes of ``serialize``."""
-
-
-def _to_override(plugin: object, method: str) -> NoReturn:
-    raise NotImplementedError(f"{type(plugin).__name__} must override {method}")
 
 
 class IPluginV2DynamicExt:
@@ -35,7 +32,7 @@ class IPluginV2DynamicExt:
 
     def clone(self) -> IPluginV2DynamicExt:
         """Return a plugin with equal attributes."""
-        _to_override(self, "clone")
+        to_override(self, "clone")
 
     def initialize(self) -> Any:
         """Prepare for runs."""
@@ -48,19 +45,19 @@ class IPluginV2DynamicExt:
 
     def get_output_data_type(self, index: int, input_types: Sequence[netloop.DataType]) -> netloop.DataType:
         """Return the element type of an output."""
-        _to_override(self, "get_output_data_type")
+        to_override(self, "get_output_data_type")
 
     def get_output_dimensions(
         self, output_index: int, inputs: Sequence[netloop.DimsExprs], expr_builder: netloop.IExprBuilder
     ) -> netloop.DimsExprs:
         """Return the shape of an output."""
-        _to_override(self, "get_output_dimensions")
+        to_override(self, "get_output_dimensions")
 
     def supports_format_combination(
         self, pos: int, in_out: Sequence[netloop.PluginTensorDesc], num_inputs: int
     ) -> bool:
         """Whether the plugin supports tensor ``pos``, counted from the inputs on, given the tensors before it."""
-        _to_override(self, "supports_format_combination")
+        to_override(self, "supports_format_combination")
 
     def configure_plugin(
         self, pos: Sequence[netloop.DynamicPluginTensorDesc], in_out: Sequence[netloop.DynamicPluginTensorDesc]
@@ -83,7 +80,7 @@ class IPluginV2DynamicExt:
         stream: int,
     ) -> Any:
         """Compute the outputs, as the ``enqueue`` of version 3 does."""
-        _to_override(self, "enqueue")
+        to_override(self, "enqueue")
 
     def get_serialization_size(self) -> int:
         """Return the number of bytes of ``serialize``."""
@@ -109,11 +106,11 @@ class IPluginCreator:
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection_) -> Any:
         """Return a plugin with the given fields."""
-        _to_override(self, "create_plugin")
+        to_override(self, "create_plugin")
 
     def deserialize_plugin(self, name: str, serialized_plugin: bytes) -> Any:
         """Return the plugin of which a plan has the bytes."""
-        _to_override(self, "deserialize_plugin")
+        to_override(self, "deserialize_plugin")
 
 
 class PluginOfVersion3(

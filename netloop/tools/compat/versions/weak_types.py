@@ -18,9 +18,10 @@ from netloop.values.types import HALVES, TensorType
 MIXING = (
     *(netloop.IConcatenationLayer, netloop.IConvolutionLayer, netloop.IDeconvolutionLayer, netloop.IEinsumLayer),
     *(netloop.IElementWiseLayer, netloop.IMatrixMultiplyLayer, netloop.INormalizationLayer),
-    *(netloop.IParametricReLULayer, netloop.IScatterLayer, netloop.ISelectLayer, netloop.ISliceLayer),
+    *(netloop.IParametricReLULayer, netloop.IScaleLayer, netloop.IScatterLayer, netloop.ISelectLayer),
+    *(netloop.ISliceLayer, netloop.IRecurrenceLayer, netloop.IIfConditionalOutputLayer),
 )
-"""The kinds of layers whose floating-point inputs must have one type in a strongly typed network."""
+"""The kinds of layers whose floating-point inputs and weights must have one type in a strongly typed network."""
 
 WIDE = np.dtype(np.float32)
 
@@ -35,18 +36,33 @@ class WeakTypes(TypeTable):
 
 
 def mixes(layer: ILayer, types: Iterable[Known | None]) -> bool:
-    """Whether inputs of these types have several floating-point types, which the kind of the layer does not take."""
-    floats = {type_.dtype for type_ in types if isinstance(type_, TensorType) and type_.dtype in {*HALVES, WIDE}}
-    return len(floats) > 1 and isinstance(layer, MIXING)
+    """Whether inputs of these types, and weights of the layer, have several floating-point types, which it refuses."""
+    if not isinstance(layer, MIXING):
+        return False
+    inputs = [type_.dtype for type_ in types if isinstance(type_, TensorType)]
+    attributes = (getattr(layer, name) for name in layer.ATTRIBUTES)
+    weights = [value.dtype for value in attributes if isinstance(value, np.ndarray) and value.size]
+    return len({*HALVES, WIDE}.intersection([*inputs, *weights])) > 1
 
 
 def cast_mixtures(network: netloop.INetworkDefinition) -> None:
-    """Add casts before the layers that mix types, if those of the network may."""
-    for layer in [*network.layers] if isinstance(network.types, WeakTypes) else ():
-        types = [None if tensor is None else network.types.of(tensor) for tensor in layer.inputs]
-        for index, (tensor, type_) in enumerate(zip(layer.inputs, types, strict=True)):
-            if tensor is not None and _is_half(type_) and mixes(layer, types):
-                layer.set_input(index, network.add_cast(tensor, DataType.FLOAT).outputs[0])
+    """Cast the halves that layers mix with float32, and states that begin or go on as halves, if the network may."""
+    goes_on = isinstance(network.types, WeakTypes)
+    while goes_on:
+        # a state that is cast may make other layers mix
+        flags = [_casts(network, layer) for layer in [*network.layers]]
+        goes_on = any(flags)
+
+
+def _casts(network: netloop.INetworkDefinition, layer: ILayer) -> bool:
+    """Cast the halves that a layer mixes with float32; whether there were any."""
+    types = [None if tensor is None else network.types.of(tensor) for tensor in layer.inputs]
+    halves = [index for index, type_ in enumerate(types) if _is_half(type_)] if mixes(layer, types) else []
+    for index in halves:
+        tensor = layer.inputs[index]
+        assert tensor is not None
+        layer.set_input(index, network.add_cast(tensor, DataType.FLOAT).outputs[0])
+    return bool(halves)
 
 
 def _is_half(type_: Known | None) -> bool:

@@ -122,3 +122,64 @@ def test_examples_of_an_implicit_batch_mix_types():
 
     x, y = np.float16([[1, 2], [3, 4]]), np.float32([[5, 6], [7, 8]])
     np.testing.assert_array_equal(engine({"x": x, "y": y})["z"], np.float32([[6, 8], [10, 12]]))
+
+
+@WEAK
+@pytest.mark.parametrize("kind", ["convolution", "scale"])
+def test_weights_of_a_layer_may_be_wider_than_its_input(version, kind):
+    trt = module_of(version)
+    builder = trt.Builder(Log())
+    network = builder.create_network(1)
+    x, three = network.add_input("x", trt.float16, (1, 1, 2, 2)), trt.Weights(np.float32([3]))
+    if kind == "scale":
+        layer = network.add_scale(x, trt.ScaleMode.UNIFORM, trt.Weights(), three, trt.Weights())
+    else:
+        layer = network.add_convolution_nd(x, 1, (1, 1), three, trt.Weights())
+    layer.get_output(0).name = "y"
+    network.mark_output(layer.get_output(0))
+
+    assert network.get_output(0).dtype is trt.float32
+    y = built(builder, network)({"x": np.full((1, 1, 2, 2), 0.1, np.float16)})["y"]
+    np.testing.assert_array_equal(y, np.full((1, 1, 2, 2), np.float32(np.float16(0.1)) * 3))
+
+
+@WEAK
+def test_states_that_begin_as_halves_go_on_as_floats(version):
+    trt = module_of(version)
+    builder = trt.Builder(Log())
+    network = builder.create_network(1)
+    first, factor = network.add_input("x", trt.float16, (2,)), np.float32([0.1, 3])
+    loop = network.add_loop()
+    loop.add_trip_limit(network.add_constant((), np.int32([2])).get_output(0), trt.TripLimit.COUNT)
+    states = [loop.add_recurrence(first) for _ in range(2)]
+    one, other = (state.get_output(0) for state in states)
+    scaled = network.add_elementwise(
+        other, network.add_constant((2,), factor).get_output(0), trt.ElementWiseOperation.PROD
+    )
+    # the second state mixes only once the first one is float
+    for state, following in zip(states, (scaled.get_output(0), one), strict=True):
+        state.set_input(1, following)
+    network.mark_output(loop.add_loop_output(one, trt.LoopOutput.LAST_VALUE).get_output(0))
+
+    (last,) = built(builder, network)({"x": np.float16([1, 2])}).values()
+
+    np.testing.assert_array_equal(last, np.float32([1, 2]) * factor)
+
+
+@WEAK
+@pytest.mark.parametrize("flag", [True, False])
+def test_branches_may_give_halves_and_floats(version, flag):
+    trt = module_of(version)
+    builder = trt.Builder(Log())
+    network = builder.create_network(1)
+    x, condition = network.add_input("x", trt.float16, (2,)), network.add_input("c", trt.bool, ())
+    conditional = network.add_if_conditional()
+    conditional.set_condition(condition)
+    half = conditional.add_input(x).get_output(0)
+    third = network.add_constant((2,), np.float32([1 / 3] * 2)).get_output(0)
+    sum_ = network.add_elementwise(half, third, trt.ElementWiseOperation.SUM).get_output(0)
+    network.mark_output(conditional.add_output(sum_, half).get_output(0))
+
+    (y,) = built(builder, network)({"x": np.float16([1, 2]), "c": np.bool_(flag)}).values()
+
+    np.testing.assert_array_equal(y, np.float32([1, 2]) + np.float32(1 / 3 if flag else 0))
