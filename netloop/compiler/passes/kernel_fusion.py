@@ -1,4 +1,4 @@
-"""What a kernel computes of the sums of a layer: the element-wise layers behind it."""
+"""The element-wise layers that a kernel computes with the sums of the layer before them."""
 
 from __future__ import annotations
 
