@@ -281,8 +281,9 @@ class INMSLayer(Operation):
 
     def _selected(self, select: Select, boxes: Array, scores: Array, most: int, overlap: float, least: float) -> Array:
         """The selected pairs of class and box of one batch item, [n, 2], from the highest score down."""
-        box, of_class = np.nonzero(scores > least)
-        order = np.lexsort((box, of_class, -scores[box, of_class]))[: self.topk_box_limit]
+        # in the order of classes and boxes, in which a stable sort leaves ties
+        of_class, box = np.nonzero(scores.T > least)
+        order = np.argsort(-scores[box, of_class], kind="stable")[: self.topk_box_limit]
         box, of_class = box[order], of_class[order]
         corners = self._corners(np, boxes)[box if boxes.ndim == 2 else (box, of_class)]
         kept = select(corners, of_class, most, overlap)
