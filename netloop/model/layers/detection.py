@@ -282,7 +282,7 @@ class INMSLayer(Operation):
     def _selected(self, select: Select, boxes: Array, scores: Array, most: int, overlap: float, least: float) -> Array:
         """The selected pairs of class and box of one batch item, [n, 2], from the highest score down."""
         # in the order of classes and boxes, in which a stable sort leaves ties
-        of_class, box = np.nonzero(scores.T > least)
+        of_class, box = np.nonzero((scores > least).T)
         order = np.argsort(-scores[box, of_class], kind="stable")[: self.topk_box_limit]
         box, of_class = box[order], of_class[order]
         corners = self._corners(np, boxes)[box if boxes.ndim == 2 else (box, of_class)]
