@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from netloop.compiler.recurrent.cell import NUMBER, ROW, WHOLE, CellValue
-from netloop.values.types import Array
+from netloop.values.types import UNKNOWN, Array
 
 SUM = "convolution"
 """The kind of value that is the sum over a window; NUMBER, ROW and WHOLE read an array of one number, of one for each
@@ -25,8 +25,7 @@ class WindowAxis:
     Attributes:
         length: the length of the input.
         size, step, spread: the size, the stride and the dilation of the windows.
-        before: the padding before the input.
-        count: the number of windows.
+        before, after: the padding before and after the input.
     """
 
     length: int
@@ -34,7 +33,14 @@ class WindowAxis:
     step: int
     spread: int
     before: int
-    count: int
+    after: int
+
+    @cached_property
+    def count(self) -> int:
+        """The number of windows; UNKNOWN of an unknown length."""
+        if self.length == UNKNOWN:
+            return UNKNOWN
+        return (self.length + self.before + self.after - (self.size - 1) * self.spread - 1) // self.step + 1
 
     def inside(self, position: int) -> range:
         """The elements of a window that are not in the padding."""
@@ -59,11 +65,13 @@ class WindowAxis:
     @property
     def is_plain(self) -> bool:
         """Whether each window is one element of the input, in the same order."""
-        return self == WindowAxis(self.length, 1, 1, self.spread, 0, self.length)
+        return self.size == self.step == 1 and self.before == self.after == 0
 
     @property
     def never_misses(self) -> bool:
-        """Whether each window has an element that is not in the padding."""
+        """Whether each window has an element that is not in the padding, of an unknown length whatever it is."""
+        if self.length == UNKNOWN:
+            return self.spread == 1 and max(self.before, self.after) < self.size
         return all(self.inside(position) for position in range(self.count))
 
 
@@ -87,6 +95,11 @@ class Convolution:
     groups: int
     values: tuple[CellValue, ...]
     arrays: tuple[str, ...]
+
+    def of_lengths(self, batch: int, rows: int, columns: int) -> Convolution:
+        """The same of an input of other lengths."""
+        axes = {"rows": replace(self.rows, length=rows), "columns": replace(self.columns, length=columns)}
+        return replace(self, batch=batch, **axes)
 
     @property
     def is_depthwise(self) -> bool:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.compiler.convolution.convolution import Convolution
-from netloop.compiler.convolution.division import divided
+from netloop.compiler.convolution.division import panels_of
 from netloop.compiler.machine_code.compilation import MachineCode, compiled
 from netloop.compiler.machine_code.processor import FLOAT32, Processor
 from netloop.values.types import Array
@@ -44,7 +44,7 @@ def packed(xp: Any, kernel: Any, convolution: Convolution, processor: Processor)
 
     The weights of a panel follow each other, a row of vectors for each number of a window.
     """
-    groups = divided(convolution, processor).groups
+    groups = panels_of(convolution, processor).groups
     rows = kernel.reshape(convolution.depth, groups, -1)
     rows = xp.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[-1] % processor.lanes)))
     panels = _panels(convolution, processor)
@@ -54,7 +54,9 @@ def packed(xp: Any, kernel: Any, convolution: Convolution, processor: Processor)
 def unpacked(array: Array, convolution: Convolution, processor: Processor) -> Array:
     """The kernel [rows, columns, channels, maps] of which ``packed`` made an array."""
     own, panels = convolution, _panels(convolution, processor)
-    parts = np.split(array.reshape(divided(own, processor).groups, -1), [own.depth * panel.stop for panel in panels], 1)
+    parts = np.split(
+        array.reshape(panels_of(own, processor).groups, -1), [own.depth * panel.stop for panel in panels], 1
+    )
     rows = np.concatenate([part.reshape(len(part), own.depth, -1) for part in parts[:-1]], 2)
     rows = rows[:, :, : own.maps // len(rows)].transpose(1, 0, 2)
     return rows.reshape(own.rows.size, own.columns.size, -1, own.maps)
@@ -64,5 +66,5 @@ def _panels(convolution: Convolution, processor: Processor) -> list[slice]:
     """The maps of a group of which a panel has the weights; all, if a vector of a depthwise convolution reads a row."""
     if convolution.is_depthwise:
         return [slice(0, -(-convolution.maps // processor.lanes) * processor.lanes)]
-    ends = [processor.lanes * end for end in accumulate(divided(convolution, processor).panels, initial=0)]
+    ends = [processor.lanes * end for end in accumulate(panels_of(convolution, processor).vectors, initial=0)]
     return [slice(*pair) for pair in pairwise(ends)]

@@ -7,6 +7,7 @@ the windows, and the weights of the panel, are read from front to back.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from netloop.compiler.convolution.convolution import Convolution
 from netloop.compiler.machine_code.processor import Processor
@@ -32,7 +33,7 @@ class Division:
     """The parts of an output.
 
     Attributes:
-        panels: the number of vectors of each panel of a group; a depthwise convolution is one group of vectors.
+        panels: the number of vectors of each panel of a group.
         positions: the positions of a tile.
         length: the positions of a line: a row of an image, or a stripe of all positions if these read only themselves.
         lines: the number of lines; the last stripe overlaps the one before.
@@ -63,17 +64,39 @@ class Division:
         return self.panels[0]
 
 
-def divided(convolution: Convolution, processor: Processor) -> Division:
-    """The division of a convolution."""
-    groups, maps = (
-        (1, convolution.maps) if convolution.is_depthwise else (convolution.groups, convolution.maps_of_group)
-    )
-    vectors = -(-maps // processor.lanes)
+class Panels(NamedTuple):
+    """The panels of weights, which depend on no length.
+
+    Attributes:
+        groups: the number of groups that have panels; a depthwise convolution is one group of vectors.
+        vectors: the number of vectors of each panel of a group.
+    """
+
+    groups: int
+    vectors: tuple[int, ...]
+
+
+def panels_of(convolution: Convolution, processor: Processor) -> Panels:
+    """The panels of the weights of a convolution."""
+    groups = 1 if convolution.is_depthwise else convolution.groups
+    vectors = -(-convolution.maps // groups // processor.lanes)
     # all as wide, except the last: 3 and 2 instead of 4 and 1
     width = 1 if convolution.is_depthwise else -(-vectors // -(-vectors // MOST_VECTORS))
-    panels = tuple(min(width, vectors - first) for first in range(0, vectors, width))
+    return Panels(groups, tuple(min(width, vectors - first) for first in range(0, vectors, width)))
+
+
+def packed_size(convolution: Convolution, processor: Processor) -> int:
+    """The number of weights in the order in which a kernel reads them, with those that fill the last vectors."""
+    groups, vectors = panels_of(convolution, processor)
+    return groups * convolution.depth * sum(vectors) * processor.lanes
+
+
+def divided(convolution: Convolution, processor: Processor) -> Division:
+    """The division of a convolution of known lengths."""
+    groups, panels = panels_of(convolution, processor)
+    width = panels[0]
     most = POSITIONS_OF_DEPTHWISE if convolution.is_depthwise else min(processor.registers // width, MOST_POSITIONS)
-    weights, count = groups * convolution.depth * vectors * processor.lanes, groups * len(panels)
+    weights, count = packed_size(convolution, processor), groups * len(panels)
     is_by_panel = weights * FLOAT_BYTES > CACHED or (weights > convolution.input_size and count >= LEAST_PARTS)
     if not convolution.is_flat:
         whole = len(convolution.columns.whole)
@@ -87,13 +110,6 @@ def divided(convolution: Convolution, processor: Processor) -> Division:
         stripes = min(range(least, 2 * least), key=lambda count: -(-tiles // count) * count)
     length = min(convolution.positions, -(-tiles // stripes) * positions)
     return Division(panels, positions, length, -(-convolution.positions // length), is_by_panel, groups)
-
-
-def packed_size(convolution: Convolution, processor: Processor) -> int:
-    """The number of weights in the order in which a kernel reads them, with those that fill the last vectors."""
-    groups = divided(convolution, processor).groups
-    vectors = -(-convolution.maps // groups // processor.lanes)
-    return groups * convolution.depth * vectors * processor.lanes
 
 
 def _even(count: int, most: int) -> int:

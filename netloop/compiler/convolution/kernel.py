@@ -119,7 +119,7 @@ class ConvolutionKernel:
     ) -> None:
         """Compute the tiles of a panel of a line."""
         own, division = self._convolution, self._division
-        axis = WindowAxis(division.length, 1, 1, 1, 0, division.length) if own.is_flat else own.columns
+        axis = WindowAxis(division.length, 1, 1, 1, 0, 0) if own.is_flat else own.columns
         x_bytes, bytes_ = own.columns.step * own.channels * FLOAT_BYTES, own.maps * FLOAT_BYTES
 
         def compute(position: Any, positions: int, columns: range) -> None:

@@ -76,13 +76,7 @@ class ChannelsLastWindow(Operation):
     def infer(self, x: TensorType, kernel: TensorType, bias: TensorType | None = None) -> TensorType:
         own = zip(x.shape[1:-1], self.lengths(x.shape, kernel.shape), strict=True)
         lengths = tuple(UNKNOWN if length == UNKNOWN else count for length, count in own)
-        # lengths that only a run knows were not checked before
-        require(
-            0 not in x.shape[1:-1] and all(count == UNKNOWN or count >= 1 for count in lengths),
-            f"no window fits into the input {x}, whose channels are last here, with its padding {self.padding}",
-            why="a window needs elements to read",
-            fix="choose a smaller window or dilation, or a larger pre_padding and post_padding",
-        )
+        require_windows(x, lengths, self.padding)
         return x.with_shape((x.shape[0], *lengths, self.maps(kernel.shape)))
 
     def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
@@ -335,6 +329,16 @@ class ChannelsLastPoolingLayer(IPoolingLayer):
 def _larger(a: Any, b: Any) -> Any:
     """The larger of two arrays; the derivative goes to the first of equal elements, as that of a pooling does."""
     return jnp.where((b > a) | (b != b), b, a)
+
+
+def require_windows(x: TensorType, counts: Sequence[int], padding: Sequence[tuple[int, int]]) -> None:
+    """Require that windows fit into an input: lengths that only a run knows were not checked before."""
+    require(
+        0 not in x.shape[1:-1] and all(count == UNKNOWN or count >= 1 for count in counts),
+        f"no window fits into the input {x}, whose channels are last here, with its padding {[*padding]}",
+        why="a window needs elements to read",
+        fix="choose a smaller window or dilation, or a larger pre_padding and post_padding",
+    )
 
 
 def product(xp: Any, rows: Any, weights: Any) -> Any:

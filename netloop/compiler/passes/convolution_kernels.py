@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,16 @@ from netloop.compiler.convolution.convolve import convolve, packed, unpacked
 from netloop.compiler.convolution.division import packed_size
 from netloop.compiler.machine_code.processor import Processor, processor
 from netloop.compiler.passes.base import OFF, Pass
-from netloop.compiler.passes.channels_last_layers import ChannelsLastConvolutionLayer
+from netloop.compiler.passes.channels_last import USUAL_LENGTH
+from netloop.compiler.passes.channels_last_layers import ChannelsLastConvolutionLayer, require_windows
 from netloop.compiler.passes.kernel_functions import FUNCTIONS
 from netloop.compiler.passes.kernel_fusion import FusedLayers
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.model.graph import ITensor
 from netloop.model.graph.layer import Elementary, Operation, layer
-from netloop.values.dims import DimsLike
+from netloop.model.graph.padded_axes import Axes, Neutrals, neutral
 from netloop.values.enums import LayerType
-from netloop.values.types import Array, TensorType
+from netloop.values.types import UNKNOWN, Array, Shape, TensorType
 
 LEAST_WORK = 1 << 16
 """The least multiplications: fewer take XLA microseconds, and a kernel takes a tenth of a second to compile."""
@@ -54,48 +56,63 @@ class ConvolutionKernelLayer(Operation):
     The inputs are x, the packed kernel, and the arrays of the values.
 
     Attributes:
-        convolution: the convolution.
+        convolution: the convolution, of lengths that may be unknown.
         processor: the vectors of the processor for which the kernel is packed.
-        shape: the shape of the output.
     """
 
     convolution: Convolution
     processor: Processor
-    shape: DimsLike
+
+    def of_shape(self, x: Shape) -> Convolution:
+        """The convolution of an input of some shape."""
+        return self.convolution.of_lengths(x[0], *(x[1:-1] if len(x) == 4 else (1, x[1])))
+
+    def output_shape(self, x: Shape) -> Shape:
+        """The shape of the output."""
+        own = self.of_shape(x)
+        return x[0], *[own.rows.count, own.columns.count][-len(x[1:-1]) :], own.maps
 
     def infer(self, x: TensorType, *others: TensorType) -> TensorType:
-        return x.with_shape(self.shape)
+        shape, own = self.output_shape(x.shape), self.convolution
+        require_windows(x, shape[1:-1], [(axis.before, axis.after) for axis in (own.rows, own.columns)][3 - x.rank :])
+        return x.with_shape(shape)
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return None if types[0].rank - 1 in padded[0] or any(padded[1:]) else neutral(0, padded[0] - {0})
 
     def evaluate(self, x: Array, kernel: Array, *arrays: Array) -> Array:
         plain = unpacked(kernel, self.convolution, self.processor)
-        return self.convolution.evaluate(FUNCTIONS, x, plain, arrays).reshape(self.shape).astype(x.dtype)
+        result = self.of_shape(x.shape).evaluate(FUNCTIONS, x, plain, arrays)
+        return result.reshape(self.output_shape(x.shape)).astype(x.dtype)
 
     def lower(self, *inputs: Any) -> Any:
-        return convolve(self.convolution, self.processor, inputs).reshape(self.shape)
+        shape = inputs[0].shape
+        return convolve(self.of_shape(shape), self.processor, inputs).reshape(self.output_shape(shape))
+
+
+def _axes(layer: ChannelsLastConvolutionLayer) -> list[WindowAxis]:
+    x, kernel = operand(layer, 0).type.shape, operand(layer, 1).type.shape
+    entries = zip(x[1:-1], kernel[:-2], layer.stride_nd, layer.dilation_nd, layer.before, layer.after, strict=True)
+    return [WindowAxis(*entry) for entry in entries]
 
 
 def _convolution(layer: ChannelsLastConvolutionLayer, fused: FusedLayers) -> Convolution:
-    x, kernel, lengths = operand(layer, 0).type.shape, operand(layer, 1).type.shape, layer.outputs[0].type.shape[1:-1]
-    entries = zip(x[1:-1], kernel[:-2], layer.stride_nd, layer.dilation_nd, layer.before, lengths, strict=True)
-    axes = [WindowAxis(*entry) for entry in entries]
-    rows, columns = axes if len(axes) == 2 else (WindowAxis(1, 1, 1, 1, 0, 1), axes[0])
-    own = fused.values, fused.kinds
-    return Convolution(x[0], x[-1], kernel[-1], rows, columns, layer.num_groups, *own)
+    x, maps, axes = operand(layer, 0).type.shape, operand(layer, 1).type.shape[-1], _axes(layer)
+    rows, columns = axes if len(axes) == 2 else (WindowAxis(1, 1, 1, 1, 0, 0), axes[0])
+    return Convolution(x[0], x[-1], maps, rows, columns, layer.num_groups, fused.values, fused.kinds)
 
 
 def _may_be_a_kernel(rewriter: Rewriter, layer: ChannelsLastConvolutionLayer) -> bool:
     """Whether a kernel can compute a convolution, and is worth its compilation."""
     x, kernel, output = operand(layer, 0).type, operand(layer, 1), layer.outputs[0].type
-    if not x.is_fixed or x.dtype != np.float32 or kernel not in rewriter.weights or x.rank not in (3, 4):
+    if x.dtype != np.float32 or kernel not in rewriter.weights or x.rank not in (3, 4):
         return False
     maps = kernel.type.shape[-1] // layer.num_groups
     if layer.num_groups > 1 and maps < LEAST_MAPS and not (maps == kernel.type.shape[-2] == 1):
         return False
-    axes = zip(x.shape[1:-1], kernel.type.shape[:-2], layer.stride_nd, layer.dilation_nd, layer.before,
-               output.shape[1:-1], strict=True)  # fmt: skip
-    return all(WindowAxis(*entry).never_misses for entry in axes) and (
-        output.volume * math.prod(kernel.type.shape[:-1]) >= LEAST_WORK
-    )
+    lengths = (USUAL_LENGTH if length == UNKNOWN else length for length in output.shape)
+    work = math.prod(lengths) * math.prod(kernel.type.shape[:-1])
+    return work >= LEAST_WORK and all(axis.never_misses for axis in _axes(layer))
 
 
 class ConvolutionKernels(Pass):
@@ -114,7 +131,7 @@ class ConvolutionKernels(Pass):
     after = ("channels_last",)
     rule = (
         "On CPUs, where the extra `kernels` is installed: a float32 convolution with its channels last, by "
-        f"weights, over one or two axes of known lengths, with {LEAST_MAPS} maps or more for a group or as many "
+        f"weights, over one or two axes, with {LEAST_MAPS} maps or more for a group or as many "
         "groups as channels and maps, is one call of machine code of netloop's own, for which the weights are "
         "packed in advance. So are the element-wise layers behind it that nothing else needs: its bias, "
         "activations, and sums and products with numbers, with a number for each map, or with an array of its "
@@ -141,16 +158,18 @@ class ConvolutionKernels(Pass):
 
 
 def use_kernel(
-    rewriter: Rewriter, layer: Operation, fused: FusedLayers, convolution: Convolution, weights: ITensor, own: Processor
+    rewriter: Rewriter,
+    layer: Operation,
+    fused: FusedLayers,
+    convolution: Convolution,
+    weights: ITensor,
+    own: Processor,
+    kind: type[ConvolutionKernelLayer] = ConvolutionKernelLayer,
 ) -> None:
     """Let a kernel compute layers, of which ``layer`` has the sums, from a kernel [rows, columns, channels, maps]."""
     add = rewriter.network.add
     packed_weights = add(PackedKernelLayer(convolution=convolution, processor=own), [weights]).outputs[0]
-    shape = fused.output.type.shape
-    kernel = add(
-        ConvolutionKernelLayer(convolution=convolution, processor=own, shape=shape),
-        [operand(layer, 0), packed_weights, *fused.arrays],
-    )
+    kernel = add(kind(convolution=convolution, processor=own), [operand(layer, 0), packed_weights, *fused.arrays])
     kernel.name = layer.name
     vars(kernel)["source_location"] = layer.source_location
     rewriter.take_over(fused.output, kernel.outputs[0])

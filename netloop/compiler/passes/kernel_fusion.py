@@ -98,7 +98,8 @@ class FusedLayers:
             return NUMBER
         if type_.volume == type_.shape[-1] == self._type.shape[-1]:
             return ROW
-        return WHOLE if type_.shape == self._type.shape else None
+        # of unknown lengths one may be 1, and be broadcast
+        return WHOLE if type_.is_fixed and type_.shape == self._type.shape else None
 
     def _last(self, tensors: list[ITensor]) -> ITensor:
         """The last tensor before which nothing is read by other layers."""

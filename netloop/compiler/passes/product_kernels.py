@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from netloop.compiler.convolution.convolution import Convolution, WindowAxis
 from netloop.compiler.machine_code.processor import processor
 from netloop.compiler.passes.base import OFF, Pass
-from netloop.compiler.passes.convolution_kernels import use_kernel
+from netloop.compiler.passes.convolution_kernels import ConvolutionKernelLayer, use_kernel
 from netloop.compiler.passes.kernel_fusion import FusedLayers
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.model.graph.layer import Operation
+from netloop.model.graph.layer import Operation, layer
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Neutrals
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
-from netloop.values.enums import MatrixOperation
+from netloop.values.enums import LayerType, MatrixOperation
+from netloop.values.types import Shape, TensorType
 
 LEAST_WORK = 1 << 8
 """The least multiplications. XLA computes 500 and fewer on the thread that calls, and others on another one."""
 MOST_WORK = 1 << 18
 """The most multiplications of all products of a network: more take longer than a thread needs to begin, and XLA takes
 the same time. A BERT of 4 x 256 and 128 tokens takes 1.05 times as long with kernels, a GPT-2 of one token 1.02."""
-ONE = WindowAxis(1, 1, 1, 1, 0, 1)
+ONE = WindowAxis(1, 1, 1, 1, 0, 0)
+
+
+@layer(LayerType.INTERNAL, "Product Kernel")
+class ProductKernelLayer(ConvolutionKernelLayer):
+    """A product of x [.., K] with weights, as a convolution of one element, and what is computed of it."""
+
+    def of_shape(self, x: Shape) -> Convolution:
+        return self.convolution.of_lengths(1, 1, math.prod(x[:-1]))
+
+    def output_shape(self, x: Shape) -> Shape:
+        return *x[:-1], self.convolution.maps
+
+    def infer(self, x: TensorType, *others: TensorType) -> TensorType:
+        return x.with_shape(self.output_shape(x.shape))
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        return None if any(padded) else NO_NEUTRALS
 
 
 class ProductKernels(Pass):
@@ -58,15 +79,12 @@ class ProductKernels(Pass):
         live = {*rewriter.layers(Operation)}
         for product in layers:
             fused = FusedLayers(rewriter, product, None, live)
-            x, matrix = operand(product, 0).type, operand(product, 1)
-            axis = replace(ONE, length=x.volume // x.shape[-1], count=x.volume // x.shape[-1])
-            convolution = Convolution(
-                1, x.shape[-1], fused.output.type.shape[-1], ONE, axis, 1, fused.values, fused.kinds
-            )
+            x, matrix, maps = operand(product, 0).type, operand(product, 1), fused.output.type.shape[-1]
+            convolution = Convolution(1, x.shape[-1], maps, ONE, ONE, 1, fused.values, fused.kinds)
             weights = rewriter.make.reshape(matrix, [1, 1, *matrix.type.shape[-2:]])
             if product.op1 is MatrixOperation.TRANSPOSE:
                 weights = rewriter.make.transpose(weights, [0, 1, 3, 2])
-            use_kernel(rewriter, product, fused, convolution, weights, own)
+            use_kernel(rewriter, product, fused, convolution, weights, own, ProductKernelLayer)
             live -= fused.layers
         rewriter.note(f"{len(layers)} products are calls of machine code")
         return True

@@ -40,8 +40,7 @@ def vectors(request):
 
 
 def axis(length, size=1, step=1, spread=1, before=0, after=0):
-    count = (length + before + after - (size - 1) * spread - 1) // step + 1
-    return WindowAxis(length, size, step, spread, before, count)
+    return WindowAxis(length, size, step, spread, before, after)
 
 
 def convolution(rows, columns, channels=3, maps=5, *, batch=1, groups=1, is_depthwise=False, is_followed=True):

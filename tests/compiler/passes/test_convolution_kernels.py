@@ -193,7 +193,34 @@ def test_others_stay_with_xla():
     assert not uses(transposed=True, stride_nd=(2, 2))
     # a window of nothing but padding
     assert not uses(pre_padding=(5, 0))
-    assert not uses(shape=(1, 8, -1, 7))
+    assert uses(shape=(1, 8, -1, 7))
+    assert uses(shape=(1, 8, -1, -1), **PADDED)
+    # a short one could have such windows
+    assert not uses(shape=(1, 8, -1, 7), **PADDED, dilation_nd=(2, 1))
+    assert not uses(shape=(1, 8, -1, 7), pre_padding=(3, 0))
+
+
+@pytest.mark.parametrize("windows", [((3, 3), (1, 1)), ((5, 1), (2, 0)), ((1, 4), (0, 3))])
+def test_lengths_that_only_a_run_knows(windows):
+    """Elements that are not zero decide the lengths of an image."""
+    window, padding = windows
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (23,))
+    places = network.add_non_zero(x).get_output(0)
+    chosen = network.add_shuffle(places)
+    chosen.reshape_dims = (-1,)
+    rows = network.add_gather(
+        constant(network, np.arange(23 * 8).reshape(23, 8) / 100, np.float32), chosen.get_output(0), 0
+    )
+    image = network.add_shuffle(rows.get_output(0))
+    image.second_transpose, image.reshape_dims = (0, 3, 1, 2), (1, -1, 1, 8)
+    y = convolved(network, image.get_output(0), 16, window, pre_padding=padding, post_padding=padding)
+    network = mark(network, y=hard_swish(network, y))
+    engine = trt.compile(network, passes=[*ONLY, "bucketing"])
+    for count_ in (1, 2, 3, 8, 9, 17, 23, 9, 3):
+        inputs = {"x": (np.arange(23) < count_).astype(np.float32)}
+        assert_near(engine(inputs), trt.evaluate(network, inputs))
+    assert any("convolution_kernels" in str(note) for note in engine.notes)
 
 
 def test_small_ones_stay_with_xla(monkeypatch):
