@@ -450,7 +450,8 @@ def operations(function, weights):
 def test_loaded_weights_need_no_preparation_in_a_call(network):
     two_products(network)
     plain, loaded = trt.to_jax(network), trt.to_jax(network, load=True)
-    wanted = trt.compile(network)(GIVEN)
+    # machine code, which pure functions do not call, adds in another order
+    wanted = trt.compile(network, passes=trt.PASSES.keys() - {"product_kernels"})(GIVEN)
 
     assert "concatenate" in operations(*plain)
     assert "concatenate" not in operations(*loaded)
