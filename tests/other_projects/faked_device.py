@@ -21,7 +21,7 @@ import pytest
 from netloop.tools import compat
 from netloop.tools.compat import command, cuda_runtime, pycuda_driver
 from netloop.tools.compat.cuda_library import CudartLibrary
-from netloop.tools.compat.memory import DEVICE, address_of
+from netloop.tools.compat.memory import DEVICE, PINNED, address_of
 from netloop.tools.compat.status import cudaError_t
 from tests.other_projects import faked_torch
 from tests.support import fake_cuda
@@ -65,9 +65,23 @@ class Runtime(fake_cuda.FakeCuda):
         raise AttributeError(f"the fake runtime has no {name}", name=name)
 
     def cudaMemcpyAsync(self, dst: Any, src: Any, count: int, kind: Any, stream: Any) -> tuple[int]:
-        """Copy in the order of a stream, from and to addresses or arrays of the host."""
-        direction = self.cudaMemcpyKind(int(kind))
-        return super().cudaMemcpyAsync(address_of(dst), address_of(src), int(count), direction, int(stream))
+        """Copy in the order of a stream, from and to addresses or arrays of the host.
+
+        Memory of the host that is not pinned has been read, or written, when this returns, as CUDA's documentation says.
+        """
+        target, source, size, handle = address_of(dst), address_of(src), int(count), int(stream)
+        if handle not in self.streams:
+            return (fake_cuda.BAD_HANDLE,)
+        if self._is_pageable(source):
+            self.fill(handle, target, np.frombuffer(ctypes.string_at(source, size), np.uint8))
+        else:
+            super().cudaMemcpyAsync(target, source, size, self.cudaMemcpyKind(int(kind)), handle)
+        if self._is_pageable(target):
+            self.cudaStreamSynchronize(handle)
+        return (fake_cuda.OK,)
+
+    def _is_pageable(self, address: int) -> bool:
+        return self.block_at(address) is None and not PINNED.has(address)
 
     def cudaMemcpy(self, dst: Any, src: Any, count: int, kind: Any) -> tuple[int]:
         """Copy in the order of the default stream, and wait."""

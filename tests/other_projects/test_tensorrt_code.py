@@ -3,6 +3,7 @@
 They run where the variable ``NETLOOP_CODE_SOURCES`` names a folder with folders of sources.
 """
 
+import ctypes
 import os
 import re
 from dataclasses import replace
@@ -50,7 +51,9 @@ def test_memory_of_the_device():
     plan = builder.build_serialized_network(network, builder.create_builder_config())
     engine = trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan)
     context = engine.create_execution_context()
-    stream, numbers = cudart.cudaStreamCreate()[1], np.float32([1, 2, 3])
+    stream, pinned = cudart.cudaStreamCreate()[1], cudart.cudaMallocHost(12)[1]
+    numbers = np.frombuffer((ctypes.c_float * 3).from_address(int(pinned)), np.float32)
+    numbers[:] = [1, 2, 3]
     for name in (x.name, y.name):
         context.set_tensor_address(name, cudart.cudaMalloc(12)[1])
     there, back = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
@@ -227,6 +230,20 @@ def test_faked_runtime_has_the_statuses_of_cudas_package_and_copies_arrays():
     assert runtime.cudaGetDevice() == (cudaError_t.cudaSuccess, 0)
     with pytest.raises(AttributeError, match="the fake runtime has no cudaStreamBeginCapture"):
         runtime.cudaStreamBeginCapture(0)
+
+
+def test_faked_runtime_reads_and_writes_only_pinned_memory_later():
+    runtime, kinds = faked_device.Runtime(), faked_device.Runtime.cudaMemcpyKind
+    address, stream, pageable = runtime.cudaMalloc(4)[1], runtime.cudaStreamCreate()[1], np.int32([1])
+    pinned = np.frombuffer((ctypes.c_int32 * 1).from_address(int(runtime.cudaMallocHost(4)[1])), np.int32)
+
+    runtime.cudaMemcpyAsync(address, pageable, 4, kinds.cudaMemcpyHostToDevice, stream)
+    pageable[:] = 2
+    runtime.cudaMemcpyAsync(pinned, address, 4, kinds.cudaMemcpyDeviceToHost, stream)
+    assert pinned == [0]
+    runtime.cudaMemcpyAsync(pageable, address, 4, kinds.cudaMemcpyDeviceToHost, stream)
+
+    assert pageable == pinned == [1]
 
 
 @pytest.mark.slow
