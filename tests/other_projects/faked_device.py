@@ -70,18 +70,16 @@ class Runtime(fake_cuda.FakeCuda):
         Memory of the host that is not pinned has been read, or written, when this returns, as CUDA's documentation says.
         """
         target, source, size, handle = address_of(dst), address_of(src), int(count), int(stream)
+        direction, kinds = self.cudaMemcpyKind(int(kind)), self.cudaMemcpyKind
         if handle not in self.streams:
             return (fake_cuda.BAD_HANDLE,)
-        if self._is_pageable(source):
+        if direction == kinds.cudaMemcpyHostToDevice and not PINNED.has(source):
             self.fill(handle, target, np.frombuffer(ctypes.string_at(source, size), np.uint8))
         else:
-            super().cudaMemcpyAsync(target, source, size, self.cudaMemcpyKind(int(kind)), handle)
-        if self._is_pageable(target):
+            super().cudaMemcpyAsync(target, source, size, direction, handle)
+        if direction == kinds.cudaMemcpyDeviceToHost and not PINNED.has(target):
             self.cudaStreamSynchronize(handle)
         return (fake_cuda.OK,)
-
-    def _is_pageable(self, address: int) -> bool:
-        return self.block_at(address) is None and not PINNED.has(address)
 
     def cudaMemcpy(self, dst: Any, src: Any, count: int, kind: Any) -> tuple[int]:
         """Copy in the order of the default stream, and wait."""
