@@ -22,12 +22,9 @@ ROOT = Path(__file__).parents[2]
 PLUGINS = Path(__file__).parent / "plugins"
 """Plugins of pytest for the suites, outside of this package: a suite may have a package of the same name."""
 
-RUNNER = nvidia_samples.RUNNER
+RUNNER, PATIENCE = nvidia_samples.RUNNER, nvidia_samples.PATIENCE
 FAKED = "tests.other_projects.faked_device"
 """The module that runs scripts as on a machine with a GPU."""
-
-PATIENCE = float(os.environ.get("NETLOOP_PATIENCE", "1"))
-"""How many times as long as on an idle machine a process may take."""
 
 Outcomes = dict[str, str]
 
@@ -311,7 +308,7 @@ SUITES = (
     ),
     uses(
         "mmdeploy", "mmdeploy's backend", "open-mmlab/mmdeploy", "mmdeploy/backend/tensorrt/wrapper.py",
-        ("mmengine", "h5py"),
+        ("mmcv", "mmengine", "h5py"),
     ),
     uses(
         "streamdiffusion", "StreamDiffusion's engines", "cumulo-autumn/StreamDiffusion",
