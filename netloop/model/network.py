@@ -57,6 +57,11 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
     ARGUMENT_HINT = staticmethod(network_hint)
     FAMILY = "structure"
+    UNLISTED = frozenset((
+        *("add", "conditionals", "convert", "copy", "inputs", "is_shape_tensor", "layers", "loops", "marks", "network"),
+        *("none_on_error", "outputs", "report", "shape_tensors", "source_location", "types", "warn_once"),
+        *("weights_name", "withdraw"),
+    ))  # fmt: skip
     UNPICKLABLE = (
         "cannot be pickled, as it is of a class of your own; pickle netloop.plan.dumps(network), and call "
         "netloop.plan.loads in the other process"

@@ -156,6 +156,9 @@ def test_axes_have_no_names_until_they_get_some(x):
     x.set_dimension_name(1, "time")
 
     assert (x.get_dimension_name(0), x.get_dimension_name(1)) == (None, "time")
+    x.set_dimension_name(0, None)
+    x.set_dimension_name(1, None)
+    assert x.get_dimension_name(1) is None
 
 
 def test_tensor_has_every_format_on_the_device_from_the_start(x):
