@@ -67,7 +67,7 @@ class Runtime(fake_cuda.FakeCuda):
     def cudaMemcpyAsync(self, dst: Any, src: Any, count: int, kind: Any, stream: Any) -> tuple[int]:
         """Copy in the order of a stream, from and to addresses or arrays of the host.
 
-        Memory of the host that is not pinned has been read, or written, when this returns, as CUDA's documentation says.
+        Memory of the host that is not pinned has been read or written when this returns, as CUDA documents.
         """
         target, source, size, handle = address_of(dst), address_of(src), int(count), int(stream)
         direction, kinds = self.cudaMemcpyKind(int(kind)), self.cudaMemcpyKind

@@ -349,10 +349,16 @@ SUITES = (
         "ultralytics/nn/backends/tensorrt.py", ("ultralytics",), tensorrt=11,
     ),
     LoggedSuite(
-        "cookbook", "The cookbook's loops, conditionals and attention, by the numbers of TensorRT 10.16",
+        "cookbook", "The cookbook's layers, by the numbers of TensorRT 10.16",
         "NVIDIA/trt-samples-for-hackathon-cn", "cookbook/tensorrt_cookbook",
         ("torch", "nvtx", "onnx_graphsurgeon", "onnxruntime", "polygraphy"),
-        folders=["cookbook/02-API/Layer/*Structure"], paths=["cookbook"], tensorrt=10,
+        folders=["cookbook/02-API/Layer/*"], paths=["cookbook"], tensorrt=10,
+    ),
+    TestSuite(
+        "cookbook_networks", "The cookbook's serializer of networks", "NVIDIA/trt-samples-for-hackathon-cn",
+        "cookbook/tests/NetworkSerialization", ("torch", "nvtx", "onnx_graphsurgeon", "onnxruntime", "polygraphy"),
+        "cookbook/tests/NetworkSerialization", ["test_*.py"], ["cookbook"], ["--tensorrt", "10"], is_together=True,
+        seconds=1800,
     ),
     ScriptSuite(
         "cookbook8", "The cookbook's scripts for TensorRT 8.6", "NVIDIA/trt-samples-for-hackathon-cn",
