@@ -117,9 +117,10 @@ class TestSuite(Suite):
             report = Path(name, "outcomes.json")
             named = {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu", "NETLOOP_OUTCOMES": str(report)}
             ended = _ended([*command, *files], folder, named, self.seconds)
-            outcomes = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+            has_run = report.exists()
+            outcomes = json.loads(report.read_text(encoding="utf-8")) if has_run else {}
         # a process that died has no test that failed: its files stand for those that did not run
-        return outcomes if ended else {**outcomes, **dict.fromkeys(files, "failed")}
+        return outcomes if ended and has_run else {**outcomes, **dict.fromkeys(files, "failed")}
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,13 @@ def test_file_that_cannot_be_imported_fails(suite, tmp_path):
 
 
 @pytest.mark.slow
+def test_file_whose_tests_cannot_be_set_up_fails(suite, tmp_path):
+    (tmp_path / "project" / "tests" / "conftest.py").write_text("import pytest; pytest.fail()")
+
+    assert tensorrt_code.run(suite, tmp_path / "project") == {"tests/test_names.py": "failed"}
+
+
+@pytest.mark.slow
 def test_scripts_run_as_for_their_version(tmp_path):
     (tmp_path / "scripts" / "one").mkdir(parents=True)
     (tmp_path / "scripts" / "one" / "main.py").write_text(SCRIPT)
