@@ -336,7 +336,8 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
 
     def _attribute_changed(self, name: str) -> None:
         index = self.INPUT_OF.get(name)
-        is_unset = getattr(self, name) in (None, ()) and hasattr(type(self), name)
+        default = getattr(type(self), name, index)
+        is_unset = default in (None, ()) and getattr(self, name) == default
         if index is not None and index < len(self.inputs) and not is_unset:
             self._rewire(index, None)
         self.types.forget(self.dependent_tensors())
