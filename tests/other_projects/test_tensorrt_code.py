@@ -8,12 +8,15 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from netloop.process.stream_captures import CAPTURES
+from netloop.tools.compat import torch_device, torch_streams
 from netloop.tools.compat.status import cudaError_t
-from tests.other_projects import faked_device, logs, nvidia_samples, page, tensorrt_code
+from tests.other_projects import faked_device, faked_torch, logs, nvidia_samples, page, tensorrt_code
 from tests.other_projects.reasons import REASONS, reason
 from tests.other_projects.suites import FAKED, SUITES, LoggedSuite, ScriptSuite, TestSuite
 
@@ -258,6 +261,20 @@ def test_faked_runtime_reads_and_writes_only_pinned_memory_later():
     runtime.cudaMemcpyAsync(pageable, address, 4, kinds.cudaMemcpyDeviceToHost, stream)
 
     assert pageable == pinned == [1]
+
+
+def test_graph_of_a_faked_device_runs_on_the_present_stream(monkeypatch):
+    torch = SimpleNamespace(cuda=SimpleNamespace(current_stream=lambda: SimpleNamespace(cuda_stream=5)))
+    monkeypatch.setattr(torch_device, "ON_HOST", [torch])
+    monkeypatch.setattr(torch_device, "install", lambda: None)
+    faked_torch.install(monkeypatch, faked_device.Runtime())
+    graph, streams = torch_streams.HostGraph(), []
+    graph.begin(torch_streams.HostStream())
+    CAPTURES[graph._stream].append(lambda stream: streams.append(stream) or True)
+    graph.end()
+    graph.replay()
+
+    assert streams == [5]
 
 
 @pytest.mark.slow
