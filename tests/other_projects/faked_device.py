@@ -37,8 +37,17 @@ SHARED = frozenset(
 """The names of CUDA's runtime that are the same without a GPU."""
 
 
+DEFAULT_STREAMS = (0, 1, 2)
+NON_BLOCKING = 1
+"""The flag of streams that do not wait for the default stream, nor it for them."""
+
+
 class Runtime(fake_cuda.FakeCuda):
-    """The fake runtime with the functions that only scripts call, and with statuses as CUDA's package has them."""
+    """The fake runtime with the functions that only scripts call, and with statuses as CUDA's package has them.
+
+    Attributes:
+        blocking: the streams without NON_BLOCKING.
+    """
 
     cudaMemcpyKind, cudaError_t = cuda_runtime.cudaMemcpyKind, cudaError_t
 
@@ -46,9 +55,30 @@ class Runtime(fake_cuda.FakeCuda):
         super().__init__()
         self.streams[0] = self.streams[2] = self.streams[1]  # the default stream has these numbers
         self.storages = faked_torch.Storages()
+        self.blocking: dict[int, None] = {}
+        self._advancing: set[int] = set()
 
     def block_at(self, address: int) -> Any:
         return super().block_at(address) or self.storages.at(address)
+
+    def advance(self, stream: int, until: int | None = None) -> None:
+        """Do the work of a stream, after that of the default stream or the streams that it waits for."""
+        others = self.blocking if stream in DEFAULT_STREAMS else [0] * (stream in self.blocking)
+        self._advancing.add(stream)
+        for other in [other for other in others if other not in self._advancing]:
+            self.advance(other)
+        super().advance(stream, until)
+        self._advancing.discard(stream)
+
+    def cudaStreamCreateWithFlags(self, flags: int) -> tuple[int, int]:
+        status, stream = super().cudaStreamCreateWithFlags(flags)
+        if not int(flags) & NON_BLOCKING:
+            self.blocking[stream] = None
+        return status, stream
+
+    def cudaStreamCreate(self) -> tuple[int, int]:
+        """Create a stream that waits for the default stream."""
+        return self.cudaStreamCreateWithFlags(0)
 
     def wait_for(self, event: int) -> None:
         """Do the work before an event."""

@@ -263,6 +263,20 @@ def test_faked_runtime_reads_and_writes_only_pinned_memory_later():
     assert pageable == pinned == [1]
 
 
+def test_default_stream_of_a_faked_device_waits_for_streams_that_block():
+    runtime, done = faked_device.Runtime(), []
+    blocking, other = runtime.cudaStreamCreate()[1], runtime.cudaStreamCreateWithFlags(faked_device.NON_BLOCKING)[1]
+    for stream in (other, blocking, 0):
+        runtime.enqueue(stream, lambda stream=stream: done.append(stream))
+
+    runtime.cudaStreamSynchronize(0)
+    assert done == [blocking, 0]
+    runtime.cudaStreamSynchronize(other)
+    runtime.enqueue(0, lambda: done.append(1))
+    runtime.cudaStreamSynchronize(blocking)
+    assert done == [blocking, 0, other, 1]
+
+
 def test_graph_of_a_faked_device_runs_on_the_present_stream(monkeypatch):
     torch = SimpleNamespace(cuda=SimpleNamespace(current_stream=lambda: SimpleNamespace(cuda_stream=5)))
     monkeypatch.setattr(torch_device, "ON_HOST", [torch])
