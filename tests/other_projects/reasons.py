@@ -67,7 +67,7 @@ REASONS: dict[str, dict[str, str]] = {
         r"AttentionStructure::case_quantization":
             f"{INNER_LAYER}; and a weight halfway between two numbers of FP8 is rounded to the other one",
         r"Cast::case_int8": "TensorRT scales by dynamic ranges, which have no effect here",
-        r"Convolution::case_3d": "sums that are 0 but for rounding, which is to TensorFloat-32 in the log",
+        r"Convolution::case_3d": "sums that are 0 except for rounding, which is to TensorFloat-32 in the log",
         r"Fill::case_random_.*": "random numbers of another generator",
         r"(Gather::case_element_mode|GridSample::.*|NMS::.*|TopK::.*)": "the inputs are random numbers without a seed",
         r"MoE::.*": "the log says that TensorRT adds this layer on other GPUs only",
