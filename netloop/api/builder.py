@@ -50,6 +50,7 @@ class Builder(WithStatement, LoggedObject):
     gpu_allocator: IGpuAllocator | None = None
     none_on_error: bool = False
 
+    UNLISTED = frozenset({"report", "warn"})
     CHECKS = {"gpu_allocator": none_or(IGpuAllocator)}
 
     def __repr__(self) -> str:

@@ -50,6 +50,8 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
     because XLA makes these choices; the builder logs once which of them were set.
     """
 
+    UNLISTED = frozenset({"ignored", "profiles"})
+
     DLA_core: int = -1
     avg_timing_iterations: int = 1
     build_route: Any = None

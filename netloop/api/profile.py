@@ -28,6 +28,8 @@ class IOptimizationProfile(CheckedAttributes):
     refused, as by TensorRT.
     """
 
+    UNLISTED = frozenset({"shapes", "values"})
+
     extra_memory_target: float = 1.0
     profile_stream: int = 0
 

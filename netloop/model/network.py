@@ -57,6 +57,11 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
     ARGUMENT_HINT = staticmethod(network_hint)
     FAMILY = "structure"
+    UNLISTED = frozenset((
+        *("add", "conditionals", "convert", "copy", "inputs", "is_shape_tensor", "layers", "loops", "marks", "network"),
+        *("none_on_error", "outputs", "report", "shape_tensors", "source_location", "types", "warn_once"),
+        *("weights_name", "withdraw"),
+    ))  # fmt: skip
     UNPICKLABLE = (
         "cannot be pickled, as it is of a class of your own; pickle netloop.plan.dumps(network), and call "
         "netloop.plan.loads in the other process"
@@ -244,6 +249,8 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         """Accept an input, or return an output, in an element type other than the one the layers compute with."""
         is_seen = tensor.is_network_input or tensor.is_network_output
         vars(tensor)["asked_dtype"] = None if is_seen else dtype
+        if not is_seen and isinstance(self.types.of(tensor), Finding):
+            return  # a later input may complete its layer, as the length of a loop output does
         if not tensor.type.is_tensor:
             raise AttributeError(f"{tensor.name!r} is {tensor.type}, and its element type cannot be set")
         if tensor.dtype is dtype:

@@ -18,7 +18,6 @@ LONGEST = 1 << 22
 """The most seconds to wait, 48 days: threads on Windows count milliseconds in 32 bits."""
 
 
-INNER = {"changed", "defaults"}
 INNER_NAME = re.compile(r"_[^_]|[A-Z_]+$")
 """The names of this class and others that say how objects work, and which ``dir`` leaves out."""
 
@@ -33,6 +32,8 @@ class CheckedAttributes:
 
     CHECKS: ClassVar[dict[str, Check]] = {}
     """The checks of attributes for which the type of the default is not enough."""
+    UNLISTED: ClassVar[frozenset[str]] = frozenset({"changed", "defaults"})
+    """The other names that ``dir`` leaves out: tools for TensorRT call each method that it lists."""
     defaults: ClassVar[dict[str, Any]] = {}
     _checks: ClassVar[dict[str, Check]] = {}
 
@@ -60,7 +61,8 @@ class CheckedAttributes:
 
     def __dir__(self) -> list[str]:
         """The names that TensorRT's objects have, for completion and for tools that list them."""
-        return sorted(name for name in object.__dir__(self) if name not in INNER and not INNER_NAME.match(name))
+        unlisted = frozenset().union(*(getattr(cls, "UNLISTED", ()) for cls in type(self).__mro__))
+        return sorted(name for name in object.__dir__(self) if name not in unlisted and not INNER_NAME.match(name))
 
     if not TYPE_CHECKING:  # a type checker would take every name for an attribute
         __setattr__ = _set

@@ -42,6 +42,10 @@ class TensorRTEnumType(EnumMeta):
             raise AttributeError(what, name=name, obj=cls)
 
 
+TensorRTEnumType.__name__ = "pybind11_type"
+"""The name in the bindings, by which tools know what converts to a number."""
+
+
 class TensorRTEnum(Enum, metaclass=TensorRTEnumType):
     """An enumeration as in TensorRT's bindings: a member converts to its number, but is not a number."""
 

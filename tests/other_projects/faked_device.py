@@ -21,7 +21,7 @@ import pytest
 from netloop.tools import compat
 from netloop.tools.compat import command, cuda_runtime, pycuda_driver
 from netloop.tools.compat.cuda_library import CudartLibrary
-from netloop.tools.compat.memory import DEVICE, address_of
+from netloop.tools.compat.memory import DEVICE, PINNED, address_of
 from netloop.tools.compat.status import cudaError_t
 from tests.other_projects import faked_torch
 from tests.support import fake_cuda
@@ -37,8 +37,17 @@ SHARED = frozenset(
 """The names of CUDA's runtime that are the same without a GPU."""
 
 
+DEFAULT_STREAMS = (0, 1, 2)
+NON_BLOCKING = 1
+"""The flag of streams that do not wait for the default stream, nor it for them."""
+
+
 class Runtime(fake_cuda.FakeCuda):
-    """The fake runtime with the functions that only scripts call, and with statuses as CUDA's package has them."""
+    """The fake runtime with the functions that only scripts call, and with statuses as CUDA's package has them.
+
+    Attributes:
+        blocking: the streams without NON_BLOCKING.
+    """
 
     cudaMemcpyKind, cudaError_t = cuda_runtime.cudaMemcpyKind, cudaError_t
 
@@ -46,9 +55,30 @@ class Runtime(fake_cuda.FakeCuda):
         super().__init__()
         self.streams[0] = self.streams[2] = self.streams[1]  # the default stream has these numbers
         self.storages = faked_torch.Storages()
+        self.blocking: dict[int, None] = {}
+        self._advancing: set[int] = set()
 
     def block_at(self, address: int) -> Any:
         return super().block_at(address) or self.storages.at(address)
+
+    def advance(self, stream: int, until: int | None = None) -> None:
+        """Do the work of a stream, after that of the default stream or the streams that it waits for."""
+        others = self.blocking if stream in DEFAULT_STREAMS else [0] * (stream in self.blocking)
+        self._advancing.add(stream)
+        for other in [other for other in others if other not in self._advancing]:
+            self.advance(other)
+        super().advance(stream, until)
+        self._advancing.discard(stream)
+
+    def cudaStreamCreateWithFlags(self, flags: int) -> tuple[int, int]:
+        status, stream = super().cudaStreamCreateWithFlags(flags)
+        if not int(flags) & NON_BLOCKING:
+            self.blocking[stream] = None
+        return status, stream
+
+    def cudaStreamCreate(self) -> tuple[int, int]:
+        """Create a stream that waits for the default stream."""
+        return self.cudaStreamCreateWithFlags(0)
 
     def wait_for(self, event: int) -> None:
         """Do the work before an event."""
@@ -65,9 +95,21 @@ class Runtime(fake_cuda.FakeCuda):
         raise AttributeError(f"the fake runtime has no {name}", name=name)
 
     def cudaMemcpyAsync(self, dst: Any, src: Any, count: int, kind: Any, stream: Any) -> tuple[int]:
-        """Copy in the order of a stream, from and to addresses or arrays of the host."""
-        direction = self.cudaMemcpyKind(int(kind))
-        return super().cudaMemcpyAsync(address_of(dst), address_of(src), int(count), direction, int(stream))
+        """Copy in the order of a stream, from and to addresses or arrays of the host.
+
+        Memory of the host that is not pinned has been read or written when this returns, as CUDA documents.
+        """
+        target, source, size, handle = address_of(dst), address_of(src), int(count), int(stream)
+        direction, kinds = self.cudaMemcpyKind(int(kind)), self.cudaMemcpyKind
+        if handle not in self.streams:
+            return (fake_cuda.BAD_HANDLE,)
+        if direction == kinds.cudaMemcpyHostToDevice and not PINNED.has(source):
+            self.fill(handle, target, np.frombuffer(ctypes.string_at(source, size), np.uint8))
+        else:
+            super().cudaMemcpyAsync(target, source, size, direction, handle)
+        if direction == kinds.cudaMemcpyDeviceToHost and not PINNED.has(target):
+            self.cudaStreamSynchronize(handle)
+        return (fake_cuda.OK,)
 
     def cudaMemcpy(self, dst: Any, src: Any, count: int, kind: Any) -> tuple[int]:
         """Copy in the order of the default stream, and wait."""

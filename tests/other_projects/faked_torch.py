@@ -66,6 +66,13 @@ def install(patch: pytest.MonkeyPatch, runtime: Any) -> None:
         torch_streams.EVENTS.record(self.cuda_event)
         runtime.cudaEventRecord(self.cuda_event, stream.cuda_stream if stream else current(torch_device.ON_HOST[0]))
 
+    replay = torch_streams.HostGraph.replay
+
+    def replay_in_order(self: Any) -> None:
+        self._stream = current(torch_device.ON_HOST[0])  # whichever stream the capture was of
+        replay(self)
+
+    patch.setattr(torch_streams.HostGraph, "replay", replay_in_order)
     patch.setattr(torch_streams.STREAMS, "create", runtime.stream)
     patch.setattr(torch_streams.EVENTS, "create", lambda: _new_event(runtime))
     patch.setattr(stream, "synchronize", lambda self: runtime.cudaStreamSynchronize(self.cuda_stream) and None)

@@ -23,7 +23,10 @@ ROOT = Path(__file__).parents[2]
 RUNNER = "netloop.compat"
 """The module that runs scripts."""
 
-SECONDS = 300
+PATIENCE = float(os.environ.get("NETLOOP_PATIENCE", "1"))
+"""How many times as long as on an idle machine a process may take."""
+
+SECONDS = PATIENCE * 300
 
 
 class Sample(NamedTuple):

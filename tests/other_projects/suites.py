@@ -22,12 +22,9 @@ ROOT = Path(__file__).parents[2]
 PLUGINS = Path(__file__).parent / "plugins"
 """Plugins of pytest for the suites, outside of this package: a suite may have a package of the same name."""
 
-RUNNER = nvidia_samples.RUNNER
+RUNNER, PATIENCE = nvidia_samples.RUNNER, nvidia_samples.PATIENCE
 FAKED = "tests.other_projects.faked_device"
 """The module that runs scripts as on a machine with a GPU."""
-
-PATIENCE = float(os.environ.get("NETLOOP_PATIENCE", "1"))
-"""How many times as long as on an idle machine a process may take."""
 
 Outcomes = dict[str, str]
 
@@ -120,9 +117,10 @@ class TestSuite(Suite):
             report = Path(name, "outcomes.json")
             named = {"PYTHONPATH": paths, "JAX_PLATFORMS": "cpu", "NETLOOP_OUTCOMES": str(report)}
             ended = _ended([*command, *files], folder, named, self.seconds)
-            outcomes = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+            has_run = report.exists()
+            outcomes = json.loads(report.read_text(encoding="utf-8")) if has_run else {}
         # a process that died has no test that failed: its files stand for those that did not run
-        return outcomes if ended else {**outcomes, **dict.fromkeys(files, "failed")}
+        return outcomes if ended and has_run else {**outcomes, **dict.fromkeys(files, "failed")}
 
 
 @dataclass(frozen=True)
@@ -311,7 +309,7 @@ SUITES = (
     ),
     uses(
         "mmdeploy", "mmdeploy's backend", "open-mmlab/mmdeploy", "mmdeploy/backend/tensorrt/wrapper.py",
-        ("mmengine", "h5py"),
+        ("mmcv", "mmengine", "h5py"),
     ),
     uses(
         "streamdiffusion", "StreamDiffusion's engines", "cumulo-autumn/StreamDiffusion",
@@ -352,10 +350,16 @@ SUITES = (
         "ultralytics/nn/backends/tensorrt.py", ("ultralytics",), tensorrt=11,
     ),
     LoggedSuite(
-        "cookbook", "The cookbook's loops, conditionals and attention, by the numbers of TensorRT 10.16",
+        "cookbook", "The cookbook's layers, by the numbers of TensorRT 10.16",
         "NVIDIA/trt-samples-for-hackathon-cn", "cookbook/tensorrt_cookbook",
         ("torch", "nvtx", "onnx_graphsurgeon", "onnxruntime", "polygraphy"),
-        folders=["cookbook/02-API/Layer/*Structure"], paths=["cookbook"], tensorrt=10,
+        folders=["cookbook/02-API/Layer/*"], paths=["cookbook"], tensorrt=10,
+    ),
+    TestSuite(
+        "cookbook_networks", "The cookbook's serializer of networks", "NVIDIA/trt-samples-for-hackathon-cn",
+        "cookbook/tests/NetworkSerialization", ("torch", "nvtx", "onnx_graphsurgeon", "onnxruntime", "polygraphy"),
+        "cookbook/tests/NetworkSerialization", ["test_*.py"], ["cookbook"], ["--tensorrt", "10"], is_together=True,
+        seconds=1800,
     ),
     ScriptSuite(
         "cookbook8", "The cookbook's scripts for TensorRT 8.6", "NVIDIA/trt-samples-for-hackathon-cn",

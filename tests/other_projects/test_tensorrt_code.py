@@ -3,16 +3,20 @@
 They run where the variable ``NETLOOP_CODE_SOURCES`` names a folder with folders of sources.
 """
 
+import ctypes
 import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from netloop.process.stream_captures import CAPTURES
+from netloop.tools.compat import torch_device, torch_streams
 from netloop.tools.compat.status import cudaError_t
-from tests.other_projects import faked_device, logs, nvidia_samples, page, tensorrt_code
+from tests.other_projects import faked_device, faked_torch, logs, nvidia_samples, page, tensorrt_code
 from tests.other_projects.reasons import REASONS, reason
 from tests.other_projects.suites import FAKED, SUITES, LoggedSuite, ScriptSuite, TestSuite
 
@@ -50,7 +54,9 @@ def test_memory_of_the_device():
     plan = builder.build_serialized_network(network, builder.create_builder_config())
     engine = trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan)
     context = engine.create_execution_context()
-    stream, numbers = cudart.cudaStreamCreate()[1], np.float32([1, 2, 3])
+    stream, pinned = cudart.cudaStreamCreate()[1], cudart.cudaMallocHost(12)[1]
+    numbers = np.frombuffer((ctypes.c_float * 3).from_address(int(pinned)), np.float32)
+    numbers[:] = [1, 2, 3]
     for name in (x.name, y.name):
         context.set_tensor_address(name, cudart.cudaMalloc(12)[1])
     there, back = cudart.cudaMemcpyKind.cudaMemcpyHostToDevice, cudart.cudaMemcpyKind.cudaMemcpyDeviceToHost
@@ -63,7 +69,13 @@ def test_memory_of_the_device():
 """
 
 
+ON_A_GPU = "faked "
+"""The beginning of names of suites for the tests that fail only on a machine that seems to have a GPU."""
+
+
 def failures(name):
+    if name.startswith(ON_A_GPU):
+        return page.fails_on_a_gpu(name.removeprefix(ON_A_GPU))
     failed = tensorrt_code.recorded()[name]["failed"]
     assert isinstance(failed, list)
     return failed
@@ -85,9 +97,10 @@ def test_page_has_the_recorded_outcomes():
 
 def test_page_explains_each_failure():
     recorded = tensorrt_code.recorded()
+    names = [*recorded, *(ON_A_GPU + name for name in tensorrt_code.recorded(FAKED))]
 
     assert set(recorded) == {suite.name for suite in SUITES}
-    assert not [(name, test) for name in recorded for test in failures(name) if reason(name, test) is None]
+    assert not [(name, test) for name in names for test in failures(name) if reason(name, test) is None]
 
 
 @pytest.mark.parametrize("name", REASONS)
@@ -137,6 +150,13 @@ def test_file_that_cannot_be_imported_fails(suite, tmp_path):
     (tmp_path / "project" / "tests" / "test_names.py").write_text("import no_such_package")
 
     assert tensorrt_code.run(suite, tmp_path / "project") == {"test_names.py": "failed"}
+
+
+@pytest.mark.slow
+def test_file_whose_tests_cannot_be_set_up_fails(suite, tmp_path):
+    (tmp_path / "project" / "tests" / "conftest.py").write_text("import pytest; pytest.fail()")
+
+    assert tensorrt_code.run(suite, tmp_path / "project") == {"tests/test_names.py": "failed"}
 
 
 @pytest.mark.slow
@@ -227,6 +247,48 @@ def test_faked_runtime_has_the_statuses_of_cudas_package_and_copies_arrays():
     assert runtime.cudaGetDevice() == (cudaError_t.cudaSuccess, 0)
     with pytest.raises(AttributeError, match="the fake runtime has no cudaStreamBeginCapture"):
         runtime.cudaStreamBeginCapture(0)
+
+
+def test_faked_runtime_reads_and_writes_only_pinned_memory_later():
+    runtime, kinds = faked_device.Runtime(), faked_device.Runtime.cudaMemcpyKind
+    address, stream, pageable = runtime.cudaMalloc(4)[1], runtime.cudaStreamCreate()[1], np.int32([1])
+    pinned = np.frombuffer((ctypes.c_int32 * 1).from_address(int(runtime.cudaMallocHost(4)[1])), np.int32)
+
+    runtime.cudaMemcpyAsync(address, pageable, 4, kinds.cudaMemcpyHostToDevice, stream)
+    pageable[:] = 2
+    runtime.cudaMemcpyAsync(pinned, address, 4, kinds.cudaMemcpyDeviceToHost, stream)
+    assert pinned == [0]
+    runtime.cudaMemcpyAsync(pageable, address, 4, kinds.cudaMemcpyDeviceToHost, stream)
+
+    assert pageable == pinned == [1]
+
+
+def test_default_stream_of_a_faked_device_waits_for_streams_that_block():
+    runtime, done = faked_device.Runtime(), []
+    blocking, other = runtime.cudaStreamCreate()[1], runtime.cudaStreamCreateWithFlags(faked_device.NON_BLOCKING)[1]
+    for stream in (other, blocking, 0):
+        runtime.enqueue(stream, lambda stream=stream: done.append(stream))
+
+    runtime.cudaStreamSynchronize(0)
+    assert done == [blocking, 0]
+    runtime.cudaStreamSynchronize(other)
+    runtime.enqueue(0, lambda: done.append(1))
+    runtime.cudaStreamSynchronize(blocking)
+    assert done == [blocking, 0, other, 1]
+
+
+def test_graph_of_a_faked_device_runs_on_the_present_stream(monkeypatch):
+    torch = SimpleNamespace(cuda=SimpleNamespace(current_stream=lambda: SimpleNamespace(cuda_stream=5)))
+    monkeypatch.setattr(torch_device, "ON_HOST", [torch])
+    monkeypatch.setattr(torch_device, "install", lambda: None)
+    faked_torch.install(monkeypatch, faked_device.Runtime())
+    graph, streams = torch_streams.HostGraph(), []
+    graph.begin(torch_streams.HostStream())
+    CAPTURES[graph._stream].append(lambda stream: streams.append(stream) or True)
+    graph.end()
+    graph.replay()
+
+    assert streams == [5]
 
 
 @pytest.mark.slow

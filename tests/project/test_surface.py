@@ -279,6 +279,32 @@ def test_findings_take_no_name_that_tensorrt_has_for_something_else():
     assert netloop.FindingSeverity is netloop.Severity is type(netloop.Finding("NL101", "what").severity)
 
 
+LISTED_TOO = {
+    "Builder": {"none_on_error", "platform_has_fast_fp16", "platform_has_fast_int8", "platform_has_tf32"},
+    "IBuilderConfig": {
+        *("algorithm_selector", "clear_quantization_flag", "get_calibration_profile", "get_quantization_flag"),
+        *("int8_calibrator", "interruptible", "max_trips", "quantization_flags", "set_calibration_profile"),
+        *("set_quantization_flag", "tuning_seconds"),
+    },
+    "ITensor": {"dynamic_range", "reset_dynamic_range", "set_dynamic_range"},
+}
+"""The names in ``dir`` that TensorRT 11 lacks: those of version 10, and settings of netloop's own."""
+
+
+def test_dir_lists_the_names_of_tensorrt():
+    builder = netloop.Builder(netloop.Logger())
+    network = builder.create_network()
+    choice = network.add_if_conditional()
+    x = network.add_input("x", netloop.float32, (1,))
+    listed = (builder, network, builder.create_builder_config(), builder.create_optimization_profile(), x, choice)
+    for thing in (*listed, network.add_loop()):
+        name = type(thing).__name__
+        recorded = {**RECORDED["classes"][name]["methods"], **RECORDED["classes"][name]["properties"]}
+        ours = {member for member in dir(thing) if not re.match("_|add_", member)}
+
+        assert ours - set(recorded) == LISTED_TOO.get(name, set())
+
+
 MODULES = [name for name in dir(netloop) if inspect.ismodule(getattr(netloop, name)) and name != "tensorrt"]
 
 

@@ -10,6 +10,10 @@ def test_misspelt_member_lists_the_members():
         _ = trt.TripLimit.COUNTS
 
 
+def test_type_of_enumerations_has_the_name_that_it_has_in_the_bindings():
+    assert type(trt.TripLimit).__name__ == "pybind11_type"
+
+
 def test_members_and_missing_special_names_are_as_in_any_enumeration():
     assert trt.TripLimit["COUNT"] is trt.TripLimit.COUNT is trt.TripLimit(0)
     assert pickle.loads(pickle.dumps(trt.TripLimit.WHILE)) is trt.TripLimit.WHILE

@@ -127,7 +127,10 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
     HAS_PRODUCTS: ClassVar[bool] = False
     """Whether it multiplies its inputs as matrices or by windows, with XLA's products."""
     INPUT_OF: ClassVar[dict[str, int]] = {}
-    """The attributes that replace an input, by the index of the input: setting one removes the input."""
+    """The attributes that replace an input, by the index of the input: setting one removes the input.
+
+    A default of None or () is no value, and setting it removes nothing.
+    """
     READ_ONLY: ClassVar[frozenset[str]] = frozenset()
     """The attributes that cannot be set once the layer is in a network."""
     ATTRIBUTES: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
@@ -333,7 +336,9 @@ class ILayer(LayerCompatibility, PythonOperators, metaclass=LayerKind):
 
     def _attribute_changed(self, name: str) -> None:
         index = self.INPUT_OF.get(name)
-        if index is not None and index < len(self.inputs):
+        default = getattr(type(self), name, index)
+        is_unset = default in (None, ()) and getattr(self, name) == default
+        if index is not None and index < len(self.inputs) and not is_unset:
             self._rewire(index, None)
         self.types.forget(self.dependent_tensors())
 

@@ -68,6 +68,10 @@ class ITensor(PythonOperators, Unpicklable, CheckedAttributes):
     """
 
     UNPICKLABLE = OF_A_NETWORK
+    UNLISTED = frozenset((
+        *("as_converted", "asked_dtype", "declared", "dimension_names", "is_converted", "is_inner", "position"),
+        *("producer", "type", "types", "uses"),
+    ))  # fmt: skip
 
     name: str = ""
     location: TensorLocation = TensorLocation.DEVICE
@@ -167,9 +171,12 @@ class ITensor(PythonOperators, Unpicklable, CheckedAttributes):
         """Whether it is computed while the network runs: true except for an input that only shapes need."""
         return not (self.is_network_input and self.is_shape_tensor)
 
-    def set_dimension_name(self, index: int, name: str) -> None:
-        """Name an axis of an input."""
-        self.dimension_names[operator.index(index)] = text("name", name)
+    def set_dimension_name(self, index: int, name: str | None) -> None:
+        """Name an axis of an input; None, which ``get_dimension_name`` returns for one without a name, removes it."""
+        if name is None:
+            self.dimension_names.pop(operator.index(index), None)
+        else:
+            self.dimension_names[operator.index(index)] = text("name", name)
 
     def get_dimension_name(self, index: int) -> str | None:
         """The name of an axis, or None."""

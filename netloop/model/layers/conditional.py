@@ -28,6 +28,8 @@ class IIfConditional(ControlFlow):
         source_location: the line of the user's script that added the conditional.
     """
 
+    UNLISTED = frozenset({"condition", "output_layers"})
+
     name: str = ""
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:

@@ -46,6 +46,7 @@ class ControlFlow(Unpicklable, LayerAdder, CheckedAttributes):
     """A loop or a conditional: a name, and the boundary layers that its methods add to the network."""
 
     UNPICKLABLE = OF_A_NETWORK
+    UNLISTED = frozenset({"layers", "network", "source_location"})
 
     layers: BoundaryLayers
     source_location: SourceLocation

@@ -50,6 +50,8 @@ class ILoop(ControlFlow):
         source_location: the line of the user's script that added the loop.
     """
 
+    UNLISTED = frozenset({"boundary", "count", "endless", "limit", "trips", "where"})
+
     name: str = ""
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:

@@ -67,6 +67,11 @@ class INormalizationLayer(Elementary):
 
     compute_precision = recorded_type("compute_precision")
 
+    @property
+    def default_name(self) -> str:
+        """The name of a layer that nobody has named, in which TensorRT says which method added it."""
+        return super().default_name.replace(self.LABEL, self.LABEL + "V2" * self.is_v2)
+
     def infer(self, x: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
         require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
         require(

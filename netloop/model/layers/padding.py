@@ -77,7 +77,7 @@ class IPaddingLayer(Operation):
         return lax.pad(unfolded(jnp.asarray(x), number), np.zeros((), x.dtype), widths)
 
 
-@layer(LayerType.REVERSE_SEQUENCE, "Reverse Sequence")
+@layer(LayerType.REVERSE_SEQUENCE, "ReverseSequence")
 class IReverseSequenceLayer(Operation):
     """Reverse the first elements of each sequence of a batch.
 

@@ -412,3 +412,14 @@ def test_type_checker_finds_misspelt_attributes(tmp_path):
         "x.dtpye = trt.float16",
         "trt.ElementWiseOperation.ADD",
     ]
+
+
+def test_no_value_for_an_attribute_leaves_the_input_that_stands_for_it():
+    network = INetworkDefinition()
+    x, size = network.add_input("x", DataType.FLOAT, (2,)), network.add_input("size", DataType.INT32, (1,))
+    for layer, name, empty in ((network.add_shuffle(x), "reshape_dims", None), (network.add_resize(x), "shape", ())):
+        layer.set_input(1, size)
+        setattr(layer, name, empty)
+        assert layer.get_input(1) is size
+        setattr(layer, name, (1,))
+        assert layer.get_input(1) is None

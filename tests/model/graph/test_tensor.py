@@ -152,10 +152,22 @@ def test_trip_count_needed_for_a_length_is_a_shape_tensor(network, x):
     assert x.is_execution_tensor
 
 
+def test_type_of_an_output_can_be_set_before_its_layer_is_complete(network, x):
+    output = network.add_loop().add_loop_output(x, LoopOutput.CONCATENATE)
+    output.get_output(0).dtype = DataType.HALF
+    output.set_input(1, network.add_input("n", DataType.INT32, ()))
+    network.mark_output(output.get_output(0))
+
+    assert output.get_output(0).dtype is DataType.HALF
+
+
 def test_axes_have_no_names_until_they_get_some(x):
     x.set_dimension_name(1, "time")
 
     assert (x.get_dimension_name(0), x.get_dimension_name(1)) == (None, "time")
+    x.set_dimension_name(0, None)
+    x.set_dimension_name(1, None)
+    assert x.get_dimension_name(1) is None
 
 
 def test_tensor_has_every_format_on_the_device_from_the_start(x):

@@ -222,6 +222,7 @@ def test_network_normalises(method, is_v2):
 
     assert (layer.axes, layer.epsilon, layer.num_groups, layer.is_v2) == (2, 1e-5, 1, is_v2)
     assert layer.get_output(0).shape == (2, 3)
+    assert layer.name == "(Unnamed Layer* 0) [Normalization" + "V2" * is_v2 + "]"
     with pytest.raises(AttributeError, match="fixed when the layer is added"):
         layer.is_v2 = True
 

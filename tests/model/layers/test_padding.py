@@ -186,6 +186,7 @@ def test_network_reverses_along_axis_0_by_default():
     assert made.get_output(0).shape == (4, 3, 2)
 
     assert (made.batch_axis, made.sequence_axis) == (1, 0)
+    assert made.name == "(Unnamed Layer* 1) [ReverseSequence]"
 
 
 def test_input_whose_padding_is_cropped_again_cannot_be_larger_than_any_tensor():

@@ -24,7 +24,7 @@ from netloop.tools.compat.versions.older_plugins import (
     as_older,
     as_version_3,
 )
-from netloop.tools.compat.versions.weak_types import WeakTypes, cast_mixtures
+from netloop.tools.compat.versions.weak_types import WeakTypes, cast_mixtures, widen_outputs
 from netloop.values.checked_attributes import whole
 from netloop.values.enums import DataType
 
@@ -60,10 +60,18 @@ class INetworkDefinition(netloop.INetworkDefinition):
     """A network of TensorRT 10, in which the types of outputs can be set.
 
     Without STRONGLY_TYPED its layers may mix floating-point types.
+
+    Attributes:
+        typed_outputs: the tensors whose type was set.
     """
+
+    UNLISTED = frozenset({"typed_outputs"})
+
+    typed_outputs: set[ITensor]
 
     def __init__(self, builder: Any = None, flags: int = 0) -> None:
         super().__init__(builder, flags)
+        vars(self)["typed_outputs"] = set()
         if not self.flags >> int(OlderCreationFlag.STRONGLY_TYPED) & 1:
             vars(self)["types"] = WeakTypes()
             self.types.owner = self
@@ -71,6 +79,7 @@ class INetworkDefinition(netloop.INetworkDefinition):
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Take the type of a tensor: an identity converts to that of its output, as TensorRT 7 to 10 do."""
         producer = tensor.producer
+        self.typed_outputs.add(tensor)
         if isinstance(producer, IIdentityLayer) and dtype in IIdentityLayer.OUTPUT_TYPES and not tensor.is_converted:
             producer.set_output_type(0, dtype)
         else:
@@ -142,9 +151,10 @@ class Builder(netloop.Builder):
 
 
 def _strongly_typed(network: Any) -> Any:
-    """A network, with casts before the layers that mix types."""
+    """A network, with casts before the layers that mix types and after outputs of FP8 and FP4."""
     if isinstance(network, INetworkDefinition):
         cast_mixtures(network)
+        widen_outputs(network, network.typed_outputs)
     return network
 
 

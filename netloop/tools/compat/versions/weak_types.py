@@ -4,7 +4,7 @@ TensorRT chooses the type in which such a layer computes. Here it is float32, wh
 layer has that type as soon as a script reads it, and casts stand before it in the network that is built.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 import netloop
 from netloop.model.graph.infer import Known, TypeTable
 from netloop.model.graph.layer import ILayer
+from netloop.model.graph.tensor import ITensor
 from netloop.values.enums import DataType
 from netloop.values.types import HALVES, TensorType
 
@@ -24,6 +25,7 @@ MIXING = (
 """The kinds of layers whose floating-point inputs and weights must have one type in a strongly typed network."""
 
 WIDE = np.dtype(np.float32)
+LOW_BIT = (DataType.FP8, DataType.FP4)
 
 
 class WeakTypes(TypeTable):
@@ -63,6 +65,14 @@ def _casts(network: netloop.INetworkDefinition, layer: ILayer) -> bool:
         assert tensor is not None
         layer.set_input(index, network.add_cast(tensor, DataType.FLOAT).outputs[0])
     return bool(halves)
+
+
+def widen_outputs(network: netloop.INetworkDefinition, typed: Container[ITensor] = ()) -> None:
+    """Add casts to FLOAT after outputs of FP8 and FP4, unless their types were set: that is the type of an output."""
+    for tensor in [*network.outputs] if isinstance(network.types, WeakTypes) else ():
+        if tensor.dtype in LOW_BIT and tensor.producer is not None and tensor not in typed:
+            inner = tensor.producer.part_with_output(tensor.position)
+            network.add_cast(inner, DataType.FLOAT).take_output(tensor)
 
 
 def _is_half(type_: Known | None) -> bool:

@@ -183,3 +183,32 @@ def test_branches_may_give_halves_and_floats(version, flag):
     (y,) = built(builder, network)({"x": np.float16([1, 2]), "c": np.bool_(flag)}).values()
 
     np.testing.assert_array_equal(y, np.float32([1, 2]) + np.float32(1 / 3 if flag else 0))
+
+
+def quantizing(trt, builder, flags):
+    network = builder.create_network(flags)
+    x = network.add_input("x", trt.float32, (1, 16))
+    layer = network.add_dynamic_quantize(x, 1, 16, trt.DataType.FP8, trt.DataType.FLOAT)
+    layer.get_output(0).name = "y"
+    network.mark_output(layer.get_output(0))
+    return network
+
+
+def test_output_of_a_dynamic_quantize_is_float():
+    trt = module_of(10)
+    builder, x = trt.Builder(Log()), np.arange(16, dtype=np.float32).reshape(1, 16)
+    engine = built(builder, quantizing(trt, builder, 0))
+    y = engine({"x": x})["y"]
+
+    assert engine.get_tensor_dtype("y") is trt.float32
+    np.testing.assert_array_equal(y[0, [0, 1, 8, 15]], [0, 30, 240, 448])
+
+
+def test_output_of_a_dynamic_quantize_is_fp8_if_that_was_said():
+    trt = module_of(10)
+    builder = trt.Builder(Log())
+    strict, typed = (quantizing(trt, builder, flags) for flags in (strongly_typed(trt), 0))
+    typed.get_output(0).dtype = trt.DataType.FP8
+
+    for network in (strict, typed):
+        assert built(builder, network).get_tensor_dtype("y") is trt.DataType.FP8
