@@ -45,7 +45,8 @@ def test_programs_that_are_not_called_after_a_refit_keep_no_old_weights(network,
     x, table = network.add_input("x", trt.float32, (-1, 64)), network.add_constant((64, 64), np.ones((64, 64), "f"))
     table.name, none = "table", trt.MatrixOperation.NONE
     mark(network, y=network.add_matrix_multiply(x, none, table.get_output(0), none).get_output(0))
-    engine = trt.compile(network, passes=trt.PASSES.keys() - {"bucketing"})
+    # a network that passes rewrite has the weights with which it was rewritten
+    engine = trt.compile(network, passes=trt.PASSES.keys() - {"bucketing", "product_kernels"})
     refitter = trt.Refitter(engine, log)
 
     def arrays():
