@@ -31,8 +31,8 @@ def blocks(seeds):
 def pure_network(seed):
     """The first network from a number on that one program can hold: of those that cannot there is no function."""
     for number in range(50):
-        # by a number that has no factor with that of recipes, of which some come in turn
-        grown = random_network(1004 * number + seed, False)
+        # by a prime number, which has no factor with that of recipes, of which some come in turn
+        grown = random_network(1009 * number + seed, False)
         if is_pure(grown.network, grown.inputs):
             return grown
     raise AssertionError("no network is pure")
