@@ -65,8 +65,7 @@ WINGS = [
         (
             "jax_settings product_precision recursion_limit xla_faults phases gpu_notice launches layer_times "
             "machine_code lru_cache",
-            "recurrent",
-            "convolution",
+            "recurrent convolution",
             "placement xla_compilation passes",
             "lower",
             "recipe trial",

@@ -103,3 +103,13 @@ def call(
     for helper in api.helpers:
         helper.join()
     return error
+
+
+def refused(handler: int, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> str:
+    """The error of a call, which must leave the results as they are."""
+    before, api = [array.copy() for array in results], Api()
+    assert call(handler, api, arguments, results) == 1
+    for array, kept in zip(results, before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+    (message,) = api.messages
+    return message.removeprefix("netloop's kernel: ")

@@ -6,16 +6,42 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from netloop.compiler.recurrent.cell import NUMBER, ROW, WHOLE, CellValue
 from netloop.values.types import UNKNOWN, Array
 
-SUM = "convolution"
-"""The kind of value that is the sum over a window; NUMBER, ROW and WHOLE read an array of one number, of one for each
-map, or of the shape of the output."""
+SUM, NUMBER, ROW, WHOLE = "convolution", "number", "row", "whole"
+"""The kinds of values that are not computed: the sum over a window, and what is read from an array of one number, of
+one for each map, or of the shape of the output."""
+
+
+class OutputValue(NamedTuple):
+    """A value that is computed for an element of the output.
+
+    Attributes:
+        kind: the function that computes it, or a kind of this module.
+        of: the values that it is computed from; the number of the array that it is read from.
+        numbers: the parameters of the function.
+    """
+
+    kind: str
+    of: tuple[int, ...]
+    numbers: tuple[float, ...] = ()
+
+
+class WindowRun(NamedTuple):
+    """Neighbouring windows with the same elements outside of the padding.
+
+    Attributes:
+        positions: the windows.
+        inside: these elements.
+    """
+
+    positions: range
+    inside: range
 
 
 @dataclass(frozen=True)
@@ -50,17 +76,24 @@ class WindowAxis:
     @cached_property
     def whole(self) -> range:
         """The windows without padding."""
-        positions = [position for position in range(self.count) if self.inside(position) == range(self.size)]
-        return range(positions[0], positions[-1] + 1) if positions else range(0)
+        first = min(self.count, max(0, -(-self.before // self.step)))
+        last = (self.length + self.before - (self.size - 1) * self.spread - 1) // self.step
+        return range(first, max(first, min(self.count, last + 1)))
+
+    @cached_property
+    def runs(self) -> tuple[WindowRun, ...]:
+        """All windows: those without padding, and runs of others that have the same elements in the padding."""
+        edges = *range(self.whole.start), *range(self.whole.stop, self.count)
+        others = [(inside, [*positions]) for inside, positions in groupby(edges, self.inside)]
+        runs = [WindowRun(range(positions[0], positions[-1] + 1), inside) for inside, positions in others]
+        return *runs, *([WindowRun(self.whole, range(self.size))] if self.whole else [])
 
     def reads(self, element: int) -> tuple[slice, slice]:
         """The windows of which an element is not in the padding, and what it reads in them."""
         first = element * self.spread - self.before
-        positions = [at for at in range(self.count) if 0 <= first + at * self.step < self.length]
-        if not positions:
-            return slice(0), slice(0)
-        start, stop = positions[0], positions[-1]
-        return slice(start, stop + 1), slice(first + start * self.step, first + stop * self.step + 1, self.step)
+        start = max(0, -(first // self.step))
+        stop = max(start, min(self.count, (self.length - 1 - first) // self.step + 1))
+        return slice(start, stop), slice(first + start * self.step, first + stop * self.step, self.step)
 
     @property
     def is_plain(self) -> bool:
@@ -72,7 +105,7 @@ class WindowAxis:
         """Whether each window has an element that is not in the padding, of an unknown length whatever it is."""
         if self.length == UNKNOWN:
             return self.spread == 1 and max(self.before, self.after) < self.size
-        return all(self.inside(position) for position in range(self.count))
+        return all(run.inside for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -93,7 +126,7 @@ class Convolution:
     rows: WindowAxis
     columns: WindowAxis
     groups: int
-    values: tuple[CellValue, ...]
+    values: tuple[OutputValue, ...]
     arrays: tuple[str, ...]
 
     def of_lengths(self, batch: int, rows: int, columns: int) -> Convolution:
@@ -117,9 +150,11 @@ class Convolution:
         return self.maps // self.groups
 
     @property
-    def is_flat(self) -> bool:
-        """Whether each position of the output reads the same position of the input only."""
-        return self.rows.is_plain and self.columns.is_plain
+    def flat(self) -> Convolution:
+        """The same as one line, if each position of the output reads the same position of the input only."""
+        if not (self.rows.is_plain and self.columns.is_plain):
+            return self
+        return self.of_lengths(1, 1, self.positions)
 
     @property
     def depth(self) -> int:

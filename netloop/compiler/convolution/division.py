@@ -6,13 +6,12 @@ the windows, and the weights of the panel, are read from front to back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from typing import NamedTuple
 
 from netloop.compiler.convolution.convolution import Convolution
-from netloop.compiler.machine_code.processor import Processor
+from netloop.compiler.machine_code.processor import FLOAT32, Processor
 
-FLOAT_BYTES = 4
 MOST_VECTORS = 4
 """The most vectors of a panel. Three or four of them, and as many positions as the registers hold, take the same time
 within 3 %, and one vector up to 1.2 times as long, as each number of the input is read for one multiplication."""
@@ -28,52 +27,44 @@ LEAST_PARTS = 4
 """The parts that threads share evenly enough."""
 
 
-@dataclass(frozen=True)
-class Division:
-    """The parts of an output.
-
-    Attributes:
-        panels: the number of vectors of each panel of a group.
-        positions: the positions of a tile.
-        length: the positions of a line: a row of an image, or a stripe of all positions if these read only themselves.
-        lines: the number of lines; the last stripe overlaps the one before.
-        is_by_panel: whether a thread computes one panel of all lines at a time, and not all panels of one line.
-        groups: the number of groups that have these panels.
-    """
-
-    panels: tuple[int, ...]
-    positions: int
-    length: int
-    lines: int
-    is_by_panel: bool
-    groups: int = 1
-
-    @property
-    def parts(self) -> int:
-        """The number of parts that threads share."""
-        return self.number_of_panels if self.is_by_panel else self.lines
-
-    @property
-    def number_of_panels(self) -> int:
-        """The number of panels of all groups."""
-        return self.groups * len(self.panels)
-
-    @property
-    def width(self) -> int:
-        """The vectors of all panels except the last."""
-        return self.panels[0]
-
-
 class Panels(NamedTuple):
     """The panels of weights, which depend on no length.
 
     Attributes:
         groups: the number of groups that have panels; a depthwise convolution is one group of vectors.
-        vectors: the number of vectors of each panel of a group.
+        vectors: the number of vectors of each panel of a group, all as many as the first except the last.
     """
 
     groups: int
     vectors: tuple[int, ...]
+
+    @property
+    def number(self) -> int:
+        """The number of panels of all groups."""
+        return self.groups * len(self.vectors)
+
+
+class Division(NamedTuple):
+    """The parts of an output.
+
+    Attributes:
+        panels: the panels of weights.
+        positions: the positions of a tile.
+        lines: the number of lines, each a row of an image.
+        stripes: the number of stripes of a line, each of neighbouring tiles.
+        is_by_panel: whether a thread computes one panel of all lines at a time, and not all panels of one stripe.
+    """
+
+    panels: Panels
+    positions: int
+    lines: int
+    stripes: int
+    is_by_panel: bool
+
+    @property
+    def parts(self) -> int:
+        """The number of parts that threads share."""
+        return self.panels.number if self.is_by_panel else self.lines * self.stripes
 
 
 def panels_of(convolution: Convolution, processor: Processor) -> Panels:
@@ -93,23 +84,14 @@ def packed_size(convolution: Convolution, processor: Processor) -> int:
 
 def divided(convolution: Convolution, processor: Processor) -> Division:
     """The division of a convolution of known lengths."""
-    groups, panels = panels_of(convolution, processor)
-    width = panels[0]
-    most = POSITIONS_OF_DEPTHWISE if convolution.is_depthwise else min(processor.registers // width, MOST_POSITIONS)
-    weights, count = packed_size(convolution, processor), groups * len(panels)
-    is_by_panel = weights * FLOAT_BYTES > CACHED or (weights > convolution.input_size and count >= LEAST_PARTS)
-    if not convolution.is_flat:
-        whole = len(convolution.columns.whole)
-        lines = convolution.batch * convolution.rows.count
-        return Division(panels, _even(whole, most), convolution.columns.count, lines, is_by_panel, groups)
-    positions = _even(convolution.positions, most)
-    tiles = -(-convolution.positions // positions)
-    stripes = 1
-    if not is_by_panel:
-        least = max(-(-convolution.input_size * FLOAT_BYTES // STRIPE), min(LEAST_PARTS, tiles))
-        stripes = min(range(least, 2 * least), key=lambda count: -(-tiles // count) * count)
-    length = min(convolution.positions, -(-tiles // stripes) * positions)
-    return Division(panels, positions, length, -(-convolution.positions // length), is_by_panel, groups)
+    own, panels = convolution, panels_of(convolution, processor)
+    most = POSITIONS_OF_DEPTHWISE if own.is_depthwise else min(processor.registers // panels.vectors[0], MOST_POSITIONS)
+    longest = len(own.columns.whole) if own.is_depthwise else max(len(run.positions) for run in own.columns.runs)
+    positions, lines, weights = _even(longest, most), own.batch * own.rows.count, packed_size(own, processor)
+    is_by_panel = weights * FLOAT32.itemsize > CACHED or (weights > own.input_size and panels.number >= LEAST_PARTS)
+    wanted = max(LEAST_PARTS, own.input_size * FLOAT32.itemsize / STRIPE)
+    stripes = 1 if is_by_panel else max(1, min(math.ceil(wanted / lines), longest // positions))
+    return Division(panels, positions, lines, stripes, is_by_panel)
 
 
 def _even(count: int, most: int) -> int:

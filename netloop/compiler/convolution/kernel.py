@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from netloop.compiler.convolution.convolution import Convolution, WindowAxis
+from netloop.compiler.convolution.convolution import Convolution
 from netloop.compiler.convolution.division import divided, packed_size
 from netloop.compiler.convolution.tile import TileCode, TileShape
 from netloop.compiler.machine_code import jobs
@@ -14,9 +14,9 @@ from netloop.compiler.machine_code.handler import ARGUMENTS, RESULTS, Handler
 from netloop.compiler.machine_code.jobs import FIELDS, LINE
 from netloop.compiler.machine_code.processor import FLOAT32, MOST_THREADS, Processor
 
-COME, THREADS, DONE, BEGUN = FIELDS, FIELDS + 8, LINE, 2 * LINE
-"""The fields of a job: the threads that have come, those that share it, the parts that are done, and those of each
-thread that have been begun. Behind them are the addresses of the arrays."""
+THREADS, DONE, BEGUN = FIELDS, LINE, 2 * LINE
+"""The fields of a job: the threads that share it, the parts that are done, and those of each thread that have been
+begun. Behind them are the addresses of the arrays."""
 ARRAYS = BEGUN + MOST_THREADS * LINE
 WORK_OF_THREAD = 1 << 18
 """The multiplications that are worth a thread, which take 4 us."""
@@ -49,13 +49,11 @@ class ConvolutionKernel:
     """
 
     def __init__(self, module: Any, convolution: Convolution, processor: Processor) -> None:
-        self._module, self._convolution, self._processor = module, convolution, processor
-        self._division = divided(convolution, processor)
+        self._module, self._convolution, self._processor = module, convolution.flat, processor
+        self._division = divided(self._convolution, processor)
         self._places = [ARRAYS + 8 * number for number in range(3 + len(convolution.arrays))]
         self._tiles: dict[TileShape, Any] = {}
-        work = self._work(self._part(self._line()))
-        release = jobs.release_function(module)
-        self._handler(work, self._help(work, release), release)
+        self._handler(self._work(self._part(self._stripe())))
 
     def _tile(self, shape: TileShape) -> Any:
         """The function that computes a tile."""
@@ -64,44 +62,34 @@ class ConvolutionKernel:
             self._tiles[shape] = code.function
         return self._tiles[shape]
 
-    def _line(self) -> Any:
-        """The function that computes a panel of a line: of a job and the numbers of the line and of the panel."""
-        own, panels = self._convolution, self._division.panels
-        code = FunctionCode(self._module, "line", 3)
-        job, number, panel = code.arguments
+    def _stripe(self) -> Any:
+        """The function that computes a panel of a stripe: of a job and the numbers of line, stripe and panel."""
+        own, (groups, panels), lanes = self._convolution, self._division.panels, self._processor.lanes
+        code = FunctionCode(self._module, "stripe", 4)
+        job, line, _, panel = code.arguments
         x, weights = code.load(job, self._places[0]), code.load(job, self._places[1])
-        lanes = self._processor.lanes
         group, in_group = code.divide(panel, len(panels)), code.remainder(panel, len(panels))
-        first = code.multiply(in_group, self._division.width * lanes * FLOAT_BYTES)
-        maps = own.maps // self._division.groups
+        first, maps = code.multiply(in_group, panels[0] * lanes * FLOAT_BYTES), own.maps // groups
         place = code.add(first, code.multiply(group, maps * FLOAT_BYTES))
         if own.is_depthwise:
-            weights = code.add(weights, place)
+            channels, weights = place, code.add(weights, place)
         else:
-            padded = code.multiply(group, -(-maps // lanes) * lanes * FLOAT_BYTES)
-            weights = code.add(weights, code.multiply(code.add(first, padded), own.depth))
-        line = self._flat_line(code, x, number) if own.is_flat else self._row(code, x, number)
-        channels = place if own.is_depthwise else code.multiply(group, own.channels_of_group * FLOAT_BYTES)
-        line = line._replace(x=code.add(line.x, channels))
-        is_last = code.equals(in_group, len(panels) - 1)
+            channels = code.multiply(group, own.channels_of_group * FLOAT_BYTES)
+            before = code.add(first, code.multiply(group, sum(panels) * lanes * FLOAT_BYTES))
+            weights = code.add(weights, code.multiply(before, own.depth))
+        output = self._line(code, code.add(x, channels), line)
         # the last panel may have fewer vectors, and its last vector fewer maps
-        kinds = {False: panels[0], True: panels[-1]}
         if len(panels) == 1 or maps % (panels[0] * lanes) == 0:
-            self._tiles_of(code, line, panels[0], len(panels) == 1, weights, place)
+            self._tiles_of(code, output, panels[0], len(panels) == 1, weights, place)
         else:
-            for last, vectors in kinds.items():
-                with code.builder.if_then(is_last if last else code.builder.not_(is_last)):
-                    self._tiles_of(code, line, vectors, last, weights, place)
+            with code.builder.if_else(code.equals(in_group, len(panels) - 1)) as branches:
+                for is_last, branch in zip((True, False), branches, strict=True):
+                    with branch:
+                        self._tiles_of(code, output, panels[-1 if is_last else 0], is_last, weights, place)
         code.end()
         return code.function
 
-    def _flat_line(self, code: FunctionCode, x: Any, number: Any) -> OutputLine:
-        own, length = self._convolution, self._division.length
-        start = code.least(code.multiply(number, length), own.positions - length)
-        at = (code.multiply(start, size * FLOAT_BYTES) for size in (own.channels, own.maps))
-        return OutputLine(code.add(x, next(at)), next(at), 0, 1)
-
-    def _row(self, code: FunctionCode, x: Any, number: Any) -> OutputLine:
+    def _line(self, code: FunctionCode, x: Any, number: Any) -> OutputLine:
         own, axis = self._convolution, self._convolution.rows
         image, row = code.divide(number, axis.count), code.remainder(number, axis.count)
         start = code.subtract(code.multiply(row, axis.step), axis.before)
@@ -117,34 +105,33 @@ class ConvolutionKernel:
     def _tiles_of(
         self, code: FunctionCode, line: OutputLine, vectors: int, is_last: bool, weights: Any, place: Any
     ) -> None:
-        """Compute the tiles of a panel of a line."""
-        own, division = self._convolution, self._division
-        axis = WindowAxis(division.length, 1, 1, 1, 0, 0) if own.is_flat else own.columns
+        """Compute the tiles of a panel of a stripe."""
+        own, stripes, (job, _, stripe, _) = self._convolution, self._division.stripes, code.arguments
         x_bytes, bytes_ = own.columns.step * own.channels * FLOAT_BYTES, own.maps * FLOAT_BYTES
+        for positions, inside in own.columns.runs:
+            # of depthwise convolutions, tiles of several positions have all columns of their windows
+            may_be_wide = len(inside) == own.columns.size or not own.is_depthwise
+            size = self._division.positions if may_be_wide and len(positions) >= self._division.positions else 1
+            tile, count = self._tile(TileShape(size, vectors, is_last)), -(-len(positions) // size)
+            first, end = (code.divide(code.multiply(code.add(stripe, at), count), stripes) for at in (0, 1))
+            with code.counting(first, end) as number:
+                # the last one overlaps the one before
+                at = code.add(code.least(code.multiply(number, size), len(positions) - size), positions.start)
+                own_x, offset = code.add(line.x, code.multiply(at, x_bytes)), code.add(line.offset, place)
+                offset = code.add(offset, code.multiply(at, bytes_))
+                code.call(tile, job, own_x, weights, place, offset, *line[2:], inside.start, inside.stop)
 
-        def compute(position: Any, positions: int, columns: range) -> None:
-            x = code.add(line.x, code.multiply(position, x_bytes))
-            offset = code.add(code.add(line.offset, place), code.multiply(position, bytes_))
-            tile = self._tile(TileShape(positions, vectors, is_last))
-            code.call(tile, code.arguments[0], x, weights, place, offset, *line[2:], columns.start, columns.stop)
-
-        whole, size = axis.whole, min(division.positions, max(1, len(axis.whole)))
-        with code.counting(whole.start, whole.start + len(whole) // size * size, size) as position:
-            compute(position, size, range(own.columns.size))
-        if len(whole) % size:
-            # it overlaps the one before
-            compute(whole.stop - size, size, range(own.columns.size))
-        for position in range(axis.count):
-            if position not in whole:
-                compute(position, 1, axis.inside(position))
-
-    def _part(self, line: Any) -> Any:
+    def _part(self, stripe: Any) -> Any:
         """The function that computes a part that one thread takes: of a job and the number of the part."""
-        code = FunctionCode(self._module, "part", 2)
+        code, division = FunctionCode(self._module, "part", 2), self._division
         job, part = code.arguments
-        division = self._division
-        with code.counting(0, division.lines if division.is_by_panel else division.number_of_panels) as other:
-            code.call(line, job, *((other, part) if division.is_by_panel else (part, other)))
+        if division.is_by_panel:
+            with code.counting(0, division.lines) as line:
+                code.call(stripe, job, line, 0, part)
+        else:
+            line, own = code.divide(part, division.stripes), code.remainder(part, division.stripes)
+            with code.counting(0, division.panels.number) as panel:
+                code.call(stripe, job, line, own, panel)
         code.end()
         return code.function
 
@@ -172,17 +159,7 @@ class ConvolutionKernel:
         code.end()
         return code.function
 
-    def _help(self, work: Any, release: Any) -> Any:
-        """The function of another thread: of a job."""
-        code = FunctionCode(self._module, "help", 1)
-        (job,) = code.arguments
-        # threads have the numbers in which they come
-        code.call(work, job, code.fetch_and_add(job, 1, COME))
-        code.call(release, job)
-        code.end()
-        return code.function
-
-    def _handler(self, work: Any, help_: Any, release: Any) -> None:
+    def _handler(self, work: Any) -> None:
         """The function that XLA calls."""
         own, code = self._convolution, FunctionCode(self._module, HANDLER, 1, returns=True, is_public=True)
         weights = packed_size(own, self._processor)
@@ -194,13 +171,11 @@ class ConvolutionKernel:
             code.store(handler.data(ARGUMENTS, number) if is_argument else handler.data(RESULTS, 0), job, place)
         most = min(MOST_THREADS, self._division.parts, own.work // WORK_OF_THREAD)
         threads = code.least(handler.number_of_threads(), most) if most > 1 else code.number(1)
-        for value, place in ((1, COME), (0, DONE), (threads, THREADS)):
+        for value, place in ((0, DONE), (threads, THREADS)):
             code.store(value, job, place)
         with code.counting(0, threads) as thread:
             code.store(0, code.add(job, code.multiply(thread, LINE)), BEGUN)
-        if most > 1:
-            jobs.share(handler, job, threads, help_)
-        code.call(work, job, 0)
+        jobs.work_together(handler, job, work, threads if most > 1 else None)
         jobs.wait(code, job, DONE, self._division.parts)
-        code.call(release, job)
+        jobs.release(code, job)
         code.end(0)

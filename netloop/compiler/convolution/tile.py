@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from netloop.compiler.convolution.convolution import SUM, Convolution
+from netloop.compiler.convolution.convolution import NUMBER, ROW, SUM, WHOLE, Convolution
 from netloop.compiler.machine_code.code import FLOAT_BYTES, ir
 from netloop.compiler.machine_code.vectors import FUNCTIONS, Vectors
-from netloop.compiler.recurrent.cell import NUMBER, ROW, WHOLE
 
 STEPS = 2, 1
 """The numbers of a window that are multiplied between two jumps: as many of these as divide the channels. More take
@@ -55,8 +54,8 @@ class TileCode:
         name = f"tile_{shape.positions}_{shape.vectors}{'_last' * shape.is_last}"
         self._code = code = Vectors(module, name, 9, lanes=lanes)
         self.function = code.function
-        self._job, self._x, self._weights, self._place, self._offset, *_ = code.arguments
-        _, _, _, _, _, self._top, self._bottom, self._left, self._right = code.arguments
+        self._job, self._x, self._weights, self._place, self._offset, *bounds = code.arguments
+        self._top, self._bottom, self._left, self._right = bounds
         # as many elements as the weights of a number or, of a depthwise convolution, of an element of a window have
         padded = -(-convolution.maps // lanes) * lanes if convolution.is_depthwise else shape.vectors * lanes
         self._maps = convolution.maps if convolution.is_depthwise else convolution.maps_of_group

@@ -17,9 +17,9 @@ from netloop.compiler.machine_code.processor import MOST_THREADS
 
 LINE = 64
 """The bytes of a cache line: what several threads write to is on lines of its own."""
-REFERENCES, HELP, FIELDS = 0, 8, 16
-"""The fields of a job: the number of the threads that hold it, and the address of the function of other threads; what
-follows is the kernel's."""
+REFERENCES, COME, HELP, FIELDS = 0, 8, 16, 24
+"""The fields of a job: the number of the threads that hold it, that of those that have come, and the address of the
+function of other threads; what follows is the kernel's."""
 SPINS = 4096
 """The looks at a number after which a waiting thread lets others run."""
 
@@ -37,16 +37,31 @@ def allocated(handler: Handler, size: int) -> Any:
     """A new job of some bytes, which the calling thread holds."""
     job = handler.code.call_library("aligned_alloc", LINE, -(-size // LINE) * LINE)
     handler.require(handler.code.builder.not_(handler.code.equals(job, 0)), "there is no memory", RESOURCE_EXHAUSTED)
-    handler.code.store(1, job, REFERENCES)
+    for field in (REFERENCES, COME):
+        handler.code.store(1, job, field)
     return job
 
 
-def release_function(module: Any) -> Any:
-    """The function by which a thread lets go of a job."""
-    code = FunctionCode(module, "release", 1)
-    (job,) = code.arguments
+def release(code: FunctionCode, job: Any) -> None:
+    """Let a thread let go of a job."""
     with code.builder.if_then(code.equals(code.fetch_and_add(job, -1, REFERENCES), 1)):
         code.call_library("free", job)
+
+
+def work_together(handler: Handler, job: Any, work: Any, threads: Any = None) -> None:
+    """Call a function with a job and the number of the thread, here and in others: ``threads`` in all, None for one."""
+    if threads is not None:
+        _share(handler, job, threads, _help(handler.code.module, work))
+    handler.code.call(work, job, 0)
+
+
+def _help(module: Any, work: Any) -> Any:
+    """The function of another thread: of a job."""
+    code = FunctionCode(module, "help", 1)
+    (job,) = code.arguments
+    # threads have the numbers in which they come
+    code.call(work, job, code.fetch_and_add(job, 1, COME))
+    release(code, job)
     code.end()
     return code.function
 
@@ -84,12 +99,11 @@ def _helper(module: Any) -> Any:
 
 def _await_job(code: FunctionCode, place: Any, job: Any) -> None:
     """Wait at a place for a while, and leave the address of a job that comes in memory."""
-    clock = lambda: code.call_intrinsic("llvm.readcyclecounter", INT)  # noqa: E731
-    end = code.add(clock(), PATIENCE)
+    end = code.add(_clock(code), PATIENCE)
     start = code.new_block()
     code.call_intrinsic("llvm.x86.sse2.pause", ir.VoidType())
     is_alone = code.equals(code.load_shared(place), WAITING)
-    code.jump_back(code.builder.and_(is_alone, code.is_less(clock(), end)), start)
+    code.jump_back(code.builder.and_(is_alone, code.is_less(_clock(code), end)), start)
     # a job may come at the last moment
     has_left = code.exchanged(place, code.number(WAITING), code.number(NOBODY))
     with code.builder.if_then(code.builder.not_(has_left)):
@@ -97,7 +111,11 @@ def _await_job(code: FunctionCode, place: Any, job: Any) -> None:
         code.exchanged(place, code.load(job), code.number(NOBODY))
 
 
-def share(handler: Handler, job: Any, threads: Any, help_: Any) -> None:
+def _clock(code: FunctionCode) -> Any:
+    return code.call_intrinsic("llvm.readcyclecounter", INT)
+
+
+def _share(handler: Handler, job: Any, threads: Any, help_: Any) -> None:
     """Let other threads, one fewer than ``threads``, call a function with a job, which each releases."""
     code, places = handler.code, _places(handler.code.module)
     code.store(code.builder.ptrtoint(help_, INT), job, HELP)

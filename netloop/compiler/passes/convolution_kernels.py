@@ -27,7 +27,7 @@ from netloop.values.types import UNKNOWN, Array, Shape, TensorType
 LEAST_WORK = 1 << 16
 """The least multiplications: fewer take XLA microseconds, and a kernel takes a tenth of a second to compile."""
 LEAST_MAPS = 4
-"""The least maps of one of several groups: fewer leave most of a vector empty."""
+"""The least maps of a group: fewer leave most of a vector empty, and XLA takes 0.84 to 0.9 of the time for 3."""
 
 
 @layer(LayerType.INTERNAL, "Packed Kernel")
@@ -107,8 +107,9 @@ def _may_be_a_kernel(rewriter: Rewriter, layer: ChannelsLastConvolutionLayer) ->
     x, kernel, output = operand(layer, 0).type, operand(layer, 1), layer.outputs[0].type
     if x.dtype != np.float32 or kernel not in rewriter.weights or x.rank not in (3, 4):
         return False
-    maps = kernel.type.shape[-1] // layer.num_groups
-    if layer.num_groups > 1 and maps < LEAST_MAPS and not (maps == kernel.type.shape[-2] == 1):
+    channels, maps = kernel.type.shape[-2], kernel.type.shape[-1] // layer.num_groups
+    is_depthwise = layer.num_groups > 1 and channels == maps == 1
+    if maps < LEAST_MAPS and not is_depthwise:
         return False
     lengths = (USUAL_LENGTH if length == UNKNOWN else length for length in output.shape)
     work = math.prod(lengths) * math.prod(kernel.type.shape[:-1])

@@ -6,10 +6,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from netloop.compiler.convolution.convolution import SUM
+from netloop.compiler.convolution.convolution import NUMBER, ROW, SUM, WHOLE, OutputValue
 from netloop.compiler.passes.kernel_functions import function_of
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.compiler.recurrent.cell import NUMBER, ROW, WHOLE, CellValue
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.graph.layer import Operation
 
@@ -33,7 +32,7 @@ class FusedLayers:
     def __init__(self, rewriter: Rewriter, layer: Operation, bias: ITensor | None, live: Collection[Operation]) -> None:
         self._rewriter, self._live = rewriter, live
         self._type, self._depth = layer.outputs[0].type, rewriter.scopes.depth(layer)
-        self._values, self._kinds = [CellValue(SUM, ())], list[str]()
+        self._values, self._kinds = [OutputValue(SUM, ())], list[str]()
         self._arrays = list[ITensor]()
         self._read: dict[ITensor, int] = {}
         if bias is not None:
@@ -49,7 +48,7 @@ class FusedLayers:
         self.arrays, self.kinds = self._arrays[:count], tuple(self._kinds[:count])
 
     def _add(self, kind: str, *of: int, numbers: tuple[float, ...] = ()) -> int:
-        self._values.append(CellValue(kind, of, numbers))
+        self._values.append(OutputValue(kind, of, numbers))
         return len(self._values) - 1
 
     def _of_array(self, tensor: ITensor, kind: str) -> int:

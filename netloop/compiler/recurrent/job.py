@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from netloop.compiler.machine_code.code import FLOAT_BYTES, FunctionCode
-from netloop.compiler.machine_code.jobs import FIELDS, LINE
+from netloop.compiler.machine_code.jobs import LINE
 from netloop.compiler.machine_code.processor import MOST_THREADS
 from netloop.compiler.recurrent.cell import RecurrentCell
 
-COME, DONE, TRIPS, THREADS, BEGUN = FIELDS, LINE, 2 * LINE, 2 * LINE + 8, 3 * LINE
-"""The fields of a job: the threads that have come, the blocks that are done, the iterations, the threads that share it,
-and the blocks of each of these that have been begun. Behind them are the addresses of the arrays."""
+DONE, TRIPS, THREADS, BEGUN = LINE, 2 * LINE, 2 * LINE + 8, 3 * LINE
+"""The fields of a job: the blocks that are done, the iterations, the threads that share it, and the blocks of each of
+these that have been begun. Behind them are the addresses of the arrays."""
 ARRAYS = BEGUN + MOST_THREADS * LINE
 
 

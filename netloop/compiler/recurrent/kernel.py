@@ -18,7 +18,7 @@ from netloop.compiler.machine_code.jobs import LINE
 from netloop.compiler.machine_code.processor import FLOAT32, MOST_THREADS
 from netloop.compiler.recurrent.block import PhaseCode
 from netloop.compiler.recurrent.cell import ROW, WHOLE, RecurrentCell
-from netloop.compiler.recurrent.job import BEGUN, COME, DONE, THREADS, TRIPS, JobLayout
+from netloop.compiler.recurrent.job import BEGUN, DONE, THREADS, TRIPS, JobLayout
 from netloop.compiler.recurrent.scan import ScanCode
 
 WORK_OF_THREAD = 1 << 16
@@ -47,9 +47,7 @@ class RecurrentKernel:
             # the iterations of a stripe need nothing of others, and all are one step
             scan = ScanCode(module, self._job, lanes, registers)
             self._blocks, functions = scan.stripes, [scan.function]
-        work = self._work(functions)
-        release = jobs.release_function(module)
-        self._handler(work, self._help(work, release), release)
+        self._handler(self._work(functions))
 
     def _work(self, phases: Sequence[Any]) -> Any:
         """The function that computes blocks until there are none: of a job and the number of the thread."""
@@ -108,17 +106,7 @@ class RecurrentKernel:
             with code.builder.if_then(code.equals(number, phase)):
                 code.call(function, code.arguments[0], trip, block)
 
-    def _help(self, work: Any, release: Any) -> Any:
-        """The function of another thread: of a job."""
-        code = FunctionCode(self._module, "help", 1)
-        (job,) = code.arguments
-        # threads have the numbers in which they come
-        code.call(work, job, code.fetch_and_add(job, 1, COME))
-        code.call(release, job)
-        code.end()
-        return code.function
-
-    def _handler(self, work: Any, help_: Any, release: Any) -> None:
+    def _handler(self, work: Any) -> None:
         """The function that XLA calls: its first argument is the number of iterations, int32 [1]."""
         cell, layout, part = self._cell, self._job, self._cell.rows * self._cell.units
         code = FunctionCode(self._module, HANDLER, 1, returns=True, is_public=True)
@@ -151,12 +139,11 @@ class RecurrentKernel:
         if most > 1:
             worth = code.add(code.divide(code.multiply(trips, cell.work()), WORK_OF_CALL), 1)
             threads = code.least(code.least(handler.number_of_threads(), most), worth)
-        for value, place in ((1, COME), (0, DONE), (trips, TRIPS), (threads, THREADS)):
+        for value, place in ((0, DONE), (trips, TRIPS), (threads, THREADS)):
             code.store(value, job, place)
         with code.counting(0, threads) as thread:
             code.store(0, code.add(job, code.multiply(thread, LINE)), BEGUN)
-        jobs.share(handler, job, threads, help_)
-        code.call(work, job, 0)
+        jobs.work_together(handler, job, work, threads)
         jobs.wait(code, job, DONE, code.multiply(self._steps(code, trips), self._blocks))
-        code.call(release, job)
+        jobs.release(code, job)
         code.end(0)

@@ -8,21 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netloop.compiler.convolution import convolve, division, kernel
-from netloop.compiler.convolution.convolution import SUM, Convolution, WindowAxis
+from netloop.compiler.convolution.convolution import NUMBER, ROW, SUM, WHOLE, Convolution, OutputValue, WindowAxis
 from netloop.compiler.convolution.convolve import machine_code, packed, unpacked
 from netloop.compiler.machine_code.processor import PROCESSORS, processor
 from netloop.compiler.passes.kernel_functions import FUNCTIONS
-from netloop.compiler.recurrent.cell import NUMBER, ROW, WHOLE, CellValue
 from tests.support.examples import examples, mostly_slow
-from tests.support.ffi_frames import Api, call, guarded
+from tests.support.ffi_frames import Api, call, guarded, refused
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="the extra is not installed, or there are no kernels")
 
-PLAIN = (CellValue(SUM, ()),)
+PLAIN = (OutputValue(SUM, ()),)
 FOLLOWED = (
-    CellValue(SUM, ()), CellValue(ROW, (0,)), CellValue("sum", (0, 1)), CellValue(WHOLE, (1,)),
-    CellValue("sub", (2, 3)), CellValue("hard_sigmoid", (4,), (0.25, 0.5)), CellValue("prod", (4, 5)),
-    CellValue(NUMBER, (2,)), CellValue("max", (6, 7)),
+    OutputValue(SUM, ()), OutputValue(ROW, (0,)), OutputValue("sum", (0, 1)), OutputValue(WHOLE, (1,)),
+    OutputValue("sub", (2, 3)), OutputValue("hard_sigmoid", (4,), (0.25, 0.5)), OutputValue("prod", (4, 5)),
+    OutputValue(NUMBER, (2,)), OutputValue("max", (6, 7)),
 )  # fmt: skip
 """A bias, another array, an activation of two reads of one value, and a limit."""
 KINDS = ROW, WHOLE, NUMBER
@@ -90,6 +89,8 @@ SHAPES = {
     "flat with a stride": (axis(9, 1, 2), axis(8, 1, 3)),
     "one side": (axis(6, 2, 1, 1, 0, 1), axis(6, 4, 1, 1, 3, 0)),
     "wide": (axis(1), axis(64, 7, 2, 1, 3, 3)),
+    "dilated further than it is long": (axis(9, 3, 1, 6, 6, 6), axis(40, 3, 1, 17, 17, 17)),
+    "a long line": (axis(1), axis(997, 3, 1, 1, 1, 1)),
     "two images": (axis(4, 3, 1, 1, 1, 1), axis(5, 2)),
 }
 
@@ -122,6 +123,30 @@ def test_any_number_of_maps(vectors, maps):
 
     assert_right(own, vectors)
     np.testing.assert_array_equal(unpacked(packed(np, weights, own, vectors), own, vectors), weights)
+
+
+def test_long_axes_have_few_runs_of_windows():
+    long = axis(10**9, 7, 1, 1, 3, 3)
+
+    assert len(long.runs) == 7
+    assert len(long.whole) == 10**9 - 6
+    assert long.never_misses
+
+
+@pytest.mark.parametrize("length", range(1, 40))
+def test_runs_have_each_window_once(length):
+    own = axis(length, 5, 2, 3, 7, 9)
+    inside = {position: run.inside for run in own.runs for position in run.positions}
+
+    assert sum(len(run.positions) for run in own.runs) == own.count
+    assert inside == {position: own.inside(position) for position in range(own.count)}
+
+
+def test_threads_share_long_lines_too():
+    line = convolution(axis(1), axis(100_000, 7, 1, 1, 3, 3), 16, 32)
+
+    assert division.divided(line, processor()).parts >= 4
+    assert division.divided(convolution(*SHAPES["3 x 3"], 16, 32), processor()).stripes == 1
 
 
 def axes():
@@ -160,9 +185,9 @@ def test_threads_share_a_call_that_needs_none_of_them(vectors, shape, pool, thre
     monkeypatch.setattr(division, "CACHED", 0 if is_by_panel else 1 << 30)
     own = convolution(*SHAPES[shape], 4, (23 if is_by_panel else 6) * vectors.lanes)
     api = Api(threads, **{"refuses": False, **pool})
-    parts = division.divided(own, vectors).parts
+    parts = division.divided(own.flat, vectors).parts
 
-    assert division.divided(own, vectors).is_by_panel == is_by_panel
+    assert division.divided(own.flat, vectors).is_by_panel == is_by_panel
     assert_right(own, vectors, api=api)
     # a thread that has helped before may still wait, and is not asked for
     assert api.scheduled <= min(threads, parts) - 1
@@ -192,27 +217,19 @@ def test_extreme_numbers_reach_the_results_that_they_reach_in_numpy(vectors, num
     assert_right(own, vectors, arrays)
 
 
-def refused(own, vectors, arguments, results):
-    """The error of a call, which must leave the results as they are."""
-    before, api = [array.copy() for array in results], Api()
-    assert call(machine_code(own, vectors).handler, api, arguments, results) == 1
-    for array, kept in zip(results, before, strict=True):
-        np.testing.assert_array_equal(array, kept)
-    (message,) = api.messages
-    return message
-
-
 def test_other_arrays_are_refused_and_nothing_is_written(vectors):
     own = convolution(*SHAPES["3 x 3"])
     x, weights, *others = arrays_of(own)
     arguments = [x, packed(np, weights, own, vectors), *others]
     results = [np.zeros(own.positions * own.maps, np.float32)]
 
-    assert "there are not 5 arguments" in refused(own, vectors, arguments[:-1], results)
-    assert "argument 1 is too small" in refused(own, vectors, [x, arguments[1][1:], *others], results)
-    assert "argument 3 is too small" in refused(own, vectors, [*arguments[:3], others[1][1:], others[2]], results)
-    assert "argument 0 is not of its" in refused(own, vectors, [x.astype(np.float64), *arguments[1:]], results)
-    assert "result 0 is too small" in refused(own, vectors, arguments, [results[0][1:]])
+    handler = machine_code(own, vectors).handler
+
+    assert "there are not 5 arguments" in refused(handler, arguments[:-1], results)
+    assert "argument 1 is too small" in refused(handler, [x, arguments[1][1:], *others], results)
+    assert "argument 3 is too small" in refused(handler, [*arguments[:3], others[1][1:], others[2]], results)
+    assert "argument 0 is not of its" in refused(handler, [x.astype(np.float64), *arguments[1:]], results)
+    assert "result 0 is too small" in refused(handler, arguments, [results[0][1:]])
 
 
 def test_equal_code_is_one_kernel():

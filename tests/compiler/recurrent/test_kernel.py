@@ -23,7 +23,7 @@ from netloop.compiler.recurrent.cell import (
     RecurrentCell,
 )
 from netloop.compiler.recurrent.machine_code import machine_code
-from tests.support.ffi_frames import Api, call, guarded
+from tests.support.ffi_frames import Api, call, guarded, refused
 
 pytestmark = pytest.mark.skipif(processor() is None, reason="the extra is not installed, or there are no kernels")
 
@@ -270,16 +270,6 @@ def test_tanh_is_within_six_units_in_the_last_place_and_never_beyond_one(vectors
     assert np.abs(got).max() == 1
 
 
-def refused(own, vectors, arguments, results):
-    """The error of a call, which must leave the results as they are."""
-    before, api = [array.copy() for array in results], Api()
-    assert call(machine_code(own, vectors).handler, api, arguments, results) == 1
-    for array, kept in zip(results, before, strict=True):
-        np.testing.assert_array_equal(array, kept)
-    (message,) = api.messages
-    return message.removeprefix("netloop's kernel: ")
-
-
 def misaligned(array):
     memory = np.zeros(array.nbytes + 1, np.uint8)
     return np.frombuffer(memory.data, array.dtype, array.size, 1).reshape(array.shape)
@@ -291,7 +281,7 @@ def test_other_arrays_are_refused_and_nothing_is_written(vectors):
     results = results_of(own, 2, vectors.lanes)
 
     def answer(arguments=None, returned=None):
-        return refused(own, vectors, arguments or [trips, *arrays], returned or results)
+        return refused(machine_code(own, vectors).handler, arguments or [trips, *arrays], returned or results)
 
     assert answer([trips]) == f"there are not {len(arrays) + 1} arguments"
     assert answer(returned=results[1:]) == f"there are not {len(results)} results"
@@ -311,7 +301,9 @@ def test_weights_of_the_other_type_are_refused(vectors):
     results, first = results_of(half, 2, vectors.lanes), 1 + len(half.iterators) + len(half.invariants)
 
     def answer(own, weights, arguments):
-        return refused(own, vectors, [*arguments[:first], weights, *arguments[first + 1 :]], results)
+        return refused(
+            machine_code(own, vectors).handler, [*arguments[:first], weights, *arguments[first + 1 :]], results
+        )
 
     halves, floats = arrays[BFLOAT16], arrays[FLOAT32]
     assert answer(half, floats[first], halves) == f"argument {first} is not of its element type"
