@@ -40,6 +40,7 @@ class Api:
         threads: the number of threads that the pool claims to have.
         comes: whether a thread comes when one is asked for; if not, the pool says so, or lets the handler wait forever.
         refuses: whether the pool says that no thread will come.
+        stays: whether a call returns while threads that came may still wait for the next one.
         messages: the errors.
         helpers: the threads that came.
         scheduled: how many were asked for.
@@ -48,6 +49,7 @@ class Api:
     threads: int = 1
     comes: bool = False
     refuses: bool = True
+    stays: bool = False
     messages: list[str] = field(default_factory=list)
     helpers: list[threading.Thread] = field(default_factory=list)
     scheduled: int = 0
@@ -57,6 +59,12 @@ class Api:
         addresses = [ctypes.cast(own, ctypes.c_void_p).value or 0 for own in self.functions]
         self.table = np.zeros(24, np.int64)
         self.table[[6, 8, 17, 18]] = addresses
+
+    def join(self) -> None:
+        """Wait until the threads that came have ended."""
+        for helper in self.helpers:
+            helper.join(10)
+            assert not helper.is_alive()
 
     def _create(self, struct: int) -> int:
         self.messages.append(ctypes.string_at(ctypes.c_void_p.from_address(struct + 16).value or 0).decode())
@@ -100,8 +108,8 @@ def call(
 
     frame = [200, 0, api.table.ctypes.data, 0, stage, *buffers(arguments), *buffers(results), 40, 0, 0, 0, 0, 0]
     error = Function(handler)(address(frame)) or 0
-    for helper in api.helpers:
-        helper.join()
+    if not api.stays:
+        api.join()
     return error
 
 

@@ -1,5 +1,7 @@
 """The machine code of convolutions, called without XLA: memory, threads, extreme numbers, and what it refuses."""
 
+import ctypes
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from netloop.compiler.convolution import convolve, division, kernel
 from netloop.compiler.convolution.convolution import NUMBER, ROW, SUM, WHOLE, Convolution, OutputValue, WindowAxis
 from netloop.compiler.convolution.convolve import machine_code, packed, unpacked
+from netloop.compiler.machine_code import compilation, jobs
 from netloop.compiler.machine_code.processor import PROCESSORS, processor
 from netloop.compiler.passes.kernel_functions import FUNCTIONS
 from tests.support.examples import examples, mostly_slow
@@ -164,6 +167,20 @@ def test_random_convolutions(rows, columns, channels, maps, batch, is_depthwise,
     assert_right(own, processor())
 
 
+def waiting_places():
+    """The places in which threads wait for jobs, int64."""
+    start, _ = compilation._waiting_places(jobs.WAITING_SIZE, jobs.LINE)
+    memory = (ctypes.c_int64 * (jobs.WAITING_SIZE // 8)).from_address(start)
+    return np.ctypeslib.as_array(memory)[:: jobs.LINE // 8]
+
+
+def until(condition):
+    """Wait for a condition, though not for long."""
+    end = time.monotonic() + 0.2
+    while not condition() and time.monotonic() < end:
+        time.sleep(1e-4)
+
+
 @pytest.fixture
 def in_small_parts(monkeypatch):
     """A division in which few weights and positions are many, and threads that are worth any work."""
@@ -195,16 +212,28 @@ def test_threads_share_a_call_that_needs_none_of_them(vectors, shape, pool, thre
 
 
 @pytest.mark.usefixtures("in_small_parts")
-@pytest.mark.parametrize("times", [50, pytest.param(1000, marks=pytest.mark.slow)])
-def test_calls_that_follow_each_other_are_helped_by_threads_that_wait(times):
-    own, api = convolution(*SHAPES["3 x 3"], 4, 80), Api(3, comes=True)
-    arrays = arrays_of(own)
+@pytest.mark.parametrize("times", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_calls_that_follow_each_other_are_helped_by_threads_that_wait(times, monkeypatch):
+    monkeypatch.setattr(jobs, "PATIENCE", 1 << 31)
+    own, api = convolution(*SHAPES["3 x 3"], 4, 80), Api(3, comes=True, stays=True)
+    arrays, places = arrays_of(own), waiting_places()
     wanted = run(own, processor(), arrays)
     for _ in range(times):
         np.testing.assert_array_equal(run(own, processor(), arrays, api=api), wanted)
-    for helper in api.helpers:
-        helper.join(10)
-        assert not helper.is_alive()
+        until(lambda: all(place == jobs.WAITING for place in places[:2]))
+    api.join()
+
+    # the first call asked for both, and others only if a busy machine kept them from waiting
+    assert api.scheduled < times
+
+
+@pytest.mark.usefixtures("in_small_parts")
+def test_threads_that_have_waited_in_vain_are_not_counted_on():
+    own, api = convolution(*SHAPES["3 x 3"], 4, 80), Api(3, comes=True)
+    for calls in (1, 2, 3):
+        run(own, processor(), arrays_of(own), api=api)
+        # by then, both have left their places
+        assert api.scheduled == 2 * calls
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e-40, -1e38])

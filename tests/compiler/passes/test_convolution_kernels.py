@@ -202,13 +202,9 @@ def test_others_stay_with_xla():
     assert not uses(shape=(1, 8, -1, 7), pre_padding=(3, 0))
 
 
-@pytest.mark.parametrize("windows", [((3, 3), (1, 1)), ((5, 1), (2, 0)), ((1, 4), (0, 3))])
-def test_lengths_that_only_a_run_knows(windows):
-    """Elements that are not zero decide the lengths of an image."""
-    window, padding = windows
-    network = trt.INetworkDefinition()
-    x = network.add_input("x", trt.float32, (23,))
-    places = network.add_non_zero(x).get_output(0)
+def of_chosen_rows(network, name):
+    """An image [1, 8, rows, 1] with as many rows as an input [23] has elements that are not zero."""
+    places = network.add_non_zero(network.add_input(name, trt.float32, (23,))).get_output(0)
     chosen = network.add_shuffle(places)
     chosen.reshape_dims = (-1,)
     rows = network.add_gather(
@@ -216,11 +212,33 @@ def test_lengths_that_only_a_run_knows(windows):
     )
     image = network.add_shuffle(rows.get_output(0))
     image.second_transpose, image.reshape_dims = (0, 3, 1, 2), (1, -1, 1, 8)
-    y = convolved(network, image.get_output(0), 16, window, pre_padding=padding, post_padding=padding)
+    return image.get_output(0)
+
+
+def first(count_):
+    return (np.arange(23) < count_).astype(np.float32)
+
+
+@pytest.mark.parametrize("windows", [((3, 3), (1, 1)), ((5, 1), (2, 0)), ((1, 4), (0, 3))])
+def test_lengths_that_only_a_run_knows(windows):
+    window, padding = windows
+    network = trt.INetworkDefinition()
+    y = convolved(network, of_chosen_rows(network, "x"), 16, window, pre_padding=padding, post_padding=padding)
     network = mark(network, y=hard_swish(network, y))
     engine = trt.compile(network, passes=[*ONLY, "bucketing"])
     for count_ in (1, 2, 3, 8, 9, 17, 23, 9, 3):
-        inputs = {"x": (np.arange(23) < count_).astype(np.float32)}
+        inputs = {"x": first(count_)}
+        assert_near(engine(inputs), trt.evaluate(network, inputs))
+    assert any("convolution_kernels" in str(note) for note in engine.notes)
+
+
+def test_an_array_of_one_row_that_only_a_run_knows_is_added_to_each():
+    network = trt.INetworkDefinition()
+    y = convolved(network, of_chosen_rows(network, "x"), 8, (3, 3), **PADDED)
+    mark(network, y=combined(network, y, of_chosen_rows(network, "added")))
+    engine = trt.compile(network, passes=[*ONLY, "bucketing"])
+    for rows in (5, 1):
+        inputs = {"x": first(5), "added": first(rows)}
         assert_near(engine(inputs), trt.evaluate(network, inputs))
     assert any("convolution_kernels" in str(note) for note in engine.notes)
 
@@ -251,6 +269,18 @@ def test_a_loop_computes_a_convolution_of_each_state():
     last = loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
 
     assert kernels(agrees(mark(network, y=last))) == 1
+
+
+def test_a_loop_that_adds_to_a_convolution_before_it_adds_itself():
+    def build(network, x, y):
+        loop = counted(network, 3)
+        state = loop.add_recurrence(x)
+        state.set_input(1, combined(network, state.get_output(0), y))
+        return loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
+
+    copy = agrees(with_(build))
+
+    assert (kernels(copy), count(copy, IElementWiseLayer)) == (1, 1)
 
 
 def test_pure_functions_have_derivatives():
