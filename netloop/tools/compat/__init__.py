@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from netloop.process.cuda_runtime import has_gpu
 from netloop.tools.compat import torch_device
-from netloop.tools.compat.cuda_library import load_library
+from netloop.tools.compat.cuda_library import library_loader
 from netloop.tools.compat.distributions import StandInDistributions
 from netloop.tools.compat.versions import VERSIONS, module_of
 
@@ -56,7 +56,7 @@ def install(tensorrt: int = 11) -> None:
     """Make imports of TensorRT and CUDA's packages give the stand-ins, until the process ends.
 
     Modules of these names that were imported before stay with those who imported them. PyTorch's device ``cuda`` is the
-    host then. Where the process has a GPU, there are no stand-ins but that of ``tensorrt``.
+    host then. Where the process has a GPU, there are no stand-ins but those of ``tensorrt`` and TensorRT's libraries.
 
     Args:
         tensorrt: the major version of TensorRT whose names ``tensorrt`` has: 7 to 11.
@@ -67,9 +67,9 @@ def install(tensorrt: int = 11) -> None:
     sys.modules.update(_modules(tensorrt))
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, StandInDistributions)]
     sys.meta_path.insert(0, _distributions(tensorrt))
+    for name, loader in _loaders().items():
+        setattr(ctypes, name, loader)
     if not has_gpu():
-        for name, loader in _loaders().items():
-            setattr(ctypes, name, loader)
         torch_device.install()
 
 
@@ -86,7 +86,7 @@ def stand_ins(tensorrt: int = 11) -> Generator[None]:
     finders = [_distributions(tensorrt), *sys.meta_path]
     with (
         patch.dict(sys.modules, _modules(tensorrt)),
-        patch.dict(vars(ctypes), {} if has_gpu() else _loaders()),
+        patch.dict(vars(ctypes), _loaders()),
         patch.object(sys, "meta_path", finders),
     ):
         yield
@@ -94,7 +94,8 @@ def stand_ins(tensorrt: int = 11) -> Generator[None]:
 
 def _loaders() -> dict[str, Any]:
     """The names by which scripts load libraries with ``ctypes``."""
-    return {"CDLL": load_library, "cdll": ctypes.LibraryLoader(cast(Any, load_library))}
+    load = library_loader(has_gpu())
+    return {"CDLL": load, "cdll": ctypes.LibraryLoader(cast(Any, load))}
 
 
 def _modules(version: int) -> dict[str, ModuleType]:

@@ -8,8 +8,6 @@ from typing import Any
 
 from netloop.tools.compat import cuda_runtime
 
-REAL = ctypes.CDLL
-
 NVINFER = re.compile(r"(lib)?nvinfer(_plugin|_vc_plugin|_lean|_dispatch)?(_\d+)?\.(so|dll)(\.\d+)*")
 """The names of TensorRT's libraries."""
 
@@ -55,10 +53,19 @@ class NvinferLibrary:
         raise AttributeError(f"netloop's stand-in for TensorRT's library has no {name}", name=name)
 
 
-def load_library(name: Any = None, *arguments: Any, **named: Any) -> Any:
-    """Load a library as ``ctypes.CDLL`` does; CUDA's runtime, and TensorRT's libraries, are stand-ins."""
-    if isinstance(name, str) and "cudart" in name:
-        return CudartLibrary()
-    if isinstance(name, str) and NVINFER.fullmatch(Path(name).name):
-        return NvinferLibrary()
-    return REAL(name, *arguments, **named)
+def library_loader(has_gpu: bool) -> Callable[..., Any]:
+    """A function that loads libraries as ``ctypes.CDLL`` does now, except TensorRT's, which are stand-ins.
+
+    Args:
+        has_gpu: whether the process has a GPU; CUDA's runtime is a stand-in too if not.
+    """
+    load = ctypes.CDLL
+
+    def load_library(name: Any = None, *arguments: Any, **named: Any) -> Any:
+        if isinstance(name, str) and "cudart" in name and not has_gpu:
+            return CudartLibrary()
+        if isinstance(name, str) and NVINFER.fullmatch(Path(name).name):
+            return NvinferLibrary()
+        return load(name, *arguments, **named)
+
+    return load_library

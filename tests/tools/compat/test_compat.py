@@ -147,12 +147,15 @@ def test_stand_ins_are_there_in_their_context_only(name):
 
 
 def test_stand_ins_of_cuda_are_there_only_without_a_gpu(monkeypatch):
-    real, before = ctypes.CDLL, {name: sys.modules.get(name) for name in ("cuda.bindings.runtime", "pycuda.driver")}
+    before = {name: sys.modules.get(name) for name in ("cuda.bindings.runtime", "pycuda.driver")}
     monkeypatch.setattr(compat, "has_gpu", lambda: True)
     with stand_ins():
         assert sys.modules["tensorrt"] is netloop.tensorrt
-        assert ctypes.CDLL is real
         assert {name: sys.modules.get(name) for name in before} == before
+        with pytest.raises(OSError, match=r"libcudart\.so\.of_none"):
+            ctypes.CDLL("libcudart.so.of_none")
+        # netloop is TensorRT there too
+        assert ctypes.CDLL("libnvinfer_plugin.so").initLibNvInferPlugins(None, b"")
 
 
 def test_memory_that_was_freed_or_is_too_small_is_an_error():

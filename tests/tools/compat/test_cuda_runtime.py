@@ -229,7 +229,7 @@ def test_tools_of_pycuda():
 
 
 def test_library_writes_results_where_pointers_point():
-    library = cuda_library.load_library("libcudart.so")
+    library = cuda_library.library_loader(has_gpu=False)("libcudart.so")
     pointer, stream, y = ctypes.c_void_p(), ctypes.c_void_p(), np.zeros_like(X)
     size = ctypes.c_size_t(X.nbytes)
 
@@ -273,13 +273,13 @@ def test_attributes_of_the_driver_are_those_of_the_runtime():
 
 
 def test_library_of_plugins_initializes_none():
-    library = cuda_library.load_library("/usr/lib/libnvinfer_plugin.so.8")
+    library = cuda_library.library_loader(has_gpu=False)("/usr/lib/libnvinfer_plugin.so.8")
 
     assert library.initLibNvInferPlugins(None, b"")
     with pytest.raises(AttributeError, match="has no createInferBuilder"):
         library.createInferBuilder()
     with pytest.raises(OSError, match="libnvinfer_of_mine"):
-        cuda_library.load_library("libnvinfer_of_mine.so")
+        cuda_library.library_loader(has_gpu=False)("libnvinfer_of_mine.so")
 
 
 def test_arrays_of_pycuda():
