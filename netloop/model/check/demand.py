@@ -168,17 +168,44 @@ def known_integer(tensor: ITensor | None, types: TypeTable) -> int | None:
     type_ = None if tensor is None else types.of(tensor)
     if tensor is None or not isinstance(type_, TensorType) or type_.rank or not type_.is_known_integer:
         return None
+    return (type_.ints() or [0])[0] if _is_free_of_weights(tensor, types) else None
+
+
+def never_holds(layer: IAssertionLayer, types: TypeTable) -> bool:
+    """Whether an element of the condition of an assertion is false by shapes and integers only, so not by weights."""
+    condition, type_ = layer.get_input(0), types.of(layer.get_input(0))
+    if condition is None or not isinstance(type_, TensorType) or not type_.is_bool:
+        return False
+    elements = type_.elements()
+    is_false = elements is not None and not elements.compressed().all()
+    return is_false and _is_free_of_weights(condition, types)
+
+
+def is_always_checked(layer: IAssertionLayer, scopes: Scopes) -> bool:
+    """Whether every run comes to an assertion, whose condition is in no loop and no branch."""
+    condition = layer.get_input(0)
+    if condition is None or scopes.chain_of(condition):
+        return False
+    return not any(isinstance(tensor.producer, IIfConditionalInputLayer) for tensor in _tensors_before(condition))
+
+
+def _is_free_of_weights(tensor: ITensor, types: TypeTable) -> bool:
+    """Whether a known value follows from shapes and integers only."""
+    constants = (own.producer for own in _tensors_before(tensor) if isinstance(own.producer, IConstantLayer))
+    return all(types[constant.outputs[0]].is_known_integer for constant in constants)
+
+
+def _tensors_before(tensor: ITensor) -> Iterator[ITensor]:
+    """A tensor and those that its value follows from; of a shape, none."""
     stack, seen = [tensor], {tensor}
     while stack:
-        layer = stack.pop().producer
+        yield (last := stack.pop())
+        layer = last.producer
         if layer is None or isinstance(layer, IShapeLayer):
             continue
-        if isinstance(layer, IConstantLayer) and not types[layer.outputs[0]].is_known_integer:
-            return None
         fresh = [tensor for tensor in layer.type_inputs() if tensor is not None and tensor not in seen]
         stack += fresh
         seen.update(fresh)
-    return (type_.ints() or [0])[0]
 
 
 def may_fail(types: TypeTable, scopes: Scopes) -> bool:

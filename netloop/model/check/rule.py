@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from netloop.model.check.demand import Demand, Failure, may_fail
+from netloop.model.check.demand import Demand, Failure, is_always_checked, may_fail, never_holds
 from netloop.model.graph import ILayer, ITensor, TypeTable
+from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.nest import Scopes
 from netloop.model.network import INetworkDefinition
 from netloop.values.diagnostics import Code, Finding, Severity, add_code
@@ -44,19 +45,25 @@ class Subject:
 
     @cached_property
     def certain_failures(self) -> dict[ILayer, Failure]:
-        """The loop outputs and iterators that fail in every run, whatever its inputs are."""
+        """The loop outputs, iterators and assertions that fail in every run, whatever its inputs are."""
         # what is certain only for the inputs of a call is an error of that run
-        return Demand(self.network, self.scopes).failures if self._may_fail else {}
+        failures = Demand(self.network, self.scopes).failures if self._may_fail else {}
+        return failures | {layer: _broken(layer) for layer in self._false if is_always_checked(layer, self.scopes)}
 
     @cached_property
     def likely_failures(self) -> dict[ILayer, Failure]:
         """The others that fail unless a branch is not taken or a WHILE ends a loop early."""
         failures = Demand(self.network, self.scopes, is_likely=True).failures if self._may_fail else {}
+        failures |= {layer: _broken(layer) for layer in self._false}
         return {layer: failure for layer, failure in failures.items() if layer not in self.certain_failures}
 
     def fails(self, layer: ILayer) -> bool:
-        """Whether a loop output or iterator fails for certain, or is likely to."""
+        """Whether a loop output, an iterator or an assertion fails for certain, or is likely to."""
         return layer in self.certain_failures or layer in self.likely_failures
+
+    @cached_property
+    def _false(self) -> list[IAssertionLayer]:
+        return [layer for layer in self.live(IAssertionLayer) if never_holds(layer, self.network.types)]
 
     @cached_property
     def _may_fail(self) -> bool:
@@ -66,6 +73,10 @@ class Subject:
         """The type of a tensor; None if it has none, which another rule reports."""
         type_ = None if tensor is None else self.types.of(tensor)
         return type_ if isinstance(type_, TensorType) else None
+
+
+def _broken(layer: IAssertionLayer) -> Failure:
+    return f"the assertion {layer.name!r} never holds: {layer.message}", "change its condition, or what it follows from"
 
 
 class Violation(NamedTuple):

@@ -14,7 +14,8 @@ MOST_CONDITIONS = 64
 class IAssertionLayer(ILayer):
     """Stop with an error unless every element of the condition is true.
 
-    The condition is bool, 0-D or 1-D, with at most 64 elements; an empty one holds. There is no output.
+    The condition is bool, 0-D or 1-D, with at most 64 elements; an empty one holds. There is no output. A network with
+    an element that is false by shapes and integers alone, in every run, is refused when it is built.
 
     Attributes:
         message: the message of the error.
@@ -58,7 +59,8 @@ class AssertionMethods(NetworkBase):
     def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
         """Stop with ``message`` if an element of ``condition`` is false.
 
-        The condition is bool, 0-D or 1-D, with at most 64 elements; an empty one holds. There is no output.
+        The condition is bool, 0-D or 1-D, with at most 64 elements; an empty one holds. There is no output. A
+        network with an element that is false by shapes and integers alone, in every run, is refused when it is built.
 
         Args:
             condition: the input.

@@ -134,7 +134,56 @@ def test_error_of_a_trip_limit_or_a_condition_is_certain(network):
     fails_always(network, rows)
 
 
+def asserted(network, condition):
+    layer = network.add_assertion(condition, "the sizes agree")
+    layer.name = "sizes"
+    mark(network, y=constant(network, 1, np.int32))
+    return layer
+
+
+def lengths_of(network, shape):
+    return network.add_shape(network.add_input("x", trt.float32, shape)).get_output(0)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (-1, 3)], ids=["known", "known in part"])
+def test_assertion_that_never_holds_is_an_error(network, shape):
+    """TensorRT rejects a network with an element that is false when it is built."""
+    condition = combine(network, lengths_of(network, shape), constant(network, [2, 4], np.int64), Op.EQUAL)
+
+    found = fails_always(network, asserted(network, condition), x=np.zeros((2, 3), np.float32))
+    assert found.what == "the assertion 'sizes' never holds: the sizes agree"
+
+
+def test_assertion_that_a_call_may_meet_is_none(network):
+    condition = combine(network, lengths_of(network, (-1, 3)), constant(network, [2, 3], np.int64), Op.EQUAL)
+    asserted(network, condition)
+
+    assert trt.check(network) == []
+    with pytest.raises(trt.ExecutionError, match="'sizes' does not hold"):
+        trt.compile(network)({"x": np.zeros((1, 3), np.float32)})
+
+
+def test_assertion_about_weights_is_none_until_the_run(network):
+    asserted(network, combine(network, constant(network, 1.0, np.float32), np.float32(2), Op.EQUAL))
+
+    assert trt.check(network) == []
+
+
 # ---------------------------------------------------------------------------- warnings
+
+
+def test_assertion_in_a_branch_that_never_holds_is_a_warning(network):
+    conditional = network.add_if_conditional()
+    conditional.set_condition(network.add_input("flag", trt.bool, ()))
+    of_branch = conditional.add_input(lengths_of(network, (2, 3))).get_output(0)
+    layer = asserted(network, combine(network, of_branch, constant(network, [2, 4], np.int64), Op.EQUAL))
+    network.mark_output(conditional.add_output(of_branch, constant(network, [7, 8], np.int64)).get_output(0))
+    inputs = {"x": np.zeros((2, 3), np.float32)}
+
+    only(network, "NL222", layer)
+    trt.compile(network)({**inputs, "flag": np.bool_(False)})
+    with pytest.raises(trt.ExecutionError, match="'sizes' does not hold"):
+        trt.compile(network)({**inputs, "flag": np.bool_(True)})
 
 
 def test_error_in_a_branch_is_a_warning(network):

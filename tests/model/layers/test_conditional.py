@@ -372,8 +372,9 @@ def test_assertion_ends_the_run(way, network, shape):
 
 
 @each_raising_way
-def test_assertion_of_a_constant_ends_the_run(way, network):
-    network.add_assertion(constant(network, False, np.bool_), "never")
+def test_assertion_of_weights_ends_the_run(way, network):
+    """A refit may change them, so that it is no error before the run."""
+    network.add_assertion(combine(network, constant(network, 1, F), F(2), Op.EQUAL), "never")
     mark(network, y=constant(network, 1, F))
 
     fails_to_hold(way, network, {}, "never")
