@@ -300,7 +300,10 @@ SUITES = (
     ),
     TestSuite(
         "tensorrt_llm_14", "TensorRT-LLM 0.14's functions", "StudyingShao/TensorRT-LLM", "tensorrt_llm/hlapi/llm.py",
-        ("torch", "parameterized", "polygraphy", "transformers", "datasets", "h5py", "lark", "pulp", "strenum"),
+        (
+            *("torch", "parameterized", "polygraphy", "transformers", "accelerate", "sentencepiece", "datasets"),
+            *("h5py", "lark", "pulp", "strenum"),
+        ),
         "tests", ["functional/test_*.py"], [".", "tests"], ["-p", "llm_libraries", "--tensorrt", "10"],
         is_together=True, seconds=1800,
         without=[f"test_{name}.py" for name in (  # all of their tests need plugins that are not here, or several GPUs
