@@ -1,6 +1,5 @@
 """Fixtures and settings of all tests."""
 
-import faulthandler
 import gc
 import inspect
 import os
@@ -23,6 +22,7 @@ from tests.support.examples import IS_NIGHTLY
 from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 from tests.support.quick_programs import is_quick, quick_programs
+from tests.support.watchdog import Watchdog
 
 if sys.platform == "linux" and not IS_NIGHTLY:
     # a core for each worker, if there are as many: programs of tests are too small for threads of XLA on several cores,
@@ -51,6 +51,9 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+WATCHDOG = Watchdog()
 
 
 @pytest.fixture
@@ -98,27 +101,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
     """Compile the programs of a test, and of its fixtures, quickly or as users compile, with products of float32."""
     ask_for_exact_products()
     with quick_programs(is_quick(item)), equal_programs_share_executables():
-        return (yield)
+        result = yield
+    if nextitem is None:
+        WATCHDOG.stop()
+    return result
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
-    """End the process with the stacks of all threads after the time of a test.
-
-    The plugin starts a thread of Python for each test, which takes as long as half of what pytest does for it.
-    """
-    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
+    """End the process after the time of a test, by a watchdog for many tests instead of the plugin's for each."""
+    WATCHDOG.watch(settings.timeout, item.config.stash[fault_handler_stderr_fd_key])
     return True
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_timeout_cancel_timer(item: pytest.Item) -> bool:
-    """End no process, as the test has ended."""
-    faulthandler.cancel_dump_traceback_later()
+    """Leave the watchdog for the next test."""
     return True
 
 

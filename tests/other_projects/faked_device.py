@@ -127,8 +127,11 @@ class Runtime(fake_cuda.FakeCuda):
         return self.cudaMemsetAsync(devPtr, value, count, 0)
 
     def cudaFree(self, devPtr: Any) -> tuple[int]:
-        """Free memory; nothing at the address 0, which None is too."""
-        return super().cudaFree(int(devPtr)) if devPtr and int(devPtr) else (fake_cuda.OK,)
+        """Free memory; nothing at the address 0, which None is too. Other addresses are refused by a status."""
+        address = int(devPtr or 0)
+        if address and address not in self.blocks:
+            return (fake_cuda.INVALID,)
+        return super().cudaFree(address) if address else (fake_cuda.OK,)
 
     def cudaEventCreate(self) -> tuple[int, int]:
         return self.cudaEventCreateWithFlags(0)

@@ -244,6 +244,7 @@ def test_faked_runtime_has_the_statuses_of_cudas_package_and_copies_arrays():
     np.testing.assert_array_equal(y, [0, 1, 2])
     assert runtime.cudaMemcpyAsync(address, x, 4, 1, 77)[0] is cudaError_t.cudaErrorInvalidResourceHandle
     assert runtime.cudaFree(0) == runtime.cudaFree(address) == (cudaError_t.cudaSuccess,)
+    assert runtime.cudaFree(x.ctypes.data) == (cudaError_t.cudaErrorInvalidValue,)
     assert runtime.cudaGetDevice() == (cudaError_t.cudaSuccess, 0)
     with pytest.raises(AttributeError, match="the fake runtime has no cudaStreamBeginCapture"):
         runtime.cudaStreamBeginCapture(0)
