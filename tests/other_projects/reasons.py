@@ -6,7 +6,6 @@ SCRIPT = "the script itself is at fault, and does not run on TensorRT either"
 FILES = "needs files or packages that are not there"
 MUTABLE = "the module changes its input, which the engine then reads"
 
-REFUSED_ASSERTION = "TensorRT refuses an assertion that never holds; here each run fails"
 INNER_LAYER = "TensorRT counts one more layer in an attention, and its number is in the name of the output"
 LLM_PLUGINS = "needs the plugin `GPTAttention` of TensorRT-LLM's compiled library"
 
@@ -62,7 +61,6 @@ REASONS: dict[str, dict[str, str]] = {
         r".*::test_engine\[True\]": "captures a graph of CUDA's runtime, and the faked one has no graphs",
     },
     "cookbook": {
-        r"Assertion::case_buildtime_check.False.*": REFUSED_ASSERTION,
         r"AttentionStructure::case_mask": INNER_LAYER,
         r"AttentionStructure::case_quantization":
             f"{INNER_LAYER}; and a weight halfway between two numbers of FP8 is rounded to the other one",
@@ -74,7 +72,6 @@ REASONS: dict[str, dict[str, str]] = {
         r"RaggedSoftMax::.*": "a length beyond the row, after which the GPU reads the next one",
     },
     "cookbook_networks": {
-        r"test_assertion\.py::.*::test_case_buildtime_check\[False\]": REFUSED_ASSERTION,
         r"test_attentionstructure\.py::.*":
             "the serializer counts the parameters of a method in the documentation of TensorRT's bindings",
         r"test_dynamicquantize\.py::.*::test_case_v2_double_quantization":
@@ -85,13 +82,11 @@ REASONS: dict[str, dict[str, str]] = {
             "sets an attribute for which an input stands, and expects that the input counts",
     },
     "cookbook8": {
-        r"AuxStream/main\.py": "needs the package nvtx",
         r"Layer/NMSLayer/.*|ONNXParser/.*|Refit/main-Onnx.*|INT8-PTQ/main.*": FILES,
         r"INT8-PTQ/calibrator\.py|TacticSource/main\.py": SCRIPT,
         r"Layer/(SelectLayer/SimpleExample|ShuffleLayer/(First_transpose|SimpleExample|StaticShuffle))\.py": SCRIPT,
         r"Layer/QuantizeDequantizeLayer/Set_input\+ZeroPt\.py":
             "quantizes with zero points other than 0, which TensorRT 8 ignores",
-        r"Layer/testAllLayer\.py": "runs all the others, one after the other, which takes longer than a script may",
         r"OptimizationProfile/main-ShapeInput\.py": "reads an address whose memory numpy has freed already",
     },
 }
