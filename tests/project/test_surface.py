@@ -261,7 +261,7 @@ def access_to(cls: type, name: str) -> str:
 def instance_attributes(cls: type) -> frozenset[str]:
     """The attributes that a class of netloop and its bases annotate, or set on ``self``."""
     own = [kind for kind in cls.__mro__ if kind.__module__.startswith("netloop.")]
-    annotated = (name for kind in own for name in vars(kind).get("__annotations__", {}))
+    annotated = (name for kind in own for name in inspect.get_annotations(kind))
     return frozenset({*annotated, *(name for kind in own for name in set_on_self(kind))})
 
 

@@ -22,6 +22,8 @@ from tests.support.strategies import Grower, Grown, assert_equal, is_pure
 LIMITS = LOWEST | {
     "netloop.compiler.lower.loop.fission.FEWEST_TRIPS": 1,
     "netloop.compiler.passes.matmul_partitioning.PART_ELEMENTS": 3,
+    "netloop.compiler.passes.convolution_kernels.LEAST_MAPS": 1,
+    "netloop.compiler.passes.product_kernels.LEAST_WORK": 1,
     "netloop.compiler.passes.recurrent_kernels.LEAST_WEIGHTS": 1,
     "netloop.compiler.passes.elementwise_loops.LEAST_ELEMENTS": 1,
     "netloop.compiler.passes.elementwise_loops.LEAST_WORK": 1,
@@ -91,7 +93,8 @@ def deal(grower: Grower, seed: int) -> None:
     if seed >= WITH_MORE_CORNERS:
         # a corner that always fails, or runs on the host, hides other faults: of 64 networks each of them is in half
         grower.corners += in_turn(MORE_RISKY_CORNERS if grower.is_risky else MORE_CORNERS, 1, turn // 8)
-        grower.corners += [] if grower.is_risky else in_turn(PASS_CORNERS, 1, seed)
+        # with another one for each size of network, as every fourth has no loops
+        grower.corners += [] if grower.is_risky else in_turn(PASS_CORNERS, 2, seed + seed // 4)
     if isinstance(grower, CellGrower):
         grower.cells = in_turn([*grower.CELLS], 3, seed // 2)
         grower.loops = in_turn([*grower.LOOPS], 2, seed // 2)
@@ -142,6 +145,8 @@ def lowest(chance: Random) -> dict[str, Any]:
     return {
         **LIMITS,
         **dict.fromkeys(UNLIMITED, 1 << 20),
+        # those that are no kernels may be Winograd's
+        "netloop.compiler.passes.convolution_kernels.LEAST_WORK": chance.choice([1, 1 << 16]),
         "netloop.compiler.passes.weight_prepacking.LEFT_ROWS": chance.choice([range(2, 9), range(8, 65)]),
         "netloop.compiler.lower.loop.fission.CACHED": chance.choice([1, 1, 1 << 22]),
         "netloop.compiler.lower.loop.fission.CHUNK": chance.choice([20, 50, 100, 150]),

@@ -10,6 +10,7 @@ from tests.support.quick_programs import (
     IN_ONE_PART,
     PROGRAMS_OF_A_CONTEXT,
     QUICK,
+    known_options,
     quick_programs,
 )
 
@@ -31,11 +32,18 @@ def test_programs_are_compiled_quickly_or_as_for_users():
         with quick_programs(False):
             of_users = options_of_jax()
 
-    assert quick == QUICK
+    # later releases of XLA have not all of them
+    assert quick == known_options()
+    assert QUICK.items() >= quick.items() > {}.items()
     assert other == QUICK | {"xla_backend_optimization_level": 1}
     assert of_users == ({} if IS_NIGHTLY else IN_ONE_PART)
 
 
+REUSED = mlir.make_ir_context() is mlir.make_ir_context()
+"""Whether JAX makes a context for several programs itself, as 0.12 does."""
+
+
+@pytest.mark.skipif(REUSED, reason="JAX does so itself")
 def test_contexts_are_for_many_programs_each():
     with quick_programs():
         contexts = [mlir.make_ir_context() for _ in range(PROGRAMS_OF_A_CONTEXT + 1)]
@@ -43,6 +51,7 @@ def test_contexts_are_for_many_programs_each():
     assert 2 <= len(set(map(id, contexts))) <= 3
 
 
+@pytest.mark.skipif(REUSED, reason="JAX has one context for both itself")
 def test_context_of_a_program_that_is_lowered_is_not_that_of_another_one():
     with quick_programs(), mlir.make_ir_context() as outer:
         assert mlir.make_ir_context() is not outer

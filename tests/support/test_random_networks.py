@@ -168,6 +168,7 @@ def test_every_value_of_attributes_that_are_words_is_drawn():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_every_pass_and_every_strategy_is_used():
     passes, strategies = Counter(), Counter()
     for seed in range(NUMBER):
