@@ -24,7 +24,7 @@ from netloop.compiler.launches import Launches
 from netloop.compiler.phases import Phase, unwatched
 from netloop.compiler.recursion_limit import raised_recursion_limit
 from netloop.compiler.xla_faults import options_without_faults, triton
-from netloop.model.device_errors import can_run_out, completed
+from netloop.model.device_errors import can_run_out, completed, require_memory
 from netloop.process.garbage_collection import collection_paused
 
 STACK = 64 << 20
@@ -179,6 +179,8 @@ class XlaFunction:
     def _built(self, arguments: tuple[Any, ...]) -> jax.stages.Compiled:
         with self._phase("trace"), collection_paused:
             lowered = self._jitted.lower(*arguments)
+        if self._nest is not None and self._nest.platform == "cpu":
+            require_memory(jax.tree.leaves(lowered.out_info))
         with self._phase("compile"):
             return compile_lowered(lowered, {} if self._nest is None else compiler_options(self._nest))
 

@@ -1,6 +1,9 @@
 """Failures of the device and of memory, as findings."""
 
-from typing import TypeVar
+import math
+import os
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import jax
 
@@ -28,6 +31,24 @@ def can_run_out(compiled: jax.stages.Compiled, device: JaxDevice) -> bool:
     memory = compiled.memory_analysis()
     size = memory.temp_size_in_bytes + memory.output_size_in_bytes if memory else LEAST_AWAITED
     return device.platform == "cpu" and size >= LEAST_AWAITED
+
+
+def require_memory(outputs: Iterable[Any]) -> None:
+    """Check that the outputs of a program for CPUs are not larger than all memory, by their shapes and dtypes.
+
+    XLA of JAX 0.12 ends the process (SIGFPE) where it compiles an iota of 2**36 elements, which older ones compile and
+    then fail to allocate.
+
+    Raises:
+        MemoryError: they are.
+    """
+    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):  # as on Windows
+        return
+    size = sum(math.prod(output.shape) * output.dtype.itemsize for output in outputs)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    # some may be swapped out
+    if size > 2 * memory:
+        raise MemoryError(f"outputs of {size:,} bytes cannot be allocated: the memory has {memory:,}")
 
 
 def completed(results: T) -> T:
