@@ -34,18 +34,18 @@ def can_run_out(compiled: jax.stages.Compiled, device: JaxDevice) -> bool:
 
 
 def require_memory(outputs: Iterable[Any]) -> None:
-    """Check that the outputs of a program for CPUs are not larger than all memory, by their shapes and dtypes.
+    """Check that all memory has room for the outputs of a program for CPUs, by their shapes and dtypes.
 
-    XLA of JAX 0.12 ends the process (SIGFPE) where it compiles an iota of 2**36 elements, which older ones compile and
-    then fail to allocate.
+    XLA of JAX 0.12 ends the process (SIGFPE) where it compiles a program whose output is an iota of 2**36 elements; by
+    older ones it fails in the run. A machine on which such an output has room meets that still.
 
     Raises:
-        MemoryError: they are.
+        MemoryError: there is no room.
     """
     if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):  # as on Windows
         return
     size = sum(math.prod(output.shape) * output.dtype.itemsize for output in outputs)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * jax.process_count()
     # some may be swapped out
     if size > 2 * memory:
         raise MemoryError(f"outputs of {size:,} bytes cannot be allocated: the memory has {memory:,}")

@@ -1,10 +1,12 @@
 """A lack of memory is an error with a code, on every path."""
 
+import os
+
 import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.model.device_errors import completed, device_finding
+from netloop.model.device_errors import completed, device_finding, require_memory
 from netloop.model.layers.detection import INonZeroLayer
 
 
@@ -31,6 +33,22 @@ def test_output_without_memory_is_an_execution_error(network, run):
 def test_length_of_a_call_without_memory_is_an_execution_error(network, run):
     with pytest.raises(trt.ExecutionError, match="NL608"):
         run(filled(network, None))({"n": np.array([2**37])})
+
+
+def test_outputs_beyond_all_memory_are_refused_before_xla_compiles_them(network, monkeypatch):
+    """A release of XLA ends the process where it compiles them."""
+    monkeypatch.setattr("netloop.compiler.xla_compilation.compile_lowered", lambda *_: pytest.fail("it compiles"))
+
+    with pytest.raises(trt.ExecutionError, match=r"NL608: .*outputs of 1,099,511,627,776 bytes cannot be allocated"):
+        trt.compile(filled(network, 2**38))({})
+
+
+def test_outputs_that_are_swapped_out_have_room():
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+    require_memory([np.broadcast_to(np.int8(0), memory), np.broadcast_to(np.int8(0), memory)])
+    with pytest.raises(MemoryError):
+        require_memory([np.broadcast_to(np.int16(0), memory), np.int8(0)])
 
 
 def test_layer_on_the_host_without_memory_is_named(network, monkeypatch):

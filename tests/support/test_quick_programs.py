@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import jax
 import pytest
 from jax._src import compiler
 from jax._src.interpreters import mlir
@@ -15,6 +16,8 @@ from tests.support.quick_programs import (
 )
 
 ROOT = Path(__file__).parents[2]
+DROPPED = {"xla_cpu_use_fusion_emitters"} if jax.__version_info__ >= (0, 11) else set()
+"""The options that a later release of XLA no longer has."""
 
 
 def options_of_jax(**more):
@@ -32,9 +35,7 @@ def test_programs_are_compiled_quickly_or_as_for_users():
         with quick_programs(False):
             of_users = options_of_jax()
 
-    # later releases of XLA have not all of them
-    assert quick == known_options()
-    assert QUICK.items() >= quick.items() > {}.items()
+    assert quick == {name: value for name, value in QUICK.items() if name not in DROPPED or name in known_options()}
     assert other == quick | {"xla_backend_optimization_level": 1}
     assert of_users == ({} if IS_NIGHTLY else IN_ONE_PART)
 

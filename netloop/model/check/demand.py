@@ -7,7 +7,7 @@ from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sources import IConstantLayer, IShapeLayer
-from netloop.model.nest import Scopes
+from netloop.model.nest import Scopes, layers_before
 from netloop.model.network import INetworkDefinition
 from netloop.values.enums import TripLimit
 from netloop.values.types import UNKNOWN, TensorType, normal_axis
@@ -182,16 +182,24 @@ def never_holds(layer: IAssertionLayer, types: TypeTable) -> bool:
 
 
 def is_always_checked(layer: IAssertionLayer, scopes: Scopes) -> bool:
-    """Whether every run comes to an assertion, whose condition is in no loop and no branch."""
+    """Whether every run comes to an assertion: it is in no loop, and depends on nothing that a branch may own."""
     condition = layer.get_input(0)
     if condition is None or scopes.chain_of(condition):
         return False
-    return not any(isinstance(tensor.producer, IIfConditionalInputLayer) for tensor in _tensors_before(condition))
+    choices = (choice for choice in scopes.live if isinstance(choice, IIfConditionalOutputLayer))
+    of_branches = layers_before(tensor.producer for choice in choices for tensor in choice.inputs if tensor is not None)
+    return layers_before([layer]).isdisjoint(of_branches)
+
+
+def does_not_hold(layer: IAssertionLayer) -> Failure:
+    """The failure of an assertion that never holds."""
+    return f"the assertion {layer.name!r} never holds: {layer.message}", "change its condition, or what it follows from"
 
 
 def _is_free_of_weights(tensor: ITensor, types: TypeTable) -> bool:
     """Whether a known value follows from shapes and integers only."""
-    constants = (own.producer for own in _tensors_before(tensor) if isinstance(own.producer, IConstantLayer))
+    producers = (before.producer for before in _tensors_before(tensor))
+    constants = (layer for layer in producers if isinstance(layer, IConstantLayer))
     return all(types[constant.outputs[0]].is_known_integer for constant in constants)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from netloop.model.check.demand import Demand, Failure, is_always_checked, may_fail, never_holds
+from netloop.model.check.demand import Demand, Failure, does_not_hold, is_always_checked, may_fail, never_holds
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.nest import Scopes
@@ -48,13 +48,15 @@ class Subject:
         """The loop outputs, iterators and assertions that fail in every run, whatever its inputs are."""
         # what is certain only for the inputs of a call is an error of that run
         failures = Demand(self.network, self.scopes).failures if self._may_fail else {}
-        return failures | {layer: _broken(layer) for layer in self._false if is_always_checked(layer, self.scopes)}
+        return failures | {
+            layer: does_not_hold(layer) for layer in self._false_assertions if is_always_checked(layer, self.scopes)
+        }
 
     @cached_property
     def likely_failures(self) -> dict[ILayer, Failure]:
         """The others that fail unless a branch is not taken or a WHILE ends a loop early."""
         failures = Demand(self.network, self.scopes, is_likely=True).failures if self._may_fail else {}
-        failures |= {layer: _broken(layer) for layer in self._false}
+        failures |= {layer: does_not_hold(layer) for layer in self._false_assertions}
         return {layer: failure for layer, failure in failures.items() if layer not in self.certain_failures}
 
     def fails(self, layer: ILayer) -> bool:
@@ -62,7 +64,7 @@ class Subject:
         return layer in self.certain_failures or layer in self.likely_failures
 
     @cached_property
-    def _false(self) -> list[IAssertionLayer]:
+    def _false_assertions(self) -> list[IAssertionLayer]:
         return [layer for layer in self.live(IAssertionLayer) if never_holds(layer, self.network.types)]
 
     @cached_property
@@ -73,10 +75,6 @@ class Subject:
         """The type of a tensor; None if it has none, which another rule reports."""
         type_ = None if tensor is None else self.types.of(tensor)
         return type_ if isinstance(type_, TensorType) else None
-
-
-def _broken(layer: IAssertionLayer) -> Failure:
-    return f"the assertion {layer.name!r} never holds: {layer.message}", "change its condition, or what it follows from"
 
 
 class Violation(NamedTuple):

@@ -1,5 +1,6 @@
 """The region tree of a flat network, derived from its data flow."""
 
+from netloop.model.nest.live import layers_before as layers_before
 from netloop.model.nest.live import live_layers as live_layers
 from netloop.model.nest.scope import Scopes as Scopes
 from netloop.model.nest.steps import Block as Block

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.model.graph.tensor import ITensor
+from netloop.values.types import numpy_type
 from tests.support.examples import same_examples
 from tests.support.findings import certain_errors_ignored, only
 from tests.support.log import Log
@@ -154,6 +155,10 @@ def test_assertion_that_never_holds_is_an_error(network, shape):
     assert found.what == "the assertion 'sizes' never holds: the sizes agree"
 
 
+def test_assertion_of_a_constant_that_is_false_is_an_error(network):
+    fails_always(network, asserted(network, constant(network, False, np.bool_)))
+
+
 def test_assertion_that_a_call_may_meet_is_none(network):
     condition = combine(network, lengths_of(network, (-1, 3)), constant(network, [2, 3], np.int64), Op.EQUAL)
     asserted(network, condition)
@@ -172,12 +177,35 @@ def test_assertion_about_weights_is_none_until_the_run(network):
 # ---------------------------------------------------------------------------- warnings
 
 
-def test_assertion_in_a_branch_that_never_holds_is_a_warning(network):
+@pytest.mark.parametrize("is_shape_in_branch", [False, True])
+def test_assertion_in_a_branch_that_never_holds_is_a_warning(network, is_shape_in_branch):
+    conditional, x = network.add_if_conditional(), network.add_input("x", trt.float32, (2, 3))
+    conditional.set_condition(network.add_input("flag", trt.bool, ()))
+
+    def in_branch(tensor):
+        return conditional.add_input(tensor).get_output(0)
+
+    def shape_of(tensor):
+        return network.add_shape(tensor).get_output(0)
+
+    lengths = shape_of(in_branch(x)) if is_shape_in_branch else in_branch(shape_of(x))
+    layer = asserted(network, combine(network, lengths, constant(network, [2, 4], np.int64), Op.EQUAL))
+    network.mark_output(conditional.add_output(lengths, constant(network, [7, 8], np.int64)).get_output(0))
+    inputs = {"x": np.zeros((2, 3), np.float32)}
+
+    only(network, "NL222", layer)
+    trt.compile(network)({**inputs, "flag": np.bool_(False)})
+    with pytest.raises(trt.ExecutionError, match="'sizes' does not hold"):
+        trt.compile(network)({**inputs, "flag": np.bool_(True)})
+
+
+def test_assertion_of_what_only_a_branch_computes_is_a_warning(network):
+    """Also if it reads no input of the conditional: a layer that only one branch reads is in that branch."""
+    total = combine(network, lengths_of(network, (2, 3)), constant(network, [1, 1], np.int64))
+    layer = asserted(network, combine(network, total, constant(network, [3, 5], np.int64), Op.EQUAL))
     conditional = network.add_if_conditional()
     conditional.set_condition(network.add_input("flag", trt.bool, ()))
-    of_branch = conditional.add_input(lengths_of(network, (2, 3))).get_output(0)
-    layer = asserted(network, combine(network, of_branch, constant(network, [2, 4], np.int64), Op.EQUAL))
-    network.mark_output(conditional.add_output(of_branch, constant(network, [7, 8], np.int64)).get_output(0))
+    network.mark_output(conditional.add_output(total, constant(network, [7, 8], np.int64)).get_output(0))
     inputs = {"x": np.zeros((2, 3), np.float32)}
 
     only(network, "NL222", layer)
@@ -293,6 +321,14 @@ class Counting(Grower):
 
     def number(self, pool: list[ITensor], wanted: int) -> ITensor:
         return self.fixed(np.int32(wanted))
+
+    def assertion(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        """The number of an assertion that never holds or always does, for other layers and branches to read."""
+        length = super().number(pool, self.between(1, 3))
+        number = self.combine(length, self.fixed(numpy_type(length.dtype).type(1)), Op.SUM)
+        limit = self.fixed(numpy_type(length.dtype).type(self.between(2, 5)))
+        self.network.add_assertion(self.combine(number, limit, Op.LESS), "it is known whether it holds")
+        return [number]
 
 
 def check_certain_error(seed: int, depth: int, most: int) -> None:
