@@ -98,11 +98,12 @@ class ScriptWeights(dict[str, Array]):
         self[name] = packed_bytes(array, dtype)
         return f"packed({name!r}, {expression(dtype)}, {array.size})"
 
-    def npz(self) -> memoryview:
+    def npz(self) -> bytes:
         """The contents of the .npz file of the arrays."""
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, **self)  # pyright: ignore[reportArgumentType]
-        return file.getbuffer()
+        # not getbuffer(): a view in a reference cycle, as of an exception, ends the process in Python 3.12.1
+        return file.getvalue()
 
 
 def _memory(array: Array) -> Hashable:

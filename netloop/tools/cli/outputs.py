@@ -71,7 +71,8 @@ def save(outputs: Mapping[str, Any], path: Path) -> None:
             plain = plain.astype(str) if plain.dtype.kind in "OT" else plain
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, plain, allow_pickle=False)
-    write_whole(path, [archived.getbuffer()])
+    # not getbuffer(): a view in a reference cycle, as of an exception, ends the process in Python 3.12.1
+    write_whole(path, [archived.getvalue()])
 
 
 def _arrays(outputs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

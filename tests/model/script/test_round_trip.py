@@ -66,6 +66,13 @@ def test_sample(name, tmp_path):
     assert_round_trip(runpy.run_path(str(ROOT / "samples" / f"{name}.py"))["build"](), tmp_path)
 
 
+def test_nothing_is_left_of_a_script_that_cannot_be_written(network, tmp_path):
+    network.mark_output(networks.constant(network, np.zeros(100), np.float32))
+    with pytest.raises(OSError, match="No such file"):
+        script.save(network, tmp_path / "none" / "model.py")
+    assert [*tmp_path.iterdir()] == []
+
+
 @pytest.mark.parametrize("method", sorted(CALLS))
 def test_layer(method, tmp_path):
     network = layer_of(method)

@@ -1,5 +1,7 @@
 """Outputs as lines and as files."""
 
+import gc
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -49,6 +51,8 @@ def test_saved_outputs_load_again(tmp_path):
 
 
 def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path):
+    """Also no view of the file in memory, with which a reference cycle cannot be collected."""
     with pytest.raises(OSError, match="No such file"):
         outputs.save({"y": np.zeros(2)}, tmp_path / "none" / "o.npz")
     assert [*tmp_path.iterdir()] == []
+    gc.collect()
