@@ -152,7 +152,8 @@ class ConvolutionKernels(Pass):
         live = {*rewriter.layers(Operation)}
         for convolution in layers:
             fused = FusedLayers(rewriter, convolution, [*convolution.inputs, None][2], live)
-            use_kernel(rewriter, convolution, fused, _convolution(convolution, fused), operand(convolution, 1), own)
+            data, weights = _convolution(convolution, fused), operand(convolution, 1)
+            live.add(use_kernel(rewriter, convolution, fused, data, weights, own))
             live -= fused.layers
         rewriter.note(f"{len(layers)} convolutions are calls of machine code")
         return True
@@ -166,11 +167,13 @@ def use_kernel(
     weights: ITensor,
     own: Processor,
     kind: type[ConvolutionKernelLayer] = ConvolutionKernelLayer,
-) -> None:
+) -> ConvolutionKernelLayer:
     """Let a kernel compute layers, of which ``layer`` has the sums, from a kernel [rows, columns, channels, maps]."""
     add = rewriter.network.add
     packed_weights = add(PackedKernelLayer(convolution=convolution, processor=own), [weights]).outputs[0]
-    kernel = add(kind(convolution=convolution, processor=own), [operand(layer, 0), packed_weights, *fused.arrays])
+    kernel = kind(convolution=convolution, processor=own)
+    add(kernel, [operand(layer, 0), packed_weights, *fused.arrays])
     kernel.name = layer.name
     vars(kernel)["source_location"] = layer.source_location
     rewriter.take_over(fused.output, kernel.outputs[0])
+    return kernel

@@ -84,7 +84,7 @@ class ProductKernels(Pass):
             weights = rewriter.make.reshape(matrix, [1, 1, *matrix.type.shape[-2:]])
             if product.op1 is MatrixOperation.TRANSPOSE:
                 weights = rewriter.make.transpose(weights, [0, 1, 3, 2])
-            use_kernel(rewriter, product, fused, convolution, weights, own, ProductKernelLayer)
+            live.add(use_kernel(rewriter, product, fused, convolution, weights, own, ProductKernelLayer))
             live -= fused.layers
         rewriter.note(f"{len(layers)} products are calls of machine code")
         return True

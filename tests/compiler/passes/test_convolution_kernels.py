@@ -173,6 +173,17 @@ def test_a_sum_of_two_convolutions_is_part_of_one_of_them():
     assert not count(copy, ChannelsLastConvolutionLayer) + count(copy, IActivationLayer)
 
 
+def test_what_a_kernel_and_another_layer_read_is_computed_once():
+    def build(network, x, y):
+        other = convolved(network, x, 8, (1, 1), seed=3)
+        network.mark_output(relu(network, other))
+        return combined(network, y, other)
+
+    copy = agrees(with_(build))
+
+    assert (kernels(copy), count(copy, ChannelsLastConvolutionLayer)) == (2, 0)
+
+
 @pytest.mark.parametrize("window", [(1,), (4,), (1, 1), (5, 2)])
 def test_axes_of_one_or_two_windows(window):
     assert kernels(agrees(single((2, 5, 9, 8)[: len(window) + 2], np.float32, 20, window))) == 1
