@@ -1,8 +1,10 @@
 """CUDA's runtime library, and TensorRT's, as ``ctypes`` loads them."""
 
 import ctypes
+import inspect
 import re
 from collections.abc import Callable
+from functools import update_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +61,8 @@ def library_loader(has_gpu: bool) -> Callable[..., Any]:
     Args:
         has_gpu: whether the process has a GPU; CUDA's runtime is a stand-in too if not.
     """
-    load = ctypes.CDLL
+    # without a loader of before: of a thousand, each would call the next
+    load = inspect.unwrap(ctypes.CDLL)
 
     def load_library(name: Any = None, *arguments: Any, **named: Any) -> Any:
         if isinstance(name, str) and "cudart" in name and not has_gpu:
@@ -68,4 +71,4 @@ def library_loader(has_gpu: bool) -> Callable[..., Any]:
             return NvinferLibrary()
         return load(name, *arguments, **named)
 
-    return load_library
+    return update_wrapper(load_library, load, updated=())

@@ -1,6 +1,7 @@
 """CUDA's Python packages on host memory: they compute, and refuse what a device would."""
 
 import ctypes
+import sys
 from types import SimpleNamespace
 
 import jax
@@ -280,6 +281,14 @@ def test_library_of_plugins_initializes_none():
         library.createInferBuilder()
     with pytest.raises(OSError, match="libnvinfer_of_mine"):
         cuda_library.library_loader(has_gpu=False)("libnvinfer_of_mine.so")
+
+
+def test_loaders_that_are_installed_again_and_again_do_not_call_each_other(monkeypatch):
+    for _ in range(sys.getrecursionlimit()):
+        monkeypatch.setattr(ctypes, "CDLL", cuda_library.library_loader(has_gpu=False))
+
+    with pytest.raises(OSError, match="libnvinfer_of_mine"):
+        ctypes.CDLL("libnvinfer_of_mine.so")
 
 
 def test_arrays_of_pycuda():
