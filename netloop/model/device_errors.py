@@ -46,8 +46,8 @@ def require_memory(outputs: Iterable[Any]) -> None:
         return
     size = sum(math.prod(output.shape) * output.dtype.itemsize for output in outputs)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * jax.process_count()
-    # some may be swapped out
-    if size > 2 * memory:
+    # some may be swapped out; a system that does not say how many pages it has gives -1
+    if size > 2 * memory > 0:
         raise MemoryError(f"outputs of {size:,} bytes cannot be allocated: the memory has {memory:,}")
 
 

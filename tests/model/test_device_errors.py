@@ -51,6 +51,12 @@ def test_outputs_that_are_swapped_out_have_room():
         require_memory([np.broadcast_to(np.int16(0), memory), np.int8(0)])
 
 
+def test_system_that_does_not_say_how_much_memory_it_has_refuses_no_outputs(monkeypatch):
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": -1}.get)
+
+    require_memory([np.int8(0)])
+
+
 def test_layer_on_the_host_without_memory_is_named(network, monkeypatch):
     def host_value(layer: INonZeroLayer, x: np.ndarray) -> np.ndarray:
         raise MemoryError

@@ -1,10 +1,9 @@
 """CUDA's runtime library, and TensorRT's, as ``ctypes`` loads them."""
 
 import ctypes
-import inspect
 import re
 from collections.abc import Callable
-from functools import update_wrapper
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +54,38 @@ class NvinferLibrary:
         raise AttributeError(f"netloop's stand-in for TensorRT's library has no {name}", name=name)
 
 
-def library_loader(has_gpu: bool) -> Callable[..., Any]:
-    """A function that loads libraries as ``ctypes.CDLL`` does now, except TensorRT's, which are stand-ins.
+LIBRARY: type[Any] = ctypes.PyDLL.__base__ or object
+"""``ctypes.CDLL`` itself, whatever stands in for it now."""
+
+
+class _LoaderType(type):
+    """The type of a loader, whose instances are all libraries, and of the classes that derive from it."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        libraries = (LIBRARY, CudartLibrary, NvinferLibrary) if "_load" in vars(cls) else ()
+        return super().__instancecheck__(instance) or isinstance(instance, libraries)
+
+
+def library_loader(has_gpu: bool) -> type[Any]:
+    """A class that loads libraries as ``ctypes.CDLL`` does now, except TensorRT's, which are stand-ins.
+
+    As ``ctypes.CDLL`` it can be derived from, and is a type in annotations and for ``isinstance``.
 
     Args:
         has_gpu: whether the process has a GPU; CUDA's runtime is a stand-in too if not.
     """
-    # without a loader of before: of a thousand, each would call the next
-    load = inspect.unwrap(ctypes.CDLL)
 
-    def load_library(name: Any = None, *arguments: Any, **named: Any) -> Any:
-        if isinstance(name, str) and "cudart" in name and not has_gpu:
-            return CudartLibrary()
-        if isinstance(name, str) and NVINFER.fullmatch(Path(name).name):
-            return NvinferLibrary()
-        return load(name, *arguments, **named)
+    class Loader(LIBRARY, metaclass=_LoaderType):
+        # without a loader of before: of a thousand, each would call the next
+        _load: Callable[..., Any] = staticmethod(getattr(ctypes.CDLL, "_load", ctypes.CDLL))
 
-    return update_wrapper(load_library, load, updated=())
+        def __new__(cls, name: Any = None, *arguments: Any, **named: Any) -> Any:
+            if cls is not Loader:
+                return super().__new__(cls)
+            file = Path(name).name if isinstance(name, str | PathLike) else ""
+            if "cudart" in file and not has_gpu:
+                return CudartLibrary()
+            return NvinferLibrary() if NVINFER.fullmatch(file) else cls._load(name, *arguments, **named)
+
+    Loader.__name__ = Loader.__qualname__ = "CDLL"
+    return Loader

@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -289,6 +290,24 @@ def test_loaders_that_are_installed_again_and_again_do_not_call_each_other(monke
 
     with pytest.raises(OSError, match="libnvinfer_of_mine"):
         ctypes.CDLL("libnvinfer_of_mine.so")
+
+
+def test_loader_is_a_class_of_libraries(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", cuda_library.library_loader(has_gpu=False))
+
+    class OfUser(ctypes.CDLL):
+        def __init__(self, name):
+            super().__init__(name)
+            self.user = "a user"
+
+    of_user, of_tensorrt = OfUser(None), ctypes.CDLL(Path("libnvinfer_plugin.so"))
+    libraries = [ctypes.CDLL(None), ctypes.pythonapi, of_user, of_tensorrt, ctypes.CDLL("libcudart.so")]
+    assert all(isinstance(library, ctypes.CDLL) for library in libraries)
+    assert [isinstance(library, OfUser) for library in libraries] == [False, False, True, False, False]
+    assert not isinstance("libc", ctypes.CDLL | None)
+    assert of_user.user == "a user"
+    assert of_user.abs(-3) == 3
+    assert of_tensorrt.initLibNvInferPlugins(None, b"")
 
 
 def test_arrays_of_pycuda():

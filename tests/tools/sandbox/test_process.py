@@ -25,6 +25,7 @@ def frame(header, data=b""):
 @pytest.fixture
 def runs(monkeypatch):
     """Lets a script take the place of the process of a model."""
+    monkeypatch.delenv("PYTHONFAULTHANDLER", raising=False)  # Python would write lines of its own
 
     def run(script):
         monkeypatch.setattr(process, "COMMAND", [sys.executable, "-S", "-c", "import os, sys, time, signal\n" + script])
