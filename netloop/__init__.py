@@ -37,7 +37,7 @@ if _typing.TYPE_CHECKING:
     from netloop.public_names import *  # noqa: F403
     from netloop.script import to_script as to_script
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _ON_DEMAND = {
     "tensorrt": "netloop.tensorrt",
