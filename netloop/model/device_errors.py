@@ -45,6 +45,7 @@ def require_memory(outputs: Iterable[Any]) -> None:
     if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):  # as on Windows
         return
     size = sum(math.prod(output.shape) * output.dtype.itemsize for output in outputs)
+    # an output may be spread over the processes of a cluster
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * jax.process_count()
     # some may be swapped out; a system that does not say how many pages it has gives -1
     if size > 2 * memory > 0:

@@ -89,20 +89,22 @@ class Api:
 
 
 def call(
-    handler: int, api: Api, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray], stage: int = EXECUTE
+    handler: int, api: Api, arguments: Sequence[np.ndarray | None], results: Sequence[np.ndarray], stage: int = EXECUTE
 ) -> int:
-    """Call the handler at an address; return the error that it gives, 0 for none."""
+    """Call the handler at an address; return the error that it gives, 0 for none. None is an argument without array."""
     memory: list[np.ndarray] = []
 
     def address(numbers: Sequence[int]) -> int:
         memory.append(np.array(numbers, np.int64))
         return memory[-1].ctypes.data
 
-    def buffer(array: np.ndarray) -> int:
+    def buffer(array: np.ndarray | None) -> int:
+        if array is None:
+            return address([0] * 6)
         return address([48, 0, TYPES[array.dtype], array.ctypes.data, array.ndim, address(array.shape or [0])])
 
-    def buffers(arrays: Sequence[np.ndarray]) -> list[int]:
-        kinds = np.ones(max(1, len(arrays)), np.int32)
+    def buffers(arrays: Sequence[np.ndarray | None]) -> list[int]:
+        kinds = np.array([array is not None for array in arrays] or [0], np.int32)
         memory.append(kinds)
         return [40, 0, len(arrays), kinds.ctypes.data, address([buffer(array) for array in arrays] or [0])]
 
@@ -113,7 +115,7 @@ def call(
     return error
 
 
-def refused(handler: int, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> str:
+def refused(handler: int, arguments: Sequence[np.ndarray | None], results: Sequence[np.ndarray]) -> str:
     """The error of a call, which must leave the results as they are."""
     before, api = [array.copy() for array in results], Api()
     assert call(handler, api, arguments, results) == 1

@@ -76,6 +76,18 @@ def test_a_perceptron_is_its_kernels():
     assert (kernels(copy), count(copy, IElementWiseLayer)) == (3, 0)
 
 
+def test_what_a_kernel_and_another_layer_read_is_computed_once():
+    def build(network, x):
+        product, other = (network.add_matrix_multiply(x, NONE, weights(network, 30, 48, seed=seed), NONE).get_output(0)
+                          for seed in (0, 1))  # fmt: skip
+        network.mark_output(network.add_activation(other, trt.ActivationType.RELU).get_output(0))
+        return network.add_elementwise(product, other, trt.ElementWiseOperation.SUM).get_output(0)
+
+    copy = agrees(of((3, 30), build))
+
+    assert (kernels(copy), count(copy, IMatrixMultiplyLayer)) == (2, 0)
+
+
 def test_all_passes_together_keep_the_meaning():
     network = of((3, 30), lambda network, x: dense(network, dense(network, x, 48, trt.ActivationType.RELU), 10))
 

@@ -285,6 +285,7 @@ def test_other_arrays_are_refused_and_nothing_is_written(vectors):
 
     assert answer([trips]) == f"there are not {len(arrays) + 1} arguments"
     assert answer(returned=results[1:]) == f"there are not {len(results)} results"
+    assert answer([trips, None, *arrays[1:]]) == "argument 1 is no array"
     assert answer([trips, arrays[0].astype(np.float64), *arrays[1:]]) == "argument 1 is not of its element type"
     assert answer([trips.astype(np.float32), *arrays]) == "argument 0 is not of its element type"
     assert answer([trips, misaligned(arrays[0]), *arrays[1:]]) == "argument 1 is not aligned"

@@ -55,6 +55,14 @@ def fails_always(network: trt.INetworkDefinition, at: Any, **inputs: Any) -> trt
     return found
 
 
+def fails_in_one_branch(network: trt.INetworkDefinition, at: Any, **inputs: Any) -> None:
+    only(network, "NL222", at)
+    engine = trt.compile(network)
+    engine({**inputs, "flag": np.bool_(False)})
+    with pytest.raises(trt.ExecutionError, match=f"'{at.name}' does not hold"):
+        engine({**inputs, "flag": np.bool_(True)})
+
+
 # ---------------------------------------------------------------------------- errors
 
 
@@ -191,12 +199,8 @@ def test_assertion_in_a_branch_that_never_holds_is_a_warning(network, is_shape_i
     lengths = shape_of(in_branch(x)) if is_shape_in_branch else in_branch(shape_of(x))
     layer = asserted(network, combine(network, lengths, constant(network, [2, 4], np.int64), Op.EQUAL))
     network.mark_output(conditional.add_output(lengths, constant(network, [7, 8], np.int64)).get_output(0))
-    inputs = {"x": np.zeros((2, 3), np.float32)}
 
-    only(network, "NL222", layer)
-    trt.compile(network)({**inputs, "flag": np.bool_(False)})
-    with pytest.raises(trt.ExecutionError, match="'sizes' does not hold"):
-        trt.compile(network)({**inputs, "flag": np.bool_(True)})
+    fails_in_one_branch(network, layer, x=np.zeros((2, 3), np.float32))
 
 
 def test_assertion_of_what_only_a_branch_computes_is_a_warning(network):
@@ -206,12 +210,8 @@ def test_assertion_of_what_only_a_branch_computes_is_a_warning(network):
     conditional = network.add_if_conditional()
     conditional.set_condition(network.add_input("flag", trt.bool, ()))
     network.mark_output(conditional.add_output(total, constant(network, [7, 8], np.int64)).get_output(0))
-    inputs = {"x": np.zeros((2, 3), np.float32)}
 
-    only(network, "NL222", layer)
-    trt.compile(network)({**inputs, "flag": np.bool_(False)})
-    with pytest.raises(trt.ExecutionError, match="'sizes' does not hold"):
-        trt.compile(network)({**inputs, "flag": np.bool_(True)})
+    fails_in_one_branch(network, layer, x=np.zeros((2, 3), np.float32))
 
 
 def test_error_in_a_branch_is_a_warning(network):
