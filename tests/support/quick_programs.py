@@ -1,9 +1,10 @@
-"""Programs that XLA compiles in a quarter of the time: without LLVM's optimizations, and in one part.
+"""Programs that compile in a quarter of the time: without LLVM's optimizations, and in one part.
 
 Most tests ask what a network means, and not how fast XLA makes it. The HLO of a program, in which netloop's forms are,
-and XLA's rewriting of it stay the same; only the machine code is written otherwise. But XLA has had faults in optimized
-code too, so what is about XLA is compiled as users compile it: the tests of ``AS_USERS_COMPILE``, among them the laws
-of an example of every kind of layer, all slow tests, and in the nightly profile every test.
+XLA's rewriting of it, and the text of kernels stay the same; only the machine code is written otherwise. But XLA has
+had faults in optimized code too, so what is about machine code is compiled as users compile it: the tests of
+``AS_USERS_COMPILE``, among them the laws of an example of every kind of layer, all slow tests, and in the nightly
+profile every test.
 """
 
 import threading
@@ -19,6 +20,7 @@ from jax._src import compiler
 from jax._src.interpreters import mlir
 from jax._src.lib.mlir import ir
 
+from netloop.compiler.machine_code import compilation
 from tests.support.examples import IS_NIGHTLY
 
 QUICK = {
@@ -32,6 +34,8 @@ IN_ONE_PART = {"xla_cpu_parallel_codegen_split_count": 1}
 """The options of what is compiled as users compile: parts are optimized alike, but each costs time of its own."""
 
 AS_USERS_COMPILE = (
+    "tests/compiler/convolution/test_kernel.py::test_extreme_numbers",
+    "tests/compiler/convolution/test_kernel.py::test_kernels_stay",
     "tests/compiler/execution/test_compiler_faults.py",
     "tests/compiler/execution/test_denormals.py",
     "tests/compiler/execution/test_element_types.py::test_cast",
@@ -42,12 +46,16 @@ AS_USERS_COMPILE = (
     "tests/compiler/execution/test_golden.py",
     "tests/compiler/lower/loop/test_prefix_scan.py::test_values",
     "tests/compiler/lower/loop/test_rows.py",
+    "tests/compiler/recurrent/test_kernel.py::test_extreme_numbers",
+    "tests/compiler/recurrent/test_kernel.py::test_functions",
+    "tests/compiler/recurrent/test_kernel.py::test_kernels_stay",
+    "tests/compiler/recurrent/test_kernel.py::test_tanh",
     "tests/compiler/xla_faults/",
     "tests/formats/onnx/test_backend.py::OnnxBackendNodeModelTest::test_cast",
     "tests/model/layers/test_example_calls.py::test_layer_obeys_the_laws",
     "tests/model/layers/test_pointwise.py::test_cast",
 )
-"""The tests of numbers that XLA's optimizations have changed, or may."""
+"""The tests of numbers that optimizations of machine code have changed, or may."""
 
 PROGRAMS_OF_A_CONTEXT = 100
 """A context keeps the constants of its programs."""
@@ -91,7 +99,12 @@ def quick_programs(quick: bool = True) -> Iterator[None]:
     """Have JAX and XLA compile quickly, or as users compile; JAX has no public setting for all of its programs."""
     wanted = QUICK if quick else {} if IS_NIGHTLY else IN_ONE_PART
     options = partial(_with_options, {name: value for name, value in known_options().items() if name in wanted})
-    with patch.object(compiler, "get_compile_options", options), patch.object(mlir, "make_ir_context", _CONTEXTS):
+    level = 0 if quick else compilation.OPTIMIZATION_LEVEL
+    with (
+        patch.object(compiler, "get_compile_options", options),
+        patch.object(mlir, "make_ir_context", _CONTEXTS),
+        patch.object(compilation, "OPTIMIZATION_LEVEL", level),
+    ):
         yield
 
 
