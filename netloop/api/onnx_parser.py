@@ -19,7 +19,7 @@ from netloop.model.graph.attributes import flag_bit
 from netloop.model.network import INetworkDefinition
 from netloop.process.cuda_runtime import address_finding
 from netloop.process.host_memory import HOST_MEMORY, BadAddress
-from netloop.values.checked_attributes import WithStatement
+from netloop.values.checked_attributes import CheckedAttributes, WithStatement
 from netloop.values.diagnostics import Finding, ModelError
 from netloop.values.unpicklable import Unpicklable
 
@@ -99,7 +99,7 @@ class ParserError:
         return self.desc()
 
 
-class OnnxModelReader(Unpicklable, WithStatement):
+class OnnxModelReader(Unpicklable, WithStatement, CheckedAttributes):
     """Read ONNX models and keep their errors: the base of the parser and the refitter."""
 
     def __init__(self, logger: ILogger) -> None:
@@ -184,10 +184,11 @@ class OnnxParser(OnnxModelReader):
         flags: the flags, one bit each; recorded without effect.
     """
 
+    flags: int = 1 << int(OnnxParserFlag.NATIVE_INSTANCENORM)
+
     def __init__(self, network: INetworkDefinition, logger: ILogger) -> None:
         self._network = check_instance("network", network, INetworkDefinition)
         super().__init__(logger)
-        self.flags = 1 << int(OnnxParserFlag.NATIVE_INSTANCENORM)
         self._subgraphs: list[tuple[list[int], bool]] = []
         self._outputs: dict[str, Any] = {}
 

@@ -287,17 +287,21 @@ LISTED_TOO = {
         *("set_quantization_flag", "tuning_seconds"),
     },
     "ITensor": {"dynamic_range", "reset_dynamic_range", "set_dynamic_range"},
+    "OnnxParser": {"supports_model"},
 }
 """The names in ``dir`` that TensorRT 11 lacks: those of version 10, and settings of netloop's own."""
 
 
 def test_dir_lists_the_names_of_tensorrt():
-    builder = netloop.Builder(netloop.Logger())
+    logger = netloop.Logger()
+    builder = netloop.Builder(logger)
     network = builder.create_network()
     choice = network.add_if_conditional()
     x = network.add_input("x", netloop.float32, (1,))
+    parser = netloop.OnnxParser(network, logger)
     listed = (builder, network, builder.create_builder_config(), builder.create_optimization_profile(), x, choice)
-    for thing in (*listed, network.add_loop()):
+    for thing in (*listed, network.add_loop(), parser):
+        assert not [member for member in dir(thing) if re.match("_[^_]", member)]
         name = type(thing).__name__
         recorded = {**RECORDED["classes"][name]["methods"], **RECORDED["classes"][name]["properties"]}
         ours = {member for member in dir(thing) if not re.match("_|add_", member)}
