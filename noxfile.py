@@ -111,6 +111,13 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def redundant_cases(session: nox.Session) -> None:
+    """The list of cases that are slow, as other cases of their tests reach what they reach, made anew."""
+    session.install("-e", ".[test]", "coverage>=7.6")
+    session.run("python", "-m", "tests.redundant_cases", *session.posargs)
+
+
+@nox.session
 def gpu(session: nox.Session) -> None:
     """Checks, tests and loops that need a GPU, in under twelve minutes, into gpu-results/; ``DRY=1``: on a CPU."""
     session.install("-e", ".[cuda13,test]", "torch")

@@ -15,6 +15,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 import netloop
+from tests.redundant_cases.listed import mark_as_slow
 from tests.support import eight_devices
 from tests.support.equal_programs import equal_programs_share_executables
 from tests.support.exact_products import ask_for_exact_products
@@ -79,6 +80,13 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[
         return None
     is_slow = inspect.isfunction(obj) and any(mark.name == "slow" for mark in getattr(obj, "pytestmark", ()))
     return [] if is_slow else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark redundant cases as slow, except where the list of them is made anew."""
+    if not config.pluginmanager.has_plugin("tests.redundant_cases.reach"):
+        mark_as_slow(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -14,6 +14,7 @@ FOLDERS_OF_THEIR_OWN = {
     "fuzz": "the fuzzer's targets, and what it found",
     "benchmarks": "the folder of that name next to the package",
     "mutants": "faults that are planted in copies of the tree, and what catches them",
+    "redundant_cases": "cases of tests that are slow, and how they are chosen",
     "soak": "everything at once, for a long time",
     "real_models": "models that exporters and other tools write",
     "other_projects": "code of other projects, with netloop in TensorRT's place",

@@ -213,7 +213,7 @@ class TypeTable:
         if len(types) < layer.REQUIRED_INPUTS:
             return missing_input(layer, len(types))
         try:
-            return _with_values(layer, types, _possible(layer.infer(*types)))
+            return outputs_with_values(layer, types, _possible(layer.infer(*types)))
         except LayerError as error:
             return layer.finding_of(error)
 
@@ -260,14 +260,14 @@ def known_outputs(layer: ILayer, inputs: list[TensorType | None]) -> tuple[Array
     if not _all_known(inputs):
         return None
     try:
-        types = _with_values(layer, inputs, layer.infer(*inputs))
+        types = outputs_with_values(layer, inputs, layer.infer(*inputs))
     except LayerError:
         return None
     values = [type.value for type in (types if isinstance(types, tuple) else (types,))]
     return None if any(value is None for value in values) else tuple(value for value in values if value is not None)
 
 
-def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types) -> Types:
+def outputs_with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types) -> Types:
     """Return the types of the outputs, with their values where these are small and follow from known values."""
     evaluate = getattr(layer, "evaluate", None)
     types = outputs if isinstance(outputs, tuple) else (outputs,)
