@@ -113,7 +113,7 @@ def slow(session: nox.Session) -> None:
 @nox.session
 def redundant_cases(session: nox.Session) -> None:
     """The list of cases that are slow, as other cases of their tests reach what they reach, made anew."""
-    session.install("-e", ".[test]", "coverage>=7.6")
+    session.install("-e", ".[test]")
     session.run("python", "-m", "tests.redundant_cases", *session.posargs)
 
 

@@ -1,6 +1,6 @@
 """Make the list of redundant cases anew, in about twenty minutes on two cores: ``python -m tests.redundant_cases``.
 
-It needs coverage.py. Arguments are those of pytest, by default two workers; the list is made of all tests that run.
+Arguments are those of pytest, by default two workers; the list is made of all tests that run.
 Cases that fail stay fast.
 """
 

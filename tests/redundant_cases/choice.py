@@ -1,6 +1,6 @@
 """The choice of redundant cases: test suite reduction by what cases reach.
 
-The cases of a test that stay reach all that no other test reaches, and of the rest as much as they can.
+The cases of a test that stay reach all that they reached together, except for what many other tests reach.
 """
 
 from collections import Counter
@@ -12,8 +12,10 @@ from tests.redundant_cases.listed import parametrized_test
 
 CHEAP = 0.05
 """CPU time in seconds of a case that is worth no line in the list; recording takes up to half of it."""
-CASES_OF_A_TEST = 2
-"""A test keeps so many cases, even if one reaches all."""
+CASES_OF_A_TEST = 3
+"""A test keeps so many cases, even if one reaches all: often they are the reference, an engine and a function."""
+MANY = 50
+"""What more tests than these reach may be left to the others: most tests that reach something state other things."""
 
 
 class Case(NamedTuple):
@@ -38,24 +40,24 @@ def redundant(cases: Mapping[str, Case]) -> set[str]:
     result: set[str] = set()
     # tests whose cases take longest are first, as the first have the choice
     for test in sorted(tests, key=lambda test: -sum(cases[case].seconds for case in tests[test])):
-        own = frozenset(place for place in reached[test] if reaching[place] == 1)
-        kept = _kept({case: cases[case] for case in tests[test]}, own)
+        rare = frozenset(place for place in reached[test] if reaching[place] <= MANY)
+        kept = _kept({case: cases[case] for case in tests[test]}, rare)
         reaching.subtract(reached[test] - _union(cases[case] for case in kept))
         result.update(tests[test])
         result.difference_update(kept)
     return result
 
 
-def _kept(cases: Mapping[str, Case], own: frozenset[int]) -> set[str]:
-    """The cases of a test that stay, which reach most in their time; ``own`` is what no other test reaches."""
+def _kept(cases: Mapping[str, Case], rare: frozenset[int]) -> set[str]:
+    """The cases of a test that stay, which reach most in their time, and all that is rare."""
     kept = {name for name, case in cases.items() if case.is_needed or case.seconds <= CHEAP}
     others = cases.keys() - kept
-    for wanted, number in ((own, len(cases)), (_union(cases.values()), CASES_OF_A_TEST)):
+    for wanted, number in ((rare, len(cases)), (_union(cases.values()), CASES_OF_A_TEST)):
         missing = wanted - _union(cases[name] for name in kept)
         while others and len(kept) < number:
             gains = {name: len(cases[name].reached & missing) / cases[name].seconds for name in others}
             best = max(sorted(others), key=gains.__getitem__)
-            if wanted is own and not gains[best]:
+            if wanted is rare and not gains[best]:
                 break
             kept.add(best)
             others.remove(best)

@@ -2,11 +2,14 @@
 
 import math
 
+import jax
+import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.model.layers.element_conversion import convert, lower_conversion
 from netloop.model.layers.pointwise import ICastLayer
 from netloop.values.types import NUMPY_TYPES, TINY
 from tests.support.examples import mostly_slow
@@ -197,6 +200,17 @@ def test_constant_is_cast_alike_by_compiler_and_reference(way):
     found = trt.compile(network)({})
     for name, array in expected.items():
         np.testing.assert_array_equal(np.asarray(found[name]).astype(float), array.astype(float), name)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in NUMPY_TYPES.values() if jnp.issubdtype(dtype, jnp.floating)])
+def test_constant_of_a_program_is_cast_to_e8m0_as_by_the_reference(dtype):
+    """Networks have few constants that XLA folds: netloop folds those that it knows."""
+    values = np.array([-3, -1, 0, 0.5, 1, 2]).astype(dtype)
+    e8m0 = NUMPY_TYPES[trt.DataType.E8M0]
+
+    with jax.enable_x64(True):
+        found = jax.jit(lambda: lower_conversion(jnp.asarray(values), e8m0))()
+    np.testing.assert_array_equal(np.asarray(found).astype(float), convert(values, e8m0).astype(float))
 
 
 @pytest.mark.parametrize("dtype", [*TENSORRTS, *OWN], ids=str)

@@ -262,6 +262,14 @@ def test_other_platforms_keep_their_own_convolution():
     assert not of_platform(ONLY, "tpu")
 
 
+@pytest.mark.parametrize("limit", [0, 1 << 30])
+def test_convolution_of_three_axes_has_the_stride_of_each(limit, monkeypatch):
+    for name in LIMITS:
+        monkeypatch.setattr(f"netloop.compiler.passes.channels_last_layers.{name}", limit)
+
+    same_as_the_reference(single((1, 2, 9, 6, 5), np.float32, 3, (2, 3, 2), stride_nd=(3, 2, 1)))
+
+
 LIMITS = ("MAX_COLUMN_POSITIONS", "MAX_COLUMN_LENGTH", "MAX_COPIED_BYTES", "MAX_SPLIT_GROUPS")
 
 
