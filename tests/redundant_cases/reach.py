@@ -114,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def recorded(folder: Path) -> dict[str, Case]:
-    """What all workers recorded: each test by its node ID."""
+    """The records of all workers: each test by its node ID."""
     numbers: dict[Hashable, int] = {}
     reached: dict[str, set[int]] = {}
     for test, branch in _branches(folder):

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.redundant_cases.listed import FILE, cases_of, listed, mark_as_slow, parametrized_test, text_of
+from tests.conftest import pytest_collection_modifyitems
+from tests.redundant_cases.listed import FILE, cases_of, listed, parametrized_test, text_of
 
 ROOT = FILE.parents[2]
 
@@ -32,10 +33,12 @@ def test_list_comes_back_as_it_was_written():
     assert text_of(listed()) == FILE.read_text(encoding="utf-8")
 
 
-def test_cases_of_the_list_are_slow():
-    marks = {"other": []}
-    marks |= {case: [] for case in listed()}
-    mark_as_slow(SimpleNamespace(nodeid=name, add_marker=of_name.append) for name, of_name in marks.items())
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_cases_are_slow_except_where_the_list_is_made_anew(is_made_anew):
+    marks = {case: [] for case in ("other", *listed())}
+    items = [SimpleNamespace(nodeid=name, add_marker=of_name.append) for name, of_name in marks.items()]
+    plugins = SimpleNamespace(has_plugin={"tests.redundant_cases.reach": is_made_anew}.__getitem__)
+    pytest_collection_modifyitems(SimpleNamespace(pluginmanager=plugins), items)
 
     assert not marks.pop("other")
-    assert all(of_name == [pytest.mark.slow] for of_name in marks.values())
+    assert all(of_name == [pytest.mark.slow] * (not is_made_anew) for of_name in marks.values())

@@ -60,6 +60,9 @@ AS_USERS_COMPILE = (
 PROGRAMS_OF_A_CONTEXT = 100
 """A context keeps the constants of its programs."""
 
+OPTIMIZATION_LEVELS = {True: 0, False: compilation.OPTIMIZATION_LEVEL}
+"""The levels at which kernels are compiled quickly, and as users compile them."""
+
 _options_of_jax = compiler.get_compile_options
 _context_of_jax = mlir.make_ir_context
 
@@ -99,11 +102,10 @@ def quick_programs(quick: bool = True) -> Iterator[None]:
     """Have JAX and XLA compile quickly, or as users compile; JAX has no public setting for all of its programs."""
     wanted = QUICK if quick else {} if IS_NIGHTLY else IN_ONE_PART
     options = partial(_with_options, {name: value for name, value in known_options().items() if name in wanted})
-    level = 0 if quick else compilation.OPTIMIZATION_LEVEL
     with (
         patch.object(compiler, "get_compile_options", options),
         patch.object(mlir, "make_ir_context", _CONTEXTS),
-        patch.object(compilation, "OPTIMIZATION_LEVEL", level),
+        patch.object(compilation, "OPTIMIZATION_LEVEL", OPTIMIZATION_LEVELS[quick]),
     ):
         yield
 

@@ -5,6 +5,7 @@ import pytest
 from jax._src import compiler
 from jax._src.interpreters import mlir
 
+from netloop.compiler.machine_code import compilation
 from tests.support.examples import IS_NIGHTLY
 from tests.support.quick_programs import (
     AS_USERS_COMPILE,
@@ -38,6 +39,15 @@ def test_programs_are_compiled_quickly_or_as_for_users():
     assert quick == {name: value for name, value in QUICK.items() if name not in DROPPED or name in known_options()}
     assert other == quick | {"xla_backend_optimization_level": 1}
     assert of_users == ({} if IS_NIGHTLY else IN_ONE_PART)
+
+
+def test_kernels_are_compiled_quickly_or_as_for_users():
+    with quick_programs():
+        quick = compilation.OPTIMIZATION_LEVEL
+        with quick_programs(False):
+            of_users = compilation.OPTIMIZATION_LEVEL
+
+    assert (quick, of_users) == (0, 3)
 
 
 REUSED = mlir.make_ir_context() is mlir.make_ir_context()

@@ -209,8 +209,8 @@ def test_constant_of_a_program_is_cast_to_e8m0_as_by_the_reference(dtype):
     e8m0 = NUMPY_TYPES[trt.DataType.E8M0]
 
     with jax.enable_x64(True):
-        found = jax.jit(lambda: lower_conversion(jnp.asarray(values), e8m0))()
-    np.testing.assert_array_equal(np.asarray(found).astype(float), convert(values, e8m0).astype(float))
+        result = jax.jit(lambda: lower_conversion(jnp.asarray(values), e8m0))()
+    np.testing.assert_array_equal(np.asarray(result).astype(float), convert(values, e8m0).astype(float))
 
 
 @pytest.mark.parametrize("dtype", [*TENSORRTS, *OWN], ids=str)
