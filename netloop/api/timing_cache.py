@@ -16,12 +16,13 @@ from netloop.model.graph.attributes import check_instance
 from netloop.model.plan.json_reader import JsonValue, from_json, to_json
 from netloop.process.atomic_write import write_whole
 from netloop.process.file_reading import read_regular
+from netloop.values.checked_attributes import CheckedAttributes
 from netloop.values.diagnostics import FileFormatError, Finding, reason
 
 FORMAT = "netloop timing cache"
 
 
-class ITimingCache:
+class ITimingCache(CheckedAttributes):
     """The forms of passes that were fastest for networks on machines, with their times.
 
     A build with ``builder_optimization_level`` 3 uses what it finds here, and one with 4 or 5 adds what it measures.
@@ -31,9 +32,11 @@ class ITimingCache:
         machines: the machines of the entries that builds added.
     """
 
+    UNLISTED = frozenset({"is_of_here", "machines", "measured_on"})
+    machines: frozenset[str] = frozenset()
+
     def __init__(self) -> None:
         self._entries: dict[TimingCacheKey, TimingCacheValue] = {}
-        self.machines: frozenset[str] = frozenset()
 
     def serialize(self) -> IHostMemory:
         """The bytes of the cache, ready to be written to a file."""

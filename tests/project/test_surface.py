@@ -300,7 +300,8 @@ def test_dir_lists_the_names_of_tensorrt():
     x = network.add_input("x", netloop.float32, (1,))
     parser = netloop.OnnxParser(network, logger)
     listed = (builder, network, builder.create_builder_config(), builder.create_optimization_profile(), x, choice)
-    for thing in (*listed, network.add_loop(), parser):
+    cache = builder.create_builder_config().create_timing_cache(b"")
+    for thing in (*listed, network.add_loop(), parser, cache):
         assert not [member for member in dir(thing) if re.match("_[^_]", member)]
         name = type(thing).__name__
         recorded = {**RECORDED["classes"][name]["methods"], **RECORDED["classes"][name]["properties"]}
