@@ -1,7 +1,7 @@
 """Tests that need eight devices: they run in a child process with eight virtual ones.
 
 XLA reads the number of its devices once, and all other tests are for one. A test that is marked ``eight_devices`` runs
-where there are eight; elsewhere it runs once in a child process, and reports what it did there. A child runs the files
+where there are eight; elsewhere it runs once in a child process, and reports what it did there. A child runs the tests
 of one folder of ``tests``, as the imports of each child take seconds.
 """
 
@@ -31,10 +31,8 @@ def needs_eight_devices(item: pytest.Item) -> bool:
 def outcome(item: pytest.Item) -> str:
     """What a test reported in a process with eight devices; empty if it passed."""
     folder = _folder(item)
-    paths = {
-        other.path: None for other in item.session.items if needs_eight_devices(other) and _folder(other) == folder
-    }
-    return _outcomes(tuple(paths))[item.path, item.name]
+    tests = (other.nodeid for other in item.session.items if needs_eight_devices(other) and _folder(other) == folder)
+    return _outcomes(tuple(tests))[item.path, item.name]
 
 
 def _folder(item: pytest.Item) -> str:
@@ -42,14 +40,14 @@ def _folder(item: pytest.Item) -> str:
 
 
 @cache
-def _outcomes(paths: tuple[Path, ...]) -> dict[tuple[Path, str], str]:
-    """What each test of files reported in a process with eight devices, by its file and name."""
+def _outcomes(tests: tuple[str, ...]) -> dict[tuple[Path, str], str]:
+    """What tests reported in a process with eight devices, by the file and name of each."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "eight_devices"]
         settings = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"}
         ran = subprocess.run(
-            [*command, f"--junitxml={report}", "-o", "junit_family=xunit1", *map(str, paths)],
+            [*command, f"--junitxml={report}", "-o", "junit_family=xunit1", *tests],
             cwd=ROOT,
             env=settings,
             capture_output=True,
