@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import netloop as trt
@@ -12,7 +12,7 @@ from netloop.compiler.passes.bfloat16_products import FEATURES, IntegerProductLa
 from tests.support.devices import only_on_cpus
 from tests.support.examples import examples, mostly_slow
 from tests.support.pass_checks import count, improved
-from tests.support.quantized_models import QuantizedGraph, quantized_blocks
+from tests.support.quantized_models import QuantizedGraph, quantized_block, quantized_blocks
 
 pytestmark = only_on_cpus("the pass is not used elsewhere")
 
@@ -49,6 +49,7 @@ def uses(network, passes=ONLY):
 
 
 @pytest.mark.usefixtures("any_size")
+@example(quantized_block(np.uint8, 3), 0)
 @examples(3, nightly=150)
 @given(quantized_blocks(), st.integers(0, 3))
 def test_products_of_random_blocks_keep_the_meaning(model, seed):

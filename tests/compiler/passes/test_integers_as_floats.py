@@ -3,7 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import netloop as trt
@@ -42,6 +42,8 @@ def gives(network, passes, inputs):
     return {name: np.asarray(value) for name, value in trt.compile(network, passes=passes)(inputs).items()}
 
 
+@example(quantized_block(np.uint8, 3), 0)
+@example(quantized_block(np.int8, -128, per_channel=False), 1)
 @examples(10, nightly=200)
 @given(quantized_blocks(), st.integers(0, 3))
 def test_quantized_networks_have_the_same_reference(model, seed):

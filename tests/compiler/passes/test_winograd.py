@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import netloop as trt
@@ -31,6 +31,7 @@ def any_size(monkeypatch):
 
 
 @pytest.mark.usefixtures("any_size")
+@example((6, 8), (1, 0, 0, 2), (2, 3, 4), True)
 @examples(4, nightly=150)
 @given(
     st.tuples(*[st.integers(1, 9)] * 2),
