@@ -17,6 +17,10 @@ DEVICE_ERRORS: tuple[type[Exception], ...] = (jax.errors.JaxRuntimeError, Memory
 LEAST_AWAITED = 1 << 20
 """The size in bytes of results and temporary arrays below which memory is taken for granted."""
 
+MOST_EMPTY_ROWS = 1 << 26
+"""The most rows of an output without elements. XLA writes it as a constant of empty rows, those along the axes before
+the one of length 0, and each takes it 0.3 us and up to 24 bytes."""
+
 T = TypeVar("T")
 
 
@@ -40,8 +44,13 @@ def require_memory(outputs: Iterable[Any]) -> None:
     older ones it fails in the run. A machine on which such an output has room meets that still.
 
     Raises:
-        MemoryError: there is no room.
+        MemoryError: there is no room, also for the empty rows of an output without elements.
     """
+    outputs = list(outputs)
+    for shape in (output.shape for output in outputs if 0 in output.shape):
+        rows = math.prod(shape[: shape.index(0)])
+        if rows > MOST_EMPTY_ROWS:
+            raise MemoryError(f"XLA cannot write the {rows:,} empty rows of an output of shape {tuple(shape)}")
     if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):  # as on Windows
         return
     size = sum(math.prod(output.shape) * output.dtype.itemsize for output in outputs)

@@ -43,6 +43,26 @@ def test_outputs_beyond_all_memory_are_refused_before_xla_compiles_them(network,
         trt.compile(filled(network, 2**38))({})
 
 
+@pytest.mark.parametrize("shape", [(2**31 - 1, 0), (2, 2**30, 0, 3)])
+def test_empty_rows_for_which_xla_would_need_minutes_are_refused(network, monkeypatch, shape):
+    monkeypatch.setattr("netloop.compiler.xla_compilation.compile_lowered", lambda *_: pytest.fail("it compiles"))
+    x = network.add_input("x", trt.float32, shape)
+    network.mark_output(network.add_unary(x, trt.UnaryOperation.NEG).get_output(0))
+
+    with pytest.raises(trt.ExecutionError, match=r"NL608: .*cannot write the 2,147,483,64. empty rows"):
+        trt.compile(network)({"x": np.zeros(shape, np.float32)})
+
+
+def test_axis_behind_one_without_elements_may_have_any_length(network):
+    x = network.add_input("x", trt.float32, (2, 0, 2**31 - 1))
+    y = network.add_unary(x, trt.UnaryOperation.NEG).get_output(0)
+    network.mark_output(y)
+
+    outputs = trt.compile(network)({"x": np.zeros(x.shape, np.float32)})
+
+    assert outputs[y.name].shape == (2, 0, 2**31 - 1)
+
+
 def test_outputs_that_are_swapped_out_have_room():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
