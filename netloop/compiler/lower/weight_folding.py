@@ -4,7 +4,7 @@ Weights are arguments of the program, so XLA computes what follows from them ane
 char-RNN of 2 x 512 by one step a call (benchmarks/RESULTS.md).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, I
 from netloop.model.layers.slice import ISliceLayer
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import Block, LayerStep, Step, own_reads, walk, weight_only_tensors
+from netloop.values.diagnostics import LayerError
 from netloop.values.string_arrays import STRING
 
 SMALLEST = 1 << 12
@@ -51,10 +52,17 @@ class WeightOnlySteps(NamedTuple):
                 assert isinstance(step.layer, Operation)
                 layer = step.layer
                 arrays: list[Any] = [tensor and values.get(tensor, types[tensor].value) for tensor in layer.inputs]
-                compute = layer.zero_filled if isinstance(layer, IGatherLayer) else layer.evaluate
                 # numpy's results of rank 0 may be numbers instead of arrays
-                values[layer.outputs[0]] = np.asarray(compute(*arrays))
+                values[layer.outputs[0]] = np.asarray(_computed(layer, arrays))
         return {tensor: array for tensor, array in values.items() if tensor not in weights}
+
+
+def _computed(layer: Operation, arrays: Sequence[Any]) -> Any:
+    """The result of a layer by numpy; that of XLA where the reference has none, as of an integer divided by zero."""
+    try:
+        return layer.zero_filled(*arrays) if isinstance(layer, IGatherLayer) else layer.evaluate(*arrays)
+    except LayerError:
+        return layer.lower(*arrays)
 
 
 def find_weight_folding(

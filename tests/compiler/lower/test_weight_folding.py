@@ -10,6 +10,7 @@ from netloop.model.nest import Scopes, nest
 from tests.support.devices import assert_allclose
 from tests.support.networks import combine, constant, mark
 
+Op = trt.ElementWiseOperation
 LENGTH = SMALLEST // 4
 
 
@@ -119,6 +120,23 @@ def test_gather_by_numpy_is_that_of_a_program(network, axis, mode, length):
 
     assert made.dtype == data.dtype
     assert made.tolist() == layer.lower(data, indices).tolist()
+
+
+@pytest.mark.parametrize("runs_on_host", [False, True])
+@pytest.mark.parametrize("op", [Op.DIV, Op.FLOOR_DIV, Op.MOD, Op.FMOD, Op.POW])
+def test_only_the_quotient_of_a_zero_among_weights_is_undefined(network, op, runs_on_host):
+    dividend = constant(network, np.full(LENGTH, -1 if op is Op.POW else 7, np.int32))
+    divisor = constant(network, np.arange(LENGTH), np.int32)
+    if op is Op.POW:  # 0 to the power of -1
+        dividend, divisor = divisor, dividend
+    mark(network, y=combine(network, dividend, divisor, op))
+    if runs_on_host:
+        mark(network, places=network.add_non_zero(network.add_input("x", trt.int32, (2,))).get_output(0))
+
+    y = np.asarray(trt.compile(network)({tensor.name: np.ones(2, np.int32) for tensor in network.inputs})["y"])
+
+    expected = {Op.POW: [1, 0, 0], Op.MOD: [0, 1, 1], Op.FMOD: [0, 1, 1]}.get(op, [7, 3, 2])
+    np.testing.assert_array_equal(y[1:4], expected)
 
 
 @pytest.mark.parametrize(("index", "expected"), [(2, 2), (-1, LENGTH - 1), (LENGTH, 0), (-LENGTH - 1, 0)])
