@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 
 from netloop.formats.from_jax.call import EquationCall
@@ -127,6 +128,8 @@ class JaxprImporter(ModelImporter):
 
     def _outputs_of(self, equation: JaxprEqn, values: Values, reads: Counter[Any]) -> Sequence[ITensor]:
         name = equation.primitive.name
+        if name not in self._rules and _has_no_elements(equation):
+            return [self._make.constant(zeros) for zeros in map(_zeros, equation.outvars)]
         operands = all_imported([self._read(atom, values) for atom in equation.invars])
         if name in UNIFORM and operands[0].type.rank == 0 and not has_parts(equation.outvars[0].aval):
             tensors: Outputs = [operands[0]] * len(equation.outvars)
@@ -158,6 +161,17 @@ class JaxprImporter(ModelImporter):
         inner = implementation_of(equation)
         assert inner is not None, f"{name} is known"
         return self._inline(inner, operands)
+
+
+def _has_no_elements(equation: JaxprEqn) -> bool:
+    """Whether nothing is to be computed: rules, and layers, would read elements that are not there."""
+    shapes = [getattr(variable.aval, "shape", ()) for variable in equation.outvars]
+    are_empty = [all(isinstance(length, int) for length in shape) and 0 in shape for shape in shapes]
+    return bool(shapes) and all(are_empty) and not equation.effects
+
+
+def _zeros(variable: Var) -> np.ndarray[Any, Any]:
+    return np.zeros(tensor_shape(variable.aval), element_type(variable.aval))
 
 
 def _as_wanted(outputs: Sequence[ITensor | None], equation: JaxprEqn) -> list[ITensor]:

@@ -102,3 +102,13 @@ def test_layers_have_the_names_of_primitives_and_scopes():
         ("cell/dot_general_1", "[JAX Layer: cell/dot_general]"),
         ("w_1", "[JAX Layer: w]"),
     ]
+
+
+def test_results_without_elements_need_no_rule():
+    def function(x):
+        pooled = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 3), (1, 1, 1, 1), "VALID")
+        return pooled, lax.conv(x, jnp.ones((0, 3, 1, 1), np.float32), (1, 1), "SAME"), jnp.fft.fft(x[:0]).real
+
+    network = check_same(function, np.ones((2, 3, 2, 4), np.float32))
+
+    assert {layer.type for layer in network.layers} == {trt.LayerType.CONSTANT}

@@ -19,6 +19,8 @@ def convolution(call: EquationCall, x: ITensor, kernel: ITensor) -> ITensor:
     """A convolution; one with dilated input inserts zeros before, as the gradient of one with strides does."""
     params, make = call.params, call.make
     numbers, dtype = params["dimension_numbers"], call.dtype
+    if 0 in (*x.type.shape, *kernel.type.shape):  # sums of nothing, which layers refuse
+        return call.facts.whole(make.constant(np.zeros((), dtype)), call.result)
     x = make.cast(make.transpose(x, ints(numbers.lhs_spec)), dtype)
     kernel = make.cast(make.transpose(kernel, ints(numbers.rhs_spec)), dtype)
     groups = params["batch_group_count"]

@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 from jax.lax import GatherScatterMode
 
+from netloop.formats.from_jax.element_types import is_complex
 from netloop.formats.from_jax.indices import Indices, Windows
 from netloop.formats.from_jax.rules import EquationCall, complex_primitive, primitive
 from netloop.formats.from_jax.rules.pointwise.complex_numbers import product
@@ -22,6 +23,9 @@ from netloop.values.enums import ReduceOperation, SampleMode
 def _fill_value(call: EquationCall) -> Any:
     """The value that a gather reads out of bounds."""
     result, dtype = call.params["fill_value"], call.dtype
+    if is_complex(call.result):
+        number = complex(np.nan if result is None else result)
+        return number.real, number.imag
     if result is not None:
         return result
     if dtype.kind in "iu":

@@ -108,10 +108,12 @@ RUNNING: dict[str, tuple[Any, Any]] = {
 """The functions whose running totals have no layer, and their neutral elements by type."""
 
 
+@complex_primitive(*RUNNING)
 @primitive(*RUNNING)
 def running(call: EquationCall, x: ITensor) -> ITensor:
     """The running maximum, minimum, or logarithm of a sum of exponentials along an axis, by a loop."""
     axis, (join, neutral) = int(call.params["axis"]), RUNNING[call.name]
+    first_number = neutral(call.dtype)
 
     def step(total: Any, row: Any) -> tuple[Any, Any]:
         result = join(total, row)
@@ -119,10 +121,18 @@ def running(call: EquationCall, x: ITensor) -> ITensor:
 
     def totals(x: Any) -> Any:
         rows = jnp.moveaxis(x, axis, 0)
-        first = jnp.broadcast_to(neutral(x.dtype), rows.shape[1:])  # as the axis may be empty
+        first = jnp.broadcast_to(first_number.astype(x.dtype), rows.shape[1:])  # as the axis may be empty
         return jnp.moveaxis(lax.scan(step, first, rows, reverse=call.params["reverse"])[1], 0, axis)
 
-    return call.define(totals, x)[0]
+    return call.define(totals, x, as_parts=False)[0]
+
+
+@complex_primitive("reduce_max", "reduce_min")
+def extreme_complex(call: EquationCall, x: ITensor) -> ITensor:
+    """The extreme of complex numbers over axes, by their real parts, and their imaginary parts where those are equal."""
+    join, neutral = RUNNING[call.name.replace("reduce_", "cum")]
+    axes, start = call.ints("axes"), neutral(call.dtype)
+    return call.define(lambda value: _folded(value, axes, join, start), x, as_parts=False)[0]
 
 
 @on_parts("cumsum")

@@ -156,3 +156,23 @@ def test_equations(function):
 def test_primitive_without_a_rule_for_pairs_says_so():
     with pytest.raises(netloop.ModelError, match="this primitive has no rule for pairs"):
         netloop.from_jax(lax.clamp_p.bind, 1j, 1j, 1j)
+
+
+EQUAL_REAL_PARTS = np.float32([[3, -4], [-1, 2], [3, 1], [-1, -2], [0, 0], [2, 9]])
+
+
+@pytest.mark.parametrize("extreme", [jnp.max, jnp.min])
+def test_extreme_is_that_of_real_parts_and_then_of_imaginary_parts(extreme):
+    check(extreme, EQUAL_REAL_PARTS)
+    check(lambda x: extreme(x.reshape(2, 3), axis=0), EQUAL_REAL_PARTS)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("running", [lax.cummax, lax.cummin, lax.cumlogsumexp])
+def test_running_extremes_and_logarithms_of_sums(running, reverse):
+    check(lambda x: running(x, reverse=reverse), EQUAL_REAL_PARTS)
+
+
+@pytest.mark.parametrize("fill", [None, 2 + 3j, 1.5])
+def test_number_that_fills_what_is_out_of_bounds(fill):
+    check(lambda x: x.at[jnp.array([1, 9])].get(mode="fill", fill_value=fill))

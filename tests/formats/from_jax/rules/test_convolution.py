@@ -74,3 +74,11 @@ def test_constant_kernel_is_a_weight_of_the_layer():
     network = check_same(lambda a: lax.conv_general_dilated(a, jnp.asarray(KERNEL), (1, 1), "SAME"), IMAGE)
 
     assert [type(layer).__name__ for layer in network.layers] == ["IConvolutionLayer"]
+
+
+@pytest.mark.parametrize(("shape", "kernel"), [((2, 0, 4, 4), (5, 0, 1, 1)), ((2, 3, 0, 4), (5, 3, 1, 1))])
+def test_convolution_of_nothing_is_zero(shape, kernel):
+    def function(x):
+        return lax.conv(x, jnp.ones(kernel, np.float32), (1, 1), [(1, 1), (0, 0)])
+
+    check_same(function, np.zeros(shape, np.float32))

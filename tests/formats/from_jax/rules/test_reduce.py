@@ -98,3 +98,18 @@ def test_reduction_over_an_axis_that_vmap_names(function):
 
     check_same(lambda x: jax.vmap(lambda row: row - function(row, "rows"), axis_name="rows")(x), x)
     check_same(lambda x: jax.vmap(lambda y: function(y, "rows"), (None,), axis_name="rows", axis_size=2)(x), x)
+
+
+@pytest.mark.parametrize("method", ["scan", "scan_unrolled", "compare_all", "sort"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_places_of_nan_in_sorted_numbers_are_at_their_end(side, method):
+    x = np.float32([1, np.nan, -0.0, 0, -np.nan, np.inf, -np.inf, 2])
+
+    network = check_same(lambda x: jnp.searchsorted(jnp.sort(x), x, side=side, method=method), x)
+
+    ends = {"left": [3, 6, 1, 1, 6, 5, 0, 4], "right": [4, 8, 3, 3, 8, 6, 1, 5]}
+    assert next(iter(trt.evaluate(network, {"x": x}).values())).tolist() == ends[side]
+
+
+def test_places_in_sorted_integers():
+    check_same(lambda a: jnp.searchsorted(jnp.sort(a[0]), a[1]), A)

@@ -109,9 +109,8 @@ def lu(x: Any, **_: Any) -> Any:
                 pivots,
             )
 
-        result, order, pivots = lax.fori_loop(
-            np.int32(0), np.int32(least), column, (a, places, jnp.zeros(least, np.int32))
-        )
+        start = a, places, jnp.zeros(least, np.int32)
+        result, order, pivots = lax.fori_loop(np.int32(0), np.int32(least), column, start) if least else start
         return result, pivots, order
 
     return list(batched(factor, x))

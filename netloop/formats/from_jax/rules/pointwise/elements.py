@@ -132,21 +132,33 @@ def not_equal(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     return call.make.logical_not(binary(call, ElementWiseOperation.EQUAL, a, b))
 
 
-@primitive("ge", "le", "le_to", "lt_to", "eq_to", broadcasts=True)
+@primitive("ge", "le", broadcasts=True)
 def ordered(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
     """Whether a is at least, or at most, b; false for NaN."""
     decided = comparison(call.name, call.facts.range_of(a), call.facts.range_of(b))
     if decided is not None:
         return call.make.constant(np.asarray(decided))
     a, b = comparable(call, a, b)
-    name = call.name[:2]
     less, greater = ElementWiseOperation.LESS, ElementWiseOperation.GREATER
-    if name in ("lt", "eq"):
-        return binary(call, less if name == "lt" else ElementWiseOperation.EQUAL, a, b)
     if not a.type.is_float:
-        return call.make.logical_not(binary(call, less if name == "ge" else greater, a, b))
-    strict = binary(call, greater if name == "ge" else less, a, b)
+        return call.make.logical_not(binary(call, less if call.name == "ge" else greater, a, b))
+    strict = binary(call, greater if call.name == "ge" else less, a, b)
     return call.make.logical_or(strict, binary(call, ElementWiseOperation.EQUAL, a, b))
+
+
+@primitive("le_to", "lt_to", "eq_to", broadcasts=True)
+def ordered_with_nan(call: EquationCall, a: ITensor, b: ITensor) -> ITensor:
+    """Whether a is at most, below or equal to b, where NaN is the largest number; signs of zeros and NaN do not count.
+
+    In JAX's total order they do, but ``jnp.searchsorted``, which compares in it, gives all of them one sign before.
+    """
+    a, b = comparable(call, a, b)
+    less, equal = (binary(call, op, a, b) for op in (ElementWiseOperation.LESS, ElementWiseOperation.EQUAL))
+    if a.type.is_float:
+        is_nan = [call.make.unary(UnaryOperation.ISNAN, x) for x in (a, b)]
+        less = call.make.logical_or(less, binary(call, ElementWiseOperation.GREATER, *comparable(call, *is_nan[::-1])))
+        equal = call.make.logical_or(equal, binary(call, ElementWiseOperation.AND, *is_nan))
+    return {"lt_to": less, "eq_to": equal}.get(call.name) or call.make.logical_or(less, equal)
 
 
 @primitive("div", broadcasts=True)

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.scipy.linalg import solve_triangular
 
 from tests.support.jax_functions import check_same
 
@@ -53,3 +54,18 @@ def test_tridiagonal_equations():
     diagonals[1] += 4
 
     check_same(lambda d, b: lax.linalg.tridiagonal_solve(*d, b), diagonals, normal(5, 2), **LOOSE)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)])
+def test_matrices_without_elements(shape):
+    def function(x):
+        right = jnp.ones((*x.shape[:-1], 2), x.dtype)
+        inverses = jnp.linalg.inv(x), jnp.linalg.cholesky(x), jnp.linalg.solve(x, right), jnp.linalg.det(x)
+        return *inverses, jnp.linalg.eigvals(x).real, solve_triangular(x, right)
+
+    check_same(function, np.zeros(shape, np.float32))
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3)])
+def test_triangles_of_matrices_without_elements(shape):
+    check_same(lax.linalg.lu, np.zeros(shape, np.float32))
