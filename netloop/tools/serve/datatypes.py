@@ -23,8 +23,9 @@ NAMES: Mapping[np.dtype[Any], str] = {
 }
 """The protocol's names of element types."""
 TYPES = {name: dtype for dtype, name in NAMES.items()}
-KINDS = {"i": "iu", "u": "iu", "f": "fiuO", "V": "fiuO", "b": "biu"}
-"""The kinds of numbers in JSON that are values of a kind of element type; a null is a NaN."""
+FLOATS = {float, int, type(None)}
+ELEMENTS = {"i": {int}, "u": {int}, "f": FLOATS, "V": FLOATS, "b": {bool, int}}
+"""The Python types of JSON's values that are values of a kind of element type; a null is a NaN."""
 LENGTH = struct.Struct("<I")
 """The number of bytes of a text, before each of them."""
 
@@ -76,10 +77,12 @@ def of_numbers(name: str, dtype: np.dtype[Any], shape: Sequence[int], data: Any)
         if dtype == STRING:
             array = string_array(data)
         else:
-            numbers = np.asarray(data)
-            # numpy would round numbers, and read text, without a word
-            if numbers.size and numbers.dtype.kind not in KINDS[dtype.kind]:
-                raise invalid(f"{says}, and its data are {numbers.dtype.name}")
+            # as objects, because numpy would round numbers, and read text and flags among them, without a word
+            numbers = np.asarray(data, object)
+            others = {*map(type, numbers.reshape(-1).tolist())} - ELEMENTS[dtype.kind]
+            if others:
+                raise invalid(f"{says}, and its data have a {min(other.__name__ for other in others)}")
+            numbers = numbers if dtype.kind in "biu" else numbers.astype(np.float64)
             with np.errstate(over="ignore", invalid="ignore"):
                 array = numbers.astype(dtype)
             if not _is_in_range(array, numbers):
@@ -92,7 +95,7 @@ def of_numbers(name: str, dtype: np.dtype[Any], shape: Sequence[int], data: Any)
 def _is_in_range(array: Array, numbers: Array) -> bool:
     if array.dtype.kind in "biu":
         return np.array_equal(array, numbers)
-    return bool((np.isinf(array) == np.isinf(numbers.astype(np.float64))).all())
+    return bool((np.isinf(array) == np.isinf(numbers)).all())
 
 
 def of_bytes(name: str, dtype: np.dtype[Any], shape: Sequence[int], data: bytes | memoryview) -> Array:
@@ -106,8 +109,8 @@ def of_bytes(name: str, dtype: np.dtype[Any], shape: Sequence[int], data: bytes 
     if len(data) != (wanted := math.prod(shape) * dtype.itemsize):
         raise invalid(f"input {name!r} has {len(data)} bytes, and {NAMES[dtype]}{[*shape]} has {wanted}")
     if dtype == np.bool_:
-        return np.frombuffer(data, np.uint8).astype(np.bool_).reshape(shape)
-    return np.frombuffer(data, dtype).reshape(shape)
+        return _reshaped(name, np.frombuffer(data, np.uint8).astype(np.bool_), shape)
+    return _reshaped(name, np.frombuffer(data, dtype), shape)
 
 
 def _texts(name: str, data: bytes | memoryview) -> list[str]:
@@ -129,7 +132,10 @@ def _texts(name: str, data: bytes | memoryview) -> list[str]:
 def _reshaped(name: str, array: Array, shape: Sequence[int]) -> Array:
     if array.size != math.prod(shape):
         raise invalid(f"input {name!r} has the shape {[*shape]}, and {array.size} elements")
-    return array.reshape(shape)
+    try:
+        return array.reshape(shape)
+    except ValueError as error:  # without elements, other lengths may be too long for numpy
+        raise invalid(f"input {name!r} has the shape {[*shape]}: {error}") from error
 
 
 def as_bytes(array: Array) -> bytes:

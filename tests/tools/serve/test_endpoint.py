@@ -222,6 +222,7 @@ def test_some_outputs_are_raw_and_others_are_not(endpoint):
 
 TYPES = {
     **{name: [0, 100] for name in ("int8", "uint8", "int32", "int64")},
+    "uint64": [0, 2**64 - 1],
     **{name: [0.5, -2] for name in ("float16", "float32", "float64")},
     "bfloat16": [0.5, -2],
     "bool": [True, False],
@@ -241,7 +242,7 @@ def raw(name):
     if name == "string":
         texts = [text.encode() for text in TYPES[name]]
         return b"".join(len(text).to_bytes(4, "little") + text for text in texts)
-    return np.array([TYPES[name]]).astype(DTYPES.get(name, name)).tobytes()
+    return np.array([TYPES[name]], DTYPES.get(name, name)).tobytes()
 
 
 def test_every_type_crosses_the_wire_as_json_and_as_bytes(identity):
@@ -298,6 +299,7 @@ MALFORMED = {
     "texts": body(tensor(datatype="BYTES", data=["a", "b", "c"])),
     "fractions": body(tensor(data=[1.5, 2, 3])),
     "text as numbers": body(tensor(data=["1", "2", "3"])),
+    "a flag among numbers": body(tensor(data=[True, 2, 3])),
     "null": body(tensor(data=[None, 2, 3])),
     "number out of range": body(tensor(data=[2**40, 2, 3])),
     "too few data": body(tensor(data=[1, 2])),
@@ -329,6 +331,20 @@ def test_malformed_json_is_the_fault_of_the_client(case, endpoint):
     assert answer.status == 400, answer.body
     assert list(answer.json) == ["error"]
     assert answer.json["error"].startswith("NL")
+
+
+@pytest.mark.parametrize("data", [[None, "3"], [1.5, True], [None, "nan"], [None, {}], [2**70, False], [[1], 2]])
+def test_floats_are_numbers_and_null(endpoint, data):
+    answer = infer(endpoint, "roots", body(tensor(shape=[2], datatype="FP32", data=data)))
+    assert (answer.status, answer.json["error"].startswith("NL670")) == (400, True)
+
+
+@pytest.mark.parametrize("shape", [[0, 2**62], [2**62, 2**62, 0]])
+@pytest.mark.parametrize("more", [{"data": []}, {"parameters": {"binary_data_size": 0}}])
+def test_shapes_without_elements_that_are_too_long_are_refused(endpoint, shape, more):
+    text = body({"name": "x", "shape": shape, "datatype": "FP32", **more})
+    answer = infer(endpoint, "roots", text, {HEADER_LENGTH: str(len(text))})
+    assert (answer.status, answer.json["error"].startswith("NL670")) == (400, True)
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
