@@ -130,6 +130,18 @@ def test_outputs_are_copies_by_a_program_or_without_one(network, monkeypatch, of
         assert [(type(value), value.dtype) for value in outputs.values()] == [(kind, np.int64), (kind, np.int32)]
 
 
+def test_outputs_of_new_lengths_compile_nothing(network, caplog):
+    x = network.add_input("x", trt.int64, (-1,))
+    mark(network, positions=network.add_non_zero(x).get_output(0))
+    engine = trt.compile(network)
+    engine({"x": np.ones(2, np.int64)})
+
+    with jax.log_compiles():
+        shapes = [engine({"x": np.ones(length, np.int64)})["positions"].shape for length in (3, 4, 5)]
+
+    assert (shapes, caplog.records) == ([(1, 3), (1, 4), (1, 5)], [])
+
+
 def test_large_layers_are_compiled(network, compiled, monkeypatch):
     monkeypatch.setattr("netloop.compiler.host.numpy_layers.MOST_BYTES", 16)
     mark(network, y=chosen(network, network.add_input("x", trt.float32, (8,))))
