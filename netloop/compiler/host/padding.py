@@ -17,6 +17,7 @@ from netloop.model.graph.padded_axes import Neutrals
 from netloop.model.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sources import IShapeLayer
 from netloop.model.nest import Step, layers_of
+from netloop.values.enums import TripLimit
 from netloop.values.types import UNKNOWN, Array, Shape, TensorType
 
 Rounding = Callable[[ITensor, Shape, Axes], Shape]
@@ -216,7 +217,26 @@ class RunFacts(LoopFacts):
     def count(self, loop: ILoop) -> int | None:
         # the types of a run have no values that decide no shape
         count = known_count(loop, self._types)
-        return known_count(loop, self._before) if count is None else count
+        count = known_count(loop, self._before) if count is None else count
+        return known_count(loop, self._lengths_behind(loop)) if count is None else count
+
+    def _lengths_behind(self, loop: ILoop) -> TypeTable:
+        """The types of a run that a COUNT follows from by layers of integers, of which lengths give values."""
+        limit = loop.limit(TripLimit.COUNT)
+        types, waiting, seen = TypeTable({}), [] if limit is None else [limit.tensor(0)], set[ITensor]()
+        while waiting:
+            tensor = waiting.pop()
+            layer, type_ = tensor.producer, self._types.of(tensor)
+            if tensor in seen or not isinstance(type_, TensorType):
+                continue
+            seen.add(tensor)
+            if isinstance(layer, IShapeLayer):
+                types.give(tensor, layer.infer(*map(self._types.__getitem__, filter(None, layer.inputs))))
+            elif isinstance(layer, Operation) and not type_.is_float:
+                waiting += filter(None, layer.inputs)
+            else:
+                types.give(tensor, type_)
+        return types
 
 
 class PaddedFacts(LoopFacts):

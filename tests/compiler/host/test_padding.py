@@ -14,7 +14,7 @@ from netloop.compiler.recipe import Recipe
 from netloop.values.types import LARGEST_KNOWN_VALUE
 from tests.support.devices import assert_allclose
 from tests.support.examples import mostly_slow
-from tests.support.networks import Op, combine, constant, counted, mark
+from tests.support.networks import Op, cast, combine, constant, counted, last, mark
 from tests.support.speech import frames_of, rounded_up, total_of
 
 MAPS = 3
@@ -221,6 +221,26 @@ def test_new_lengths_up_to_a_bound_compile_nothing(network, padded, compiled):
 
     for length in (10, 11, 12, 15, 16, 9):
         assert engine({"n": np.array([length])})["y"].shape == (1, MAPS, length)
+    assert compiled == []
+    assert len(padded) == 1
+
+
+@pytest.mark.parametrize("dtype", [trt.float32, trt.int64])
+def test_loops_whose_count_decides_no_shape_share_a_program(network, padded, compiled, dtype):
+    """Only the last state leaves them, and they make an iteration less than there are rows."""
+    places = network.add_non_zero(network.add_input("x", trt.bool, (9,))).get_output(0)
+    rows = cast(network, network.add_squeeze(places, constant(network, [0], np.int64)).get_output(0), dtype)
+    lengths = combine(network, network.add_shape(rows).get_output(0), constant(network, [1], np.int64), Op.SUB)
+    loop = counted(network, network.add_squeeze(lengths, constant(network, [0], np.int64)).get_output(0))
+    state = loop.add_recurrence(constant(network, 0, trt.nptype(dtype)))
+    state.set_input(1, combine(network, state.get_output(0), loop.add_iterator(rows).get_output(0)))
+    mark(network, y=last(loop, state.get_output(0)))
+    engine = trt.compile(network)
+    engine({"x": np.arange(9) < 5})
+    engine({"x": np.arange(9) < 6})
+    del compiled[:]
+
+    assert [int(engine({"x": np.arange(9) < length})["y"]) for length in (7, 8, 6)] == [15, 21, 10]
     assert compiled == []
     assert len(padded) == 1
 
