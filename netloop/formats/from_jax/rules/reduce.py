@@ -129,7 +129,7 @@ def running(call: EquationCall, x: ITensor) -> ITensor:
 
 @complex_primitive("reduce_max", "reduce_min")
 def extreme_complex(call: EquationCall, x: ITensor) -> ITensor:
-    """The extreme of complex numbers over axes, by their real parts, and their imaginary parts where those are equal."""
+    """The extreme of complex numbers over axes, by their real parts, and by the others where those are equal."""
     join, neutral = RUNNING[call.name.replace("reduce_", "cum")]
     axes, start = call.ints("axes"), neutral(call.dtype)
     return call.define(lambda value: _folded(value, axes, join, start), x, as_parts=False)[0]
