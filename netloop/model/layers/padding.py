@@ -118,6 +118,10 @@ class IReverseSequenceLayer(Operation):
         batch = normal_axis(self.batch_axis, rank, "batch_axis")
         return batch, normal_axis(self.sequence_axis, rank, "sequence_axis")
 
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        # a sequence ends before the padding of its axis does, and those that are padding have no element
+        return neutral(1, padded[1])
+
     def evaluate(self, x: Array, sequence_lens: Array) -> Array:
         batch, sequence = self._axes(x.ndim)
         longest = x.shape[sequence]

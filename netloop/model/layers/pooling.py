@@ -33,6 +33,10 @@ POOLINGS: dict[PoolingType, Callable[[Any, Any, float], Any]] = {
 """Combine the functions for the maximum and the average of windows by the pooling type."""
 
 
+EXPLICIT = PaddingMode.EXPLICIT_ROUND_DOWN, PaddingMode.EXPLICIT_ROUND_UP
+"""The modes in which the place of a window does not depend on the length of its axis."""
+
+
 @layer(LayerType.POOLING, "Pooling")
 class IPoolingLayer(SlidingWindow):
     """Pool a window that slides over the input, for each channel separately.
@@ -97,10 +101,11 @@ class IPoolingLayer(SlidingWindow):
 
     def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
         windows = padded[0] - {0, 1}
-        if self.padding_mode is not PaddingMode.EXPLICIT_ROUND_DOWN or self.type is PoolingType.MAX_AVERAGE_BLEND:
-            return None
-        if self.type is PoolingType.MAX:
+        if self.type is PoolingType.MAX and self.padding_mode in EXPLICIT:
             return neutral(0, windows, lowest(types[0].dtype))
+        # a mean of a window that is rounded up divides by fewer elements
+        if self.padding_mode is not PaddingMode.EXPLICIT_ROUND_DOWN or self.type is not PoolingType.AVERAGE:
+            return None
         # an average that excludes padding divides by fewer elements where a window reads past the end
         is_exact = not self.average_count_excludes_padding or not any(self.post_padding[axis - 2] for axis in windows)
         return neutral(0, windows) if is_exact else None

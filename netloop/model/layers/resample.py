@@ -11,6 +11,7 @@ import numpy as np
 
 from netloop.model.graph import ITensor, NetworkBase, Operation, layer
 from netloop.model.graph.attributes import check_float
+from netloop.model.graph.padded_axes import NO_NEUTRALS, Axes, Neutrals
 from netloop.model.layers.index_types import narrow_indices
 from netloop.model.manual_axes import scan
 from netloop.values.diagnostics import require
@@ -26,6 +27,9 @@ from netloop.values.types import UNKNOWN, Array, Shape, TensorType, agree, const
 
 NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, InterpolationMode.CUBIC
 CROP, SYMMETRIC = ResizeCoordinateTransformation.CROP, ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC
+
+LOCAL = ResizeCoordinateTransformation.ASYMMETRIC, ResizeCoordinateTransformation.HALF_PIXEL
+"""The transformations in which coordinates of a known scale do not depend on lengths."""
 
 MOST_AXES = {NEAREST: 8, LINEAR: 3, CUBIC: 2}
 """The number of trailing axes that TensorRT can resize."""
@@ -244,6 +248,19 @@ class IResizeLayer(Operation):
             if new != length or not (by_ends or step == 1) or region != (0, 1):
                 resizes.append(_AxisResize(axis, length, new, step, *region))
         return resizes
+
+    def neutrals(self, types: Sequence[Any], padded: Sequence[Axes]) -> Neutrals | None:
+        size = types[1] if len(types) > 1 else None
+        if any(padded[1:]) or (size is not None and size.value is None) or self.coordinate_transformation is CROP:
+            return None
+        _, scales = self._lengths_or_scales(types[0].shape, None if size is None else size.value)
+        takes = bool(scales) and (self._stays_inside() or all(scales[axis] == 1 for axis in padded[0]))
+        return NO_NEUTRALS if takes else None
+
+    def _stays_inside(self) -> bool:
+        """Whether no element behind the end of an axis would be read, so that it does not matter where that is."""
+        is_near = self.resize_mode is NEAREST and self.nearest_rounding is not ResizeRoundMode.CEIL
+        return is_near and self.coordinate_transformation in LOCAL
 
     def evaluate(self, x: Array, size: Array | None = None, roi: Array | None = None) -> Array:
         result, resizes = wide(x), self._axis_resizes(x.shape, size, roi)

@@ -19,6 +19,7 @@ LENGTHS = 5, 0, 1, 6, 7, 8
 ALL_LENGTHS = 5, 0, 1, 2, 3, 4, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 39, 40
 NONE, TRANSPOSE, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE, trt.MatrixOperation.VECTOR
 Reduce, Cumulative, TopK = trt.ReduceOperation, trt.CumulativeOperation, trt.TopKOperation
+Coordinates, Rounding = trt.ResizeCoordinateTransformation, trt.ResizeRoundMode
 Causal, REVERSE = trt.CausalMaskKind, trt.LoopOutput.REVERSE
 FIRST, SECOND = 0, 1
 
@@ -213,14 +214,36 @@ def zero_padded(network, x):
     return network.add_padding_nd(images(network, x), (1, 0), (2, 1)).get_output(0)
 
 
-def pooled(kind, padding):
+def pooled(kind, padding, mode=trt.PaddingMode.EXPLICIT_ROUND_DOWN):
     def add(network, x):
         x = network.add_padding_nd(images(network, x), (2, 0), (1, 0)).get_output(0)
         layer = network.add_pooling_nd(x, kind, (2, 2))
         layer.padding_nd, layer.stride_nd, layer.average_count_excludes_padding = (padding, 0), (2, 1), False
+        layer.padding_mode = mode
         return layer.get_output(0)
 
     return add
+
+
+def resized(coordinates, rounding, mode=trt.InterpolationMode.NEAREST, scales=(2.5, 1)):
+    def add(network, x):
+        layer = network.add_resize(x)
+        layer.scales, layer.resize_mode = scales, mode
+        layer.coordinate_transformation, layer.nearest_rounding = coordinates, rounding
+        return layer.get_output(0)
+
+    return add
+
+
+def turned(network, x):
+    """Some first rows of each column in the other order, and some first columns of each row."""
+    shape = network.add_shape(x).get_output(0)
+    lengths = network.add_gather(shape, constant(network, [0, 0, 0], np.int32), 0).get_output(0)
+    by_columns = network.add_reverse_sequence(x, lengths)
+    few = network.add_elementwise(places_of(x), constant(network, [3], np.int32), Op.MIN).get_output(0)
+    by_rows = network.add_reverse_sequence(x, few)
+    by_rows.batch_axis, by_rows.sequence_axis = 0, 1
+    return by_columns.get_output(0), by_rows.get_output(0)
 
 
 def normalized(network, x):
@@ -411,6 +434,13 @@ CASES = {
     "slices": sliced,
     "zeros around": zero_padded,
     "windows": several(pooled(trt.PoolingType.MAX, 1), pooled(trt.PoolingType.AVERAGE, 1)),
+    "windows, rounded up": pooled(trt.PoolingType.MAX, 1, trt.PaddingMode.EXPLICIT_ROUND_UP),
+    "resized": several(
+        resized(Coordinates.ASYMMETRIC, Rounding.FLOOR), resized(Coordinates.HALF_PIXEL, Rounding.HALF_DOWN),
+        resized(Coordinates.HALF_PIXEL, Rounding.HALF_UP, scales=(3, 2)),
+        resized(Coordinates.HALF_PIXEL, Rounding.CEIL, trt.InterpolationMode.LINEAR, (1, 2)),
+    ),
+    "turned": turned,
     "normalized": several(normalized, group_normalized),
     "attention": several(attention(), attention(norm=trt.AttentionNormalizationOp.NONE), attention(is_masked=True)),
     "attention to earlier keys": several(*map(attention, (Causal.UPPER_LEFT, Causal.LOWER_RIGHT))),
