@@ -159,6 +159,8 @@ def _array(tensor: Message, raw: bytes | None) -> Array:
     if any(length < 0 for length in shape):
         raise invalid(f"input {quoted(name)} has the shape {shape}, and a length is at least 0")
     if raw is not None:
+        if tensor.contents.ByteSize():
+            raise invalid(f"input {quoted(name)} has contents and raw bytes", "send one of the two")
         return of_bytes(name, dtype, shape, raw)
     if tensor.datatype not in CONTENTS:
         raise invalid(f"input {quoted(name)} has the datatype {tensor.datatype}, which needs raw bytes")

@@ -95,6 +95,8 @@ def _inputs(parts: Json, raw: memoryview) -> dict[str, Array]:
                 raise invalid(f"input {quoted(name)} has no data", 'write "data", or "binary_data_size" and raw bytes')
             arrays[name] = of_numbers(name, dtype, shape, tensor["data"])
             continue
+        if "data" in tensor:
+            raise invalid(f"input {quoted(name)} has data and raw bytes", "send one of the two")
         if type(size) is not int or not 0 <= size <= len(raw):
             raise invalid(f"input {quoted(name)} has {quoted(size)} raw bytes, and {len(raw)} are there")
         arrays[name], raw = of_bytes(name, dtype, shape, raw[:size]), raw[size:]

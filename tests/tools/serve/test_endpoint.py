@@ -57,6 +57,10 @@ def tensor(name="x", shape=(1, 3), datatype="INT32", data=(1, 2, 3), **more):
     return {"name": name, "shape": shape, "datatype": datatype, "data": data, **more}
 
 
+def of_raw_bytes():
+    return {"name": "x", "shape": [1, 3], "datatype": "INT32", "parameters": {"binary_data_size": 12}}
+
+
 def body(*tensors, **more):
     return json.dumps({"inputs": tensors or [tensor()], **more}).encode()
 
@@ -317,7 +321,7 @@ MALFORMED = {
     "unknown output": body(outputs=[{"name": "z"}]),
     "output of another kind": body(outputs=["y"]),
     "a flag that is text": body(outputs=[{"name": "y", "parameters": {"binary_data": "false"}}]),
-    "raw bytes that are not there": body({**tensor(), "parameters": {"binary_data_size": 12}}),
+    "raw bytes that are not there": body(of_raw_bytes()),
     "an id that is no text": body(id=7),
     "a time limit that is text": body(parameters={"timeout": "1"}),
     "a time limit below zero": body(parameters={"timeout": -1}),
@@ -354,12 +358,13 @@ def test_words_that_are_no_json_are_refused(endpoint, word):
     assert (answer.status, f"{word} is no number of JSON" in answer.json["error"]) == (400, True)
 
 
-HEAD = json.dumps({"inputs": [{**tensor(), "parameters": {"binary_data_size": 12}}]}).encode()
+HEAD = body(of_raw_bytes())
 
 
 @pytest.mark.parametrize(
     ("head", "more", "length"),
     [
+        (body({**tensor(), **of_raw_bytes()}), bytes(12), None),
         (HEAD, bytes(11), None),
         (HEAD, bytes(13), None),
         (HEAD, bytes(12), "-1"),

@@ -213,15 +213,16 @@ MALFORMED = {
     "other contents": {"shape": [1, 4], "raw": []},
     "contents of another type": {"datatype": "FP32", "raw": []},
     "contents of halves": {"datatype": "FP16", "raw": []},
+    "contents and raw bytes": {"has_contents": True},
     "no sequence": {"model": "steps"},
 }
 
 
 @pytest.mark.parametrize("case", MALFORMED)
 def test_malformed_messages_are_the_fault_of_the_client(address, triton, case):
-    def message(raw=(RAW,), model="rows", **changes):
+    def message(raw=(RAW,), model="rows", has_contents=False, **changes):
         tensor = {"name": "x", "datatype": "INT32", "shape": [1, 3], **changes}
-        if not raw:
+        if not raw or has_contents:
             tensor["contents"] = triton.service_pb2.InferTensorContents(int_contents=[1, 2, 3])
         inputs = [triton.service_pb2.ModelInferRequest.InferInputTensor(**tensor)]
         return triton.service_pb2.ModelInferRequest(model_name=model, inputs=inputs, raw_input_contents=raw)
