@@ -3,7 +3,7 @@
 import math
 
 from netloop.formats.onnx_graph.layers import INT64, NodeBuilder, Value, exports
-from netloop.formats.onnx_graph.node_builder import INT32, carrier
+from netloop.formats.onnx_graph.node_builder import BOOL, INT32, carrier
 from netloop.formats.shared.word_tables import CUMULATIVE, REDUCTIONS
 from netloop.model.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer
 from netloop.model.layers.topk import ITopKLayer
@@ -16,10 +16,16 @@ def reduce(layer: IReduceLayer, make: NodeBuilder, x: Value, axes: Value | None 
     over = make.int64s(*axes_of(layer.axes, make.type(0).rank))
     if axes is not None:
         over = make.reshape(make.cast(axes, INT64), [-1])
+    may_be_empty = over.array is None or min(_lengths(make, over), default=1) <= 0
+    if x.dtype == BOOL and may_be_empty:
+        # onnxruntime has no extreme of no bool; of no integer, it is the smallest or largest one
+        return make.compare(
+            "Greater", _reduced(make, layer.op, make.cast(x, INT32), over, layer), make.number(0, INT32)
+        )
     if layer.op is not ReduceOperation.AVG:
         return _reduced(make, layer.op, x, over, layer)
     wide = make.cast(x, INT32) if x.dtype in INTEGERS and x.dtype.itemsize < INT32.itemsize else make.wide(x)
-    if wide.dtype.kind == "f" and over.array is not None and min(_lengths(make, over), default=1) > 0:
+    if wide.dtype.kind == "f" and not may_be_empty:
         return make.cast(_reduced(make, ReduceOperation.AVG, wide, over, layer), x.dtype)
     total = _reduced(make, ReduceOperation.SUM, wide, over, layer)
     return make.cast(make.op("Div", total, _count(make, x, over, wide)), x.dtype)

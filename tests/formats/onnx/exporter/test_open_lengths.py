@@ -195,3 +195,15 @@ def test_assertion_of_a_length_that_only_a_branch_squeezes_is_refused():
 
     with pytest.raises(trt.NetworkError, match="cannot be written"):
         export(network)
+
+
+@pytest.mark.parametrize("operation", [trt.ReduceOperation.MAX, trt.ReduceOperation.MIN])
+def test_any_and_all_of_open_lengths(operation):
+    """Of no bool, ``any`` is false, and ``all`` is true."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.bool, (-1, 2))
+    mark(network, y=network.add_reduce(x, operation, 1 << 0, False).get_output(0))
+    model = export(network)
+
+    for rows in ([], [[True, False]], [[True, False], [False, False]]):
+        agree(model, network, {"x": np.array(rows, np.bool_).reshape(-1, 2)})
