@@ -26,6 +26,9 @@ class Sliding:
         before: the padding before each axis.
         after: the padding after it.
         same: SAME_UPPER or SAME_LOWER, for padding that follows from the dims; None for explicit padding.
+
+    Raises:
+        LayerError: a stride or dilation is not positive.
     """
 
     strides: Sequence[int]
@@ -33,6 +36,10 @@ class Sliding:
     before: Sequence[int]
     after: Sequence[int]
     same: PaddingMode | None = None
+
+    def __post_init__(self) -> None:
+        what = f"strides are {list(self.strides)}, dilations {list(self.dilations)}, but must be positive"
+        require(min((*self.strides, *self.dilations), default=1) > 0, what)
 
     def apply_to(self, layer: SlidingWindow) -> None:
         """Set the strides, dilations and padding of a layer."""
