@@ -8,6 +8,9 @@ from netloop.values.diagnostics import Finding, NetloopError, reason
 V3 = "derive from IPluginV3, whose enqueue works on addresses of the host, or write a function of JAX and a JaxPlugin"
 """Replacements of plugins that are compiled for NVIDIA's devices."""
 
+AS_IT_IS = "; or python -m netloop.compat --tensorrt 10 SCRIPT runs it as it is"
+"""The way to run a script with the plugins of versions 8 to 10."""
+
 ALGORITHMS = "leave the selection to XLA, which chooses the kernels"
 
 
@@ -50,11 +53,13 @@ class IPluginV2DynamicExtBase(IPluginV2):
 class IPluginV2DynamicExt(IPluginV2DynamicExtBase):
     """An IPluginV2 with dynamic shapes; refused when instantiated."""
 
+    INSTEAD = V3 + AS_IT_IS
+
 
 class IPluginCreator(Unavailable, IPluginCreatorInterface):
     """A creator of plugins before version 3; refused when instantiated."""
 
-    INSTEAD = "derive from IPluginCreatorV3One"
+    INSTEAD = "derive from IPluginCreatorV3One" + AS_IT_IS
 
     def create_plugin(self, name: str, field_collection: Any) -> NoReturn:
         """Refuse to create a plugin."""

@@ -13,9 +13,15 @@ NEWEST = 11
 
 OFTEN_OWN = frozenset(
     {"max_batch_size", "kernel_size", "pre_padding", "post_padding", "window_size", "get_shape", "get_location", "free",
-     "fp16_mode", "int8_mode", "int8_calibrator", "max_workspace_size", "align_corners", "execute_async", "get_strides"}
+     "fp16_mode", "int8_mode", "int8_calibrator", "max_workspace_size", "align_corners", "execute_async", "get_strides",
+     "set_shape_input"}
 )  # fmt: skip
-"""Names that scripts have for variables and arguments of their own too, and which count only with others."""
+"""Names that scripts have for variables and arguments of their own too, or that other classes of TensorRT have still,
+and which count only with others."""
+
+
+DERIVED = {"IPluginV2DynamicExt": 10, "IPluginCreator": 10}
+"""Classes that version 11 has by name only, with the last version in which a script can derive from them."""
 
 
 class Detected(NamedTuple):
@@ -34,8 +40,8 @@ def detected(script: Path) -> Detected:
     """The version of a script and of the modules next to it that it imports.
 
     A name counts where it is read or set as an attribute, ``engine.num_bindings``, and a member of an enumeration
-    where its enumeration is in front of it, ``trt.BuilderFlag.STRICT_TYPES``. A script that mentions names of several
-    versions gets the oldest, whose module has the names of later versions too.
+    where its enumeration is in front of it, ``trt.BuilderFlag.STRICT_TYPES``; so does the base of a class. A script
+    that mentions names of several versions gets the oldest, whose module has the names of later versions too.
     """
     sources = [*_sources(script)]
     if not any(re.search(r"\btensorrt\b", source) for source in sources):
@@ -48,11 +54,12 @@ def detected(script: Path) -> Detected:
         for entry in known
         if entry.name not in OFTEN_OWN or (entry.owner.lower(), entry.name) in of_variables  # builder.fp16_mode
     ]
-    if not certain:
+    lasts = {entry.name: entry.last for entry in reversed(certain)}
+    lasts |= {name: last for name, last in DERIVED.items() if (BASE, name) in used}
+    if not lasts:
         return Detected(NEWEST, ())
-    last = min(entry.last for entry in certain)
-    names = dict.fromkeys(entry.name for entry in certain if entry.last == last)
-    return Detected(last, (*names,))
+    version = min(lasts.values())
+    return Detected(version, tuple(name for name, last in lasts.items() if last == version))
 
 
 def _is_used(entry: RemovedName, used: set[tuple[str, str]]) -> bool:
@@ -61,8 +68,15 @@ def _is_used(entry: RemovedName, used: set[tuple[str, str]]) -> bool:
     return entry.name not in {*GENERAL, "__len__"} and any(name == entry.name for _, name in used)
 
 
+BASE = "class"
+"""Stands in front of the base of a class: no name, as it is a keyword of Python."""
+
+
 def _attributes(source: str) -> Iterator[tuple[str, str]]:
-    """Each attribute in a source, with the name in front of it; nothing of a source that is not Python."""
+    """Each attribute in a source, with the name in front of it; nothing of a source that is not Python.
+
+    The base of a class is one too, with ``BASE`` in front of it.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -71,6 +85,8 @@ def _attributes(source: str) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Attribute):
             before = node.value
             yield getattr(before, "attr", getattr(before, "id", "")), node.attr
+        elif isinstance(node, ast.ClassDef):
+            yield from ((BASE, getattr(base, "attr", getattr(base, "id", ""))) for base in node.bases)
 
 
 def _sources(script: Path) -> Iterator[str]:
