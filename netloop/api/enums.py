@@ -246,7 +246,7 @@ class ErrorCode(TensorRTEnum):
 
 
 class OnnxParserFlag(TensorRTEnum):
-    """The flags of ``OnnxParser``; all are recorded without effect."""
+    """The flags of ``OnnxParser``; all except ENABLE_PLUGIN_OVERRIDE are recorded without effect."""
 
     NATIVE_INSTANCENORM = 0
     ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA = 1

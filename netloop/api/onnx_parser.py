@@ -9,11 +9,13 @@ import onnx
 from netloop.api.config import IBuilderConfig
 from netloop.api.enums import ErrorCode, OnnxParserFlag
 from netloop.api.logger import ILogger
+from netloop.api.plugin_nodes import plugin_operators
 from netloop.formats.onnx import supports
-from netloop.formats.onnx.importer.graph import OnnxImporter
+from netloop.formats.onnx.importer.graph import OnnxImporter, key_of
 from netloop.formats.onnx.importer.model import Model, read
 from netloop.formats.onnx.importer.node import ImportedNode
 from netloop.formats.onnx.importer.unknown_operators import unknown_operators
+from netloop.formats.shared.own_operators import OwnOperator
 from netloop.model.graph import ITensor, check_instance
 from netloop.model.graph.attributes import flag_bit
 from netloop.model.network import INetworkDefinition
@@ -102,6 +104,8 @@ class ParserError:
 class OnnxModelReader(Unpicklable, WithStatement, CheckedAttributes):
     """Read ONNX models and keep their errors: the base of the parser and the refitter."""
 
+    _plugins_override = False
+
     def __init__(self, logger: ILogger) -> None:
         self._logger: ILogger = check_instance("logger", logger, ILogger)
         self._errors: list[ParserError] = []
@@ -143,7 +147,7 @@ class OnnxModelReader(Unpicklable, WithStatement, CheckedAttributes):
 
     def _add(self, model: Model, network: INetworkDefinition) -> OnnxImporter | None:
         """Add a model to a network and return its importer; None if the model has errors."""
-        importer = OnnxImporter(model, network, keeps_identities=True)
+        importer = OnnxImporter(model, network, operators=self._plugins(model), keeps_identities=True)
         try:
             importer.add()
         except ModelError as error:
@@ -152,6 +156,10 @@ class OnnxModelReader(Unpicklable, WithStatement, CheckedAttributes):
         for finding in model.forgiven.findings:
             self._logger.log(ILogger.WARNING, str(finding))
         return importer
+
+    def _plugins(self, model: Model) -> dict[str, OwnOperator]:
+        """The operators of a model that are plugins, and their functions."""
+        return plugin_operators(model, self._plugins_override)
 
     def _refuse(self, findings: Any, file: str = "") -> bool:
         self._errors += [ParserError(finding, file) for finding in findings]
@@ -178,10 +186,14 @@ class OnnxModelReader(Unpicklable, WithStatement, CheckedAttributes):
 class OnnxParser(OnnxModelReader):
     """Add ONNX models to a network. ``netloop.onnx.load`` is shorter, and raises errors.
 
+    A node whose operator is the name of a plugin's creator in ``get_plugin_registry()``, and no operator of ONNX,
+    becomes this plugin: of the version and namespace in its attributes ``plugin_version``, ``"1"`` by default, and
+    ``plugin_namespace``, with the fields of which the node has attributes.
+
     If a method that adds a model returns False, its errors are in the list, and the network is not usable.
 
     Attributes:
-        flags: the flags, one bit each; recorded without effect.
+        flags: the flags, one bit each; of effect is ENABLE_PLUGIN_OVERRIDE.
     """
 
     flags: int = 1 << int(OnnxParserFlag.NATIVE_INSTANCENORM)
@@ -231,7 +243,8 @@ class OnnxParser(OnnxModelReader):
         count = 0 if loaded is None else len(loaded.proto.graph.node)
         wrong = {error.node() for error in self._errors[before:]}
         if loaded is not None and not fits:
-            wrong |= {node.outermost for nodes in unknown_operators(loaded).values() for node in nodes}
+            plugins = [key_of(name) for name in self._plugins(loaded)]
+            wrong |= {node.outermost for nodes in unknown_operators(loaded, plugins).values() for node in nodes}
         self._subgraphs = _runs(count, wrong)
         return fits
 
@@ -260,6 +273,10 @@ class OnnxParser(OnnxModelReader):
         return result if isinstance(result, ITensor) else None
 
     # ------------------------------------------------------------------ flags
+
+    @property
+    def _plugins_override(self) -> bool:
+        return self.get_flag(OnnxParserFlag.ENABLE_PLUGIN_OVERRIDE)
 
     def set_flag(self, flag: OnnxParserFlag) -> None:
         """Set a flag."""

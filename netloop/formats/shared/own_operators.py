@@ -46,6 +46,8 @@ def outputs_of_own(
     except NetworkError as error:
         first = error.findings[0]
         raise LayerError(first.what, first.why, first.fix, first.code) from error
+    except LayerError:
+        raise
     except Exception as error:
         what = f"the function for {quoted(name)} raised {type(error).__name__}: {error}"
         raise LayerError(what, "the code of the function raised an exception", "", "NL411") from error

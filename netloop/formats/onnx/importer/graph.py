@@ -78,7 +78,7 @@ class OnnxImporter(ModelImporter):
         self._forgiven = model.forgiven
         self._keeps_identities = keeps_identities
         self._inputs = ModelInputs(model, input_shapes or {}, frozenset(as_inputs), FixedInputs(inputs))
-        self._own = {_key_of(name): function for name, function in (operators or {}).items()}
+        self._own = {key_of(name): function for name, function in (operators or {}).items()}
         self._initializers: dict[str, IConstantLayer] = {}
         self._outermost = 0
         self._gradients = 0
@@ -358,7 +358,7 @@ CONTRADICTED = "the model declares other types or shapes for {} than its nodes m
 UNSORTED = "the model has the nodes {} before nodes whose outputs they read; they are imported after those"
 
 
-def _key_of(name: str) -> tuple[str, str]:
+def key_of(name: str) -> tuple[str, str]:
     """The domain and the name of an operator, ``my.domain::Name`` or ``Name``."""
     domain, _, op = name.rpartition("::")
     return domain_of(domain), op

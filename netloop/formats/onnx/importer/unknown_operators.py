@@ -25,8 +25,8 @@ def unknown_operators(model: Model, custom: Collection[tuple[str, str]] = ()) ->
     ``custom`` are the domains and names of operators that the caller imports.
     """
     nodes: dict[str, list[ImportedNode]] = {}
-    for node in _nodes(model):
-        if node.key not in model.functions and node.key[:2] not in custom and not _is_known(node):
+    for node in nodes_of(model):
+        if node.key not in model.functions and node.key[:2] not in custom and not is_known(node):
             nodes.setdefault(node.operator, []).append(node)
     return nodes
 
@@ -41,7 +41,7 @@ def unknown_findings(model: Model, unknown: Mapping[str, list[ImportedNode]]) ->
     return findings
 
 
-def _nodes(model: Model) -> Iterator[ImportedNode]:
+def nodes_of(model: Model) -> Iterator[ImportedNode]:
     """The nodes of a model, those inside nodes, and those of the functions that they call, of each function once."""
     called: set[tuple[str, str, str]] = set()
     scopes = [_NodeScope(model.proto.graph.node, model.opsets)]
@@ -77,7 +77,7 @@ class _NodeScope:
     calls: tuple[ImportedNode, ...] = ()
 
 
-def _is_known(node: ImportedNode) -> bool:
+def is_known(node: ImportedNode) -> bool:
     """Whether netloop has an operator, or the standard defines it by others."""
     schema: Any = node.schema  # the stubs of onnx lack some of its methods
     is_function = schema is not None and (schema.has_function or schema.has_context_dependent_function)
@@ -87,7 +87,7 @@ def _is_known(node: ImportedNode) -> bool:
 def _way_out(model: Model, node: ImportedNode) -> str:
     """The fix for a node whose operator is unknown, as its model's owner can apply it."""
     key = f"{node.domain}::{node.op}" if node.domain else node.op
-    own = f"pass operators={{{key!r}: function}}, a function that adds its layers"
+    own = f"pass operators={{{key!r}: function}}, a function that adds its layers, or register a plugin of this name"
     if node.domain in FIXES:
         return f"{FIXES[node.domain]}; or {own}"
     if node.domain not in NEWEST:

@@ -86,8 +86,8 @@ class IPluginV2DynamicExt:
         """Return the number of bytes of ``serialize``."""
         return len(self.serialize())
 
-    def serialize(self) -> bytes:
-        """Return the bytes that a plan stores, from which the creator makes a plugin."""
+    def serialize(self) -> bytes | str:
+        """Return the bytes that a plan stores, or their text, from which the creator makes a plugin."""
         return b""
 
 
@@ -151,7 +151,7 @@ class PluginOfVersion3(
         return attached
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
-        return PluginFieldCollection([PluginField(DATA, bytes(self.older.serialize()), PluginFieldType.CHAR)])
+        return PluginFieldCollection([PluginField(DATA, self.older.serialize(), PluginFieldType.CHAR)])
 
 
 class CreatorOfVersion3(netloop.IPluginCreatorV3One):

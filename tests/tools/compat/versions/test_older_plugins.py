@@ -1,6 +1,7 @@
 """Plugins that derive from IPluginV2DynamicExt."""
 
 import ctypes
+import json
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import netloop
 from netloop.tools.compat.versions import module_of
 from tests.support.log import Log
+from tests.support.onnx_models import model
 
 trt = module_of(10)
 
@@ -93,6 +95,38 @@ def test_plan_has_a_plugin_that_its_creator_makes_again(registry):
     assert creator in registry.plugin_creator_list
     y = engine({"x": np.float32([[1, 2], [3, 4]])})["y"]
     np.testing.assert_array_equal(y, np.float32([[1, 2], [1, 2], [3, 4], [3, 4]]))
+
+
+class Text(Rows):
+    """As ``Rows``, with a text as its serialized form, as NVIDIA's samples have it."""
+
+    def serialize(self):
+        return f'{{"count": {self.count}}}'
+
+
+class CreatorOfText(trt.IPluginCreator):
+    name, plugin_version, field_names = "Text", "1", (trt.PluginField("count"),)
+
+    def create_plugin(self, name, field_collection):
+        return Text(int(field_collection[0].data[0]))
+
+    def deserialize_plugin(self, name, serialized_plugin):
+        return Text(json.loads(serialized_plugin.decode())["count"])
+
+
+def test_node_of_a_model_is_an_older_plugin_whose_serialized_form_is_a_text(monkeypatch):
+    monkeypatch.setattr(Text, "plugin_type", "Text")
+    registry, creator = trt.get_plugin_registry(), CreatorOfText()
+    registry.register_creator(creator)
+    network = trt.Builder(Log()).create_network()
+    parser = trt.OnnxParser(network, Log())
+    assert parser.parse(model("g (float[1] x) => (float[n] y) { y = Text <count = 3> (x) }").SerializeToString())
+    builder = trt.Builder(Log())
+    plan = builder.build_serialized_network(network, builder.create_builder_config())
+    engine = trt.Runtime(Log()).deserialize_cuda_engine(plan)
+    registry.deregister_creator(creator)
+
+    assert engine({"x": np.float32([5])})["y"].tolist() == [5, 5, 5]
 
 
 def test_plugin_of_version_3_can_be_added_as_an_older_one():
