@@ -13,7 +13,7 @@ from netloop.api.enums import BuilderFlag, ErrorCodeTRT, SerializationFlag
 from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
 from netloop.api.observers import LoggedObject
-from netloop.api.profile import IOptimizationProfile
+from netloop.api.profile import IOptimizationProfile, Range
 from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
 from netloop.api.timing_cache import ITimingCache
@@ -27,6 +27,7 @@ from netloop.model.plugins.registry import IPluginRegistry, get_plugin_registry
 from netloop.values.checked_attributes import WithStatement, none_or
 from netloop.values.devices import compute_capability
 from netloop.values.diagnostics import Finding, InputError, NetloopError, NetworkError, Severity, did_you_mean, reason
+from netloop.values.types import UNKNOWN, TensorType
 
 T = TypeVar("T")
 
@@ -230,18 +231,38 @@ def _plan_of(engine: ICudaEngine, config: IBuilderConfig) -> IHostMemory:
 
 
 def _require_fitting(profiles: Sequence[IOptimizationProfile], network: INetworkDefinition) -> None:
-    """Check that each range of the profiles is for an input of the network, and has its rank.
+    """Check that each range of the profiles is for an input of the network, and that calls can be within it.
 
     Raises:
         NetworkError: a range is not.
     """
-    ranks = {tensor.name: tensor.type.rank for tensor in network.inputs}
+    types = {tensor.name: tensor.type for tensor in network.inputs}
     for profile in profiles:
         for name in (*profile.shapes(), *profile.values()):
-            if name not in ranks:
+            if name not in types:
                 what = f"an optimization profile has a range for {name!r}, which is not an input of the network"
-                raise NetworkError(Finding("NL109", what, why=reason("NL109"), fix=did_you_mean(name, ranks)))
+                raise _unfitting(what, did_you_mean(name, types))
         for name, limits in profile.shapes().items():
-            if len(limits.min) != ranks[name]:
-                what = f"an optimization profile has {len(limits.min)} dims for {name!r}, which has {ranks[name]} axes"
-                raise NetworkError(Finding("NL109", what, why=reason("NL109")))
+            _require_fitting_shape(name, limits, types[name])
+        for name, limits in profile.values().items():
+            count = types[name].volume
+            if count not in (UNKNOWN, len(limits.min)):
+                what = f"an optimization profile has {len(limits.min)} values for {name!r}, which has {count} elements"
+                raise _unfitting(what)
+
+
+def _require_fitting_shape(name: str, limits: Range, type_: TensorType) -> None:
+    if len(limits.min) != type_.rank:
+        what = f"an optimization profile has {len(limits.min)} dims for {name!r}, which has {type_.rank} axes"
+        raise _unfitting(what)
+    lengths = zip(limits.min, type_.shape, limits.max, strict=True)
+    wrong = [
+        axis for axis, (low, length, high) in enumerate(lengths) if length != UNKNOWN and not low <= length <= high
+    ]
+    if wrong:
+        what = f"an optimization profile has {limits.min} to {limits.max} for {name!r}, which is {type_}"
+        raise _unfitting(what, f"axis {wrong[0]} has {type_.shape[wrong[0]]} elements in each call: give this length")
+
+
+def _unfitting(what: str, fix: str = "") -> NetworkError:
+    return NetworkError(Finding("NL109", what, why=reason("NL109"), fix=fix))

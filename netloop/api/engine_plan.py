@@ -98,6 +98,6 @@ def _profile(node: JsonValue) -> IOptimizationProfile:
             limits = [[number.whole() for number in one.items()] for one in numbers]
             try:
                 take(name.text(), *limits)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, RuntimeError) as error:
                 raise FileFormatError(Finding("NL713", f"an optimization profile is invalid: {error}")) from None
     return profile

@@ -1,6 +1,7 @@
 """Optimization profiles: the ranges of the shapes of dynamic inputs and of the values of shape inputs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import index
 from typing import NamedTuple
 
 from netloop.values.checked_attributes import CheckedAttributes
@@ -10,9 +11,9 @@ from netloop.values.dims import Dims
 class Range(NamedTuple):
     """The minimum, optimum and maximum of each length of a shape, or of each element of a value."""
 
-    min: Dims
-    opt: Dims
-    max: Dims
+    min: Sequence[int]
+    opt: Sequence[int]
+    max: Sequence[int]
 
     def holds(self, numbers: Sequence[int]) -> bool:
         """Whether all numbers are between the minimum and the maximum."""
@@ -49,7 +50,7 @@ class IOptimizationProfile(CheckedAttributes):
         Raises:
             RuntimeError: the three shapes have different ranks, or are not in order.
         """
-        self._shapes[input] = _range(input, min, opt, max)
+        self._shapes[input] = _range(input, min, opt, max, Dims)
 
     def set_shape_input(self, input: str, min: Sequence[int], opt: Sequence[int], max: Sequence[int]) -> None:
         """Set the range of the values of a shape input.
@@ -57,7 +58,7 @@ class IOptimizationProfile(CheckedAttributes):
         Raises:
             RuntimeError: the three values have different lengths, or are not in order.
         """
-        self._values[input] = _range(input, min, opt, max)
+        self._values[input] = _range(input, min, opt, max, _numbers)
 
     def get_shape(self, input: str) -> list[Dims]:
         """The minimum, optimum and maximum shape of an input; empty if none is set."""
@@ -76,8 +77,19 @@ class IOptimizationProfile(CheckedAttributes):
         return dict(self._values)
 
 
-def _range(name: str, minimum: Sequence[int], optimum: Sequence[int], maximum: Sequence[int]) -> Range:
-    range_ = Range(Dims(minimum), Dims(optimum), Dims(maximum))
+def _numbers(value: Sequence[int]) -> tuple[int, ...]:
+    """The elements of a value, of any number, as the paddings of a tensor of more than four axes."""
+    return tuple(map(index, value))
+
+
+def _range(
+    name: str,
+    minimum: Sequence[int],
+    optimum: Sequence[int],
+    maximum: Sequence[int],
+    checked: Callable[[Sequence[int]], Sequence[int]],
+) -> Range:
+    range_ = Range(checked(minimum), checked(optimum), checked(maximum))
     if not len(range_.min) == len(range_.opt) == len(range_.max):
         raise RuntimeError(
             f"the range of {name!r} has {len(range_.min)}, {len(range_.opt)} and {len(range_.max)} numbers"

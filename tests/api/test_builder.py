@@ -31,7 +31,12 @@ def test_settings_without_effect_are_logged_in_one_line(log):
 
 @pytest.mark.parametrize(
     ("name", "lengths", "said"),
-    [("xx", (1, 3), "is not an input of the network"), ("x", (3,), "has 1 dims for 'x', which has 2 axes")],
+    [
+        ("xx", (1, 3), "is not an input of the network"),
+        ("x", (3,), "has 1 dims for 'x', which has 2 axes"),
+        ("x", (1, 4), "has (1, 4) to (1, 4) for 'x', which is float32[-1,3]"),
+        ("x", (1, 2), "axis 1 has 3 elements in each call: give this length"),
+    ],
 )
 def test_profile_that_fits_no_input_is_refused(log, name, lengths, said):
     builder = trt.Builder(log)

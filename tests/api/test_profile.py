@@ -21,8 +21,38 @@ def test_profile_is_true():
     assert (bool(profile), profile.__nonzero__()) == (True, True)
 
 
-def filled_context(log):
-    """A context of a network that fills a tensor of the shape in its input, with a profile for the input."""
+def test_value_of_many_elements_has_a_range(log):
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    lengths = network.add_input("lengths", trt.int64, (10,))
+    length = network.add_reduce(lengths, trt.ReduceOperation.SUM, 1, True).get_output(0)
+    fill = network.add_fill((1,), trt.FillOperation.LINSPACE, trt.int64)
+    fill.set_input(0, length)
+    fill.set_input(1, network.add_constant((), np.array(0, np.int64)).get_output(0))
+    fill.set_input(2, network.add_constant((1,), np.array([1], np.int64)).get_output(0))
+    fill.get_output(0).name = "y"
+    network.mark_output(fill.get_output(0))
+    config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+    profile.set_shape_input("lengths", [0] * 10, [1] * 10, [2] * 10)
+    config.add_optimization_profile(profile)
+    engine = trt.Runtime(log).deserialize_cuda_engine(builder.build_serialized_network(network, config))
+
+    assert engine.get_tensor_profile_values(0, "lengths") == [[0] * 10, [1] * 10, [2] * 10]
+    assert engine({"lengths": np.full(10, 1)})["y"].tolist() == [*range(10)]
+
+
+def test_range_of_another_number_of_values_is_refused(log):
+    builder, network, config = filled_network(log)
+    profile = builder.create_optimization_profile()
+    profile.set_shape_input("shape", [1], [2], [3])
+    config.add_optimization_profile(profile)
+
+    assert builder.build_engine_with_config(network, config) is None
+    assert "NL109: an optimization profile has 1 values for 'shape', which has 2 elements" in log.errors()[-1]
+
+
+def filled_network(log):
+    """A network that fills a tensor of the shape in its input."""
     builder = trt.Builder(log)
     network = builder.create_network()
     shape = network.add_input("shape", trt.int32, (2,))
@@ -32,7 +62,13 @@ def filled_context(log):
     fill.set_input(2, network.add_constant((2,), np.zeros(2, np.float32)).get_output(0))
     fill.get_output(0).name = "ones"
     network.mark_output(fill.get_output(0))
-    config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+    return builder, network, builder.create_builder_config()
+
+
+def filled_context(log):
+    """A context of ``filled_network``, with a profile for the input."""
+    builder, network, config = filled_network(log)
+    profile = builder.create_optimization_profile()
     profile.set_shape_input("shape", [1, 1], [2, 2], [3, 3])
     config.add_optimization_profile(profile)
     return builder.build_engine_with_config(network, config).create_execution_context()

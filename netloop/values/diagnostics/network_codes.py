@@ -30,8 +30,9 @@ TEXTS = {
         """,
     "NL109": """
         an optimization profile gives the ranges of the shapes and values of the inputs of its network.
-        Wrong: ``profile.set_shape("x", (1,), (2,), (4,))`` where the only input is ``y``, or ``x`` has two axes
-        Right: a range for each dynamic input, with a number for each of its axes
+        Wrong: ``profile.set_shape("x", (1,), (2,), (4,))`` where the only input is ``y``, or ``x`` has two axes or the
+        length 5
+        Right: a range for each dynamic input, with a number for each of its axes, the length where that is known
         """,
     "NL207": """
         the outputs of a loop are known only after it has ended, those of a conditional only after it is decided.
