@@ -98,8 +98,11 @@ class IExecutionContext(ContextTensors[E]):
 
         Returns:
             Whether the run, or all of it that the host waited for, succeeded.
+
+        Raises:
+            TypeError: the handle is no int, and does not convert to one.
         """
-        stream = int(stream_handle)
+        stream = _checked_stream(stream_handle)
         if stream not in CAPTURES:
             return self._run(stream)
         return enqueue(stream, partial(self._run_captured, dict(self._addresses), dict(self._shapes)))
@@ -220,3 +223,12 @@ class IExecutionContext(ContextTensors[E]):
     def get_input_consumed_event(self) -> int:
         """The event that was set; 0 if there is none."""
         return self._consumed
+
+
+def _checked_stream(handle: Any) -> int:
+    try:
+        return int(handle)  # the streams of CUDA's packages convert
+    except (TypeError, ValueError):
+        examples = "such as stream.cuda_stream of PyTorch or stream.handle of PyCUDA, or 0 for the default stream"
+        what = f"stream_handle is the int of a stream, {examples}, not {type(handle).__name__}"
+        raise TypeError(what) from None

@@ -88,6 +88,8 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
         except ValueError as error:
             raise RuntimeError(str(error)) from None
         tensor = self._input(name)
+        if self._output(name) is not None:
+            return self._refuse(f"{name!r} is an output, whose shape follows from those of the inputs: set these")
         if tensor is None or tensor.declared is None:
             return self._refuse_name("input", name, [tensor.name for tensor in self._engine.network.inputs])
         if not agree(tuple(wanted), tensor.declared.shape) or any(length < 0 for length in wanted):
@@ -272,6 +274,9 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
             before = self._addresses.get(name, 0)
             address = allocator.reallocate_output_async(name, before, array.nbytes, ALIGNMENT, stream)
             self._addresses[name] = checked_address(address or 0)
+            if not address and array.nbytes:
+                what = f"the output allocator of {name!r} returned {address} for {array.nbytes} bytes"
+                raise InputError(Finding("NL606", what, fix="return the address of memory that is large enough"))
             allocator.notify_shape(name, Dims(shape))
         if not self._addresses.get(name) and array.nbytes:
             raise InputError(_unset(name, "address", "set_tensor_address"))

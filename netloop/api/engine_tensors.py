@@ -15,7 +15,7 @@ from netloop.model.graph.infer import TypeTable
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.cache import IKVCacheUpdateLayer
 from netloop.model.layers.sources import IConstantLayer
-from netloop.values.checked_attributes import integer
+from netloop.values.checked_attributes import integer, item
 from netloop.values.diagnostics import Finding, did_you_mean, listed, quoted
 from netloop.values.dims import Dims
 from netloop.values.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
@@ -65,8 +65,12 @@ class EngineTensors(EngineCore):
         return max(1, len(self.build_options.profiles))
 
     def get_tensor_name(self, index: int) -> str:
-        """The name of an input or output, of the index in ``tensor_names``."""
-        return self.tensor_names[index]
+        """The name of an input or output, of the index in ``tensor_names``.
+
+        Raises:
+            IndexError: there is none of this index.
+        """
+        return item(self.tensor_names, index, "input or output", "the engine")
 
     def __getitem__(self, index: int) -> str:
         return self.get_tensor_name(index)
@@ -179,8 +183,13 @@ class EngineTensors(EngineCore):
         return types_within(self.network, self.build_options.profiles)
 
     def profile_of(self, index: int) -> IOptimizationProfile:
-        """An optimization profile; an empty one if none was given."""
-        return self.build_options.profiles[index] if self.build_options.profiles else IOptimizationProfile()
+        """An optimization profile; an empty one if none was given.
+
+        Raises:
+            IndexError: there is none of this index.
+        """
+        profiles = self.build_options.profiles or [IOptimizationProfile()]
+        return item(profiles, index, "optimization profile", "the engine")
 
     def log(self, severity: ILogger.Severity, what: str) -> None:
         """Log a message, if the engine has a logger."""

@@ -21,7 +21,7 @@ from netloop.model.graph.attributes import flag_bit
 from netloop.model.network import INetworkDefinition
 from netloop.process.cuda_runtime import address_finding
 from netloop.process.host_memory import HOST_MEMORY, BadAddress
-from netloop.values.checked_attributes import CheckedAttributes, WithStatement
+from netloop.values.checked_attributes import CheckedAttributes, WithStatement, item
 from netloop.values.diagnostics import Finding, ModelError
 from netloop.values.unpicklable import Unpicklable
 
@@ -176,7 +176,7 @@ class OnnxModelReader(Unpicklable, WithStatement, CheckedAttributes):
 
     def get_error(self, index: int) -> ParserError:
         """Error number ``index``."""
-        return self._errors[index]
+        return item(self._errors, index, "error", "the parser")
 
     def clear_errors(self) -> None:
         """Delete the errors."""
@@ -255,11 +255,11 @@ class OnnxParser(OnnxModelReader):
 
     def is_subgraph_supported(self, index: int) -> bool:
         """Whether the nodes of a subgraph have no errors."""
-        return self._subgraphs[index][1]
+        return item(self._subgraphs, index, "subgraph", "the parser")[1]
 
     def get_subgraph_nodes(self, index: int) -> NodeIndices:
         """The indices of the nodes of a subgraph."""
-        return NodeIndices(self._subgraphs[index][0])
+        return NodeIndices(item(self._subgraphs, index, "subgraph", "the parser")[0])
 
     def supports_model(self, model: bytes, path: str | None = None) -> tuple[bool, SubGraphCollection]:
         """Whether a whole model can be added, and its subgraphs; see ``supports_model_v2``. From TensorRT 10."""

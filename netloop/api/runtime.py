@@ -113,5 +113,6 @@ def _bytes(source: Any) -> bytes | memoryview:
         return source if isinstance(source, bytes) else memoryview(source)
     except TypeError:
         hint = ": write open(path, 'rb').read()" if isinstance(source, str | PathLike) else ""
+        hint = ": the build returned None, and logged why" if source is None else hint
         what = f"serialized_engine is the bytes of a plan, or an IStreamReaderV2, not {type(source).__name__}{hint}"
         raise TypeError(what) from None

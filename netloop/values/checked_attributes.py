@@ -4,12 +4,14 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from netloop.values.diagnostics import did_you_mean, quoted
 from netloop.values.removed_names import unknown
+
+T = TypeVar("T")
 
 Check = Callable[[str, Any], Any]
 """Returns what to keep of a value for the attribute of a name; raises an error if the value is invalid."""
@@ -115,6 +117,18 @@ def integer(name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an int, not {value!r}") from None
+
+
+def item(items: Sequence[T], index: int, kind: str, owner: str) -> T:
+    """An item of a sequence, such as the profiles of an engine.
+
+    Raises:
+        IndexError: there is none of this index.
+    """
+    try:
+        return items[index]
+    except IndexError:
+        raise IndexError(f"there is no {kind} {index}: {owner} has {len(items)}, counted from 0") from None
 
 
 def text(name: str, value: Any) -> str:

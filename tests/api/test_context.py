@@ -61,6 +61,31 @@ def test_shape_that_does_not_fit_is_refused(context, log, shape, said):
     assert said in log.errors()[-1]
 
 
+def test_shape_of_an_output_cannot_be_set(context, log):
+    assert not context.set_input_shape("y", (1, 3))
+    assert "'y' is an output, whose shape follows from those of the inputs" in log.errors()[-1]
+
+
+@pytest.mark.parametrize("handle", [None, object()])
+def test_stream_is_an_int(context, handle):
+    with pytest.raises(TypeError, match="stream_handle is the int of a stream"):
+        context.execute_async_v3(handle)
+
+
+def test_allocator_without_memory_is_reported(context, log):
+    class Empty(trt.IOutputAllocator):
+        def reallocate_output(self, tensor_name, memory, size, alignment):
+            return 0
+
+    x = np.ones((1, 3), np.float32)
+    context.set_input_shape("x", (1, 3))
+    context.set_tensor_address("x", x.ctypes.data)
+    context.set_output_allocator("y", Empty())
+
+    assert not context.execute_async_v3(0)
+    assert "the output allocator of 'y' returned 0 for 12 bytes" in log.errors()[-1]
+
+
 def test_shape_of_nine_axes_is_a_runtime_error(context):
     with pytest.raises(RuntimeError, match="at most 8 axes"):
         context.set_input_shape("x", (1,) * 9)

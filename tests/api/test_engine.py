@@ -224,6 +224,13 @@ def test_unknown_name_of_a_tensor_is_logged_and_has_the_answers_of_tensorrt(log)
     assert "the engine has no input or output 'shapes'; it has" in log.errors()[-1]
 
 
+def test_indices_that_there_are_not_say_how_many_there_are(engine):
+    with pytest.raises(IndexError, match="there is no input or output 2: the engine has 2, counted from 0"):
+        engine.get_tensor_name(2)
+    with pytest.raises(IndexError, match="there is no optimization profile 1: the engine has 1, counted from 0"):
+        engine.get_tensor_profile_shape("x", 1)
+
+
 def test_profile_values_take_both_orders(log):
     engine = with_profiles(log, sliced, FIXED_FIRST)
 

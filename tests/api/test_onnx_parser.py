@@ -130,6 +130,16 @@ def test_model_is_split_into_what_can_be_parsed_and_what_not(network, parser):
     assert network.num_layers == network.num_inputs == 0
 
 
+def test_part_and_error_that_there_are_not_say_how_many_there_are(parser):
+    assert not parser.supports_model_v2(model(WRONG).SerializeToString())
+
+    for ask in (parser.is_subgraph_supported, parser.get_subgraph_nodes):
+        with pytest.raises(IndexError, match="there is no subgraph 3: the parser has 3, counted from 0"):
+            ask(3)
+    with pytest.raises(IndexError, match="there is no error 9: the parser has 2, counted from 0"):
+        parser.get_error(9)
+
+
 def test_error_in_a_function_names_the_enclosing_functions(parser):
     made = model("g (float[2] x) => (float[2] y) { y = my.outer (x) }")
     made.opset_import.add(domain="my", version=1)

@@ -80,6 +80,11 @@ def test_plan_may_be_an_array_of_bytes(log):
     assert trt.Runtime(log).deserialize_cuda_engine(np.frombuffer(plan, np.uint8)) is not None
 
 
+def test_plan_of_a_build_that_failed_is_a_type_error_that_says_so(log):
+    with pytest.raises(TypeError, match="not NoneType: the build returned None, and logged why"):
+        trt.Runtime(log).deserialize_cuda_engine(None)
+
+
 def test_there_are_no_plugins_to_register():
     assert trt.init_libnvinfer_plugins(trt.Logger(), "") is True
     assert trt.init_libnvinfer_plugins(None, namespace="mine") is True

@@ -15,7 +15,9 @@ MOST_AXES = 8
 
 
 def tensor_hint(value: Any) -> str:
-    """How a number or array becomes a tensor."""
+    """How a number or array becomes a tensor, or why there is none."""
+    if value is None:
+        return ": get_output(i) of a layer without an output i is None"
     if isinstance(value, bool | np.bool_):
         return _of_constant((), f"np.array({bool(value)}, np.bool_)")
     if isinstance(value, int | np.integer):

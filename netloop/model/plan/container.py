@@ -232,7 +232,9 @@ def _verify(data: bytes) -> None:
     """Compare the hash at the end of a file with its bytes."""
     end = len(data) - DIGEST_SIZE
     if end < len(COMMENT) or data[end - len(COMMENT) : end] != COMMENT:
-        _refuse("the file does not end like a plan", why="it is not a plan, was truncated, or something follows it")
+        why = "it is not a plan, was truncated, or something follows it"
+        fix = next((fix for opening, fix in OTHERS.items() if data.startswith(opening)), PLAN_FIX)
+        _refuse("the file does not end like a plan", why=why, fix=fix)
     if _sha256([memoryview(data)[:end]]).encode("ascii") != data[end:]:
         _refuse("the SHA-256 at the end of the file does not match its contents", why="the file was damaged")
 
@@ -318,6 +320,14 @@ def _compare(listed: Sequence[JsonValue], members: Sequence[Member]) -> None:
                 fields[key].refuse(f"the {key} of {member.name!r} is not the one in the manifest")
 
 
-def _refuse(what: str, where: str = "", why: str = "") -> NoReturn:
+PLAN_FIX = "get the plan again, or write it with netloop.plan.save"
+OTHERS = {
+    b"ftrt": "build it again here: this is a plan of TensorRT, which is machine code of one version and GPU",
+    b"\x08": "if this is a model of ONNX, parse it with OnnxParser(network, logger).parse(data), and build a plan",
+}
+"""The fixes for files that users take for plans, by the bytes with which those begin."""
+
+
+def _refuse(what: str, where: str = "", why: str = "", fix: str = PLAN_FIX) -> NoReturn:
     why = why or "the file is damaged, or not a plan that netloop wrote"
-    raise FileFormatError(Finding("NL711", what, where, why, "get the plan again, or write it with netloop.plan.save"))
+    raise FileFormatError(Finding("NL711", what, where, why, fix))

@@ -253,6 +253,11 @@ def test_layer_in_place_of_a_tensor_gets_the_way_to_its_output(network, layer):
         network.add_activation(layer, ActivationType.RELU)
 
 
+def test_output_that_a_layer_lacks_is_said_to_be_none(network, layer):
+    with pytest.raises(TypeError, match="get_output\\(i\\) of a layer without an output i is None"):
+        network.add_activation(layer.get_output(1), ActivationType.RELU)
+
+
 def test_tensor_of_another_network_cannot_be_set(layer):
     foreign = INetworkDefinition().add_input("foreign", DataType.FLOAT, ())
     with pytest.raises(NetworkError, match="NL103: tensor 'foreign' belongs to another network"):

@@ -225,6 +225,14 @@ def test_hostile_file_is_refused(name):
     assert finding.code == "NL711"
 
 
+@pytest.mark.parametrize(
+    ("opening", "fix"),
+    [(b"ftrt", "a plan of TensorRT"), (b"\x08\x0a", "parse it with OnnxParser"), (b"", "get the plan")],
+)
+def test_file_of_another_format_has_its_own_fix(opening, fix):
+    assert fix in refused(opening + bytes(1000)).fix
+
+
 @pytest.mark.parametrize("place", [END, END + 8, END + 16, END - 20 + 8, END - 76 + 4, END - 76 + 48], ids=str)
 def test_directory_that_tells_something_else_is_refused(place):
     data = PLAN[:place] + b"\x07" + PLAN[place + 1 :]
