@@ -14,12 +14,16 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.network import INetworkDefinition
 from netloop.model.plugins.enums import PluginFieldType, TensorRTPhase
 from netloop.model.plugins.fields import FIELD_TYPES, PluginField, PluginFieldCollection_
-from netloop.model.plugins.interfaces import IPluginCreatorV3One
+from netloop.model.plugins.interfaces import IPluginCreatorV3One, IPluginV3
+from netloop.model.plugins.jax_plugin import JaxPluginCreator
 from netloop.model.plugins.registry import get_plugin_registry
 from netloop.values.diagnostics import quoted, require
 
 SHAPE_INPUTS = "tensorrt_plugin_shape_input_indices"
 """The attribute of a node with the numbers of the inputs that are shape inputs of its plugin."""
+
+OF_NODES = {"plugin_version", "plugin_namespace", SHAPE_INPUTS}
+"""The attributes that say which plugin a node is, and how it is added."""
 
 NUMBERS: Mapping[type, PluginFieldType] = {int: PluginFieldType.INT32, float: PluginFieldType.FLOAT32}
 ARRAYS = {dtype: kind for kind, dtype in FIELD_TYPES.items() if kind is not PluginFieldType.CHAR}
@@ -41,13 +45,10 @@ def plugin_operators(model: Model, overrides: bool) -> dict[str, OwnOperator]:
 
 
 def _added(name: str, network: INetworkDefinition, inputs: list[ITensor | None], attributes: Any) -> Sequence[ITensor]:
-    """Add the plugin of a node, with the fields that its creator names; return its outputs."""
+    """Add the plugin of a node; return its outputs."""
     creator = _creator(name, attributes)
     tensors = [present(tensor, f"input {number} is left out") for number, tensor in enumerate(inputs)]
-    fields = [
-        _field(wanted.name, attributes[wanted.name]) for wanted in creator.field_names if wanted.name in attributes
-    ]
-    plugin = creator.create_plugin(name, PluginFieldCollection_(fields), TensorRTPhase.BUILD)
+    plugin = _plugin(creator, name, attributes)
     shapes = attributes.get(SHAPE_INPUTS, [])
     values = [tensor for number, tensor in enumerate(tensors) if number not in shapes]
     layer = network.add_plugin_v3(values, [tensors[number] for number in shapes], plugin)
@@ -61,6 +62,15 @@ def _creator(name: str, attributes: Mapping[str, Any]) -> IPluginCreatorV3One:
     what = f"no plugin {quoted(name)} of version {version!r} is registered in the namespace {namespace!r}"
     fix = f"set plugin_version and plugin_namespace of the node to one of {others}"
     return present(registry.get_creator(name, version, namespace), what, fix=fix)
+
+
+def _plugin(creator: IPluginCreatorV3One, name: str, attributes: Mapping[str, Any]) -> IPluginV3:
+    """The plugin of a node, with the fields that its creator names."""
+    if isinstance(creator, JaxPluginCreator):  # of which all attributes are parameters
+        return creator(**{key: value for key, value in attributes.items() if key not in OF_NODES})
+    wanted = [field.name for field in creator.field_names if field.name in attributes]
+    fields = PluginFieldCollection_([_field(key, attributes[key]) for key in wanted])
+    return creator.create_plugin(name, fields, TensorRTPhase.BUILD)
 
 
 def _field(name: str, value: Any) -> PluginField:

@@ -78,6 +78,16 @@ def test_fields_are_the_attributes_that_the_creator_names(register, parser):
     }
 
 
+def test_attributes_are_those_of_a_function_of_jax(network, parser):
+    @trt.jax_plugin("Scaled", namespace="own")
+    def scaled(x, *, factor, shifts=()):
+        return x * factor + sum(shifts)
+
+    assert parser.parse(of_node("y = Scaled (x)", factor=3, shifts=[1, 2], plugin_namespace="own"))
+    assert result(network) == [6, 9]
+    assert not trt.OnnxParser(network, Log()).parse(of_node("y = Scaled (x)", other=3, plugin_namespace="own"))
+
+
 def test_version_and_namespace_are_attributes_of_the_node(register, network, parser):
     register("Own", lambda x: x + 1)
     register("Own", lambda x: x + 2, version="2")

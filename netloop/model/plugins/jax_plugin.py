@@ -120,10 +120,17 @@ class JaxPluginCreator(IPluginCreatorV3One):
         vars(plugin).update(names, plugin_name=self.name, attributes=MappingProxyType(attributes))
         return plugin
 
-    def create_plugin(self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase) -> JaxPlugin:
-        """Return a plugin with the attributes from a plan."""
+    def create_plugin(
+        self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase = TensorRTPhase.BUILD
+    ) -> JaxPlugin:
+        """Return a plugin with the attributes from a plan, or with those that are fields, as scripts pass them.
+
+        A field of one element is a number, as attributes of TensorRT's plugins are.
+        """
         texts = [other.data.tobytes() for other in field_collection if other.name == ATTRIBUTES]
-        result = json.loads(texts[0]) if texts else {}
+        if not texts:
+            return self(**{field.name: _of_field(field) for field in field_collection})
+        result = json.loads(texts[0])
         if not isinstance(result, dict):
             raise ValueError(f"the attributes of {self.name!r} are not a JSON object")
         return self(**result)
@@ -287,6 +294,12 @@ def _symbolic(inputs: Sequence[TensorType]) -> list[tuple[Any, ...]]:
 
 def _filled(type: TensorType, probe: int) -> tuple[int, ...]:
     return tuple(probe if length == UNKNOWN else length for length in type.shape)
+
+
+def _of_field(field: PluginField) -> Any:
+    if field.type is PluginFieldType.CHAR:
+        return field.data.tobytes().decode()
+    return field.data.item() if field.size == 1 else field.data.tolist()
 
 
 def _attribute(name: str, value: Any) -> Any:

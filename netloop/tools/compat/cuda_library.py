@@ -46,7 +46,7 @@ class CudartLibrary:
 
 
 class NvinferLibrary:
-    """A library of TensorRT's, of which scripts want the plugins; netloop has none of TensorRT's own plugins."""
+    """A library of TensorRT's, of which scripts want the plugins; those that netloop has are there without it."""
 
     def __getattr__(self, name: str) -> Callable[..., bool]:
         if name == "initLibNvInferPlugins":

@@ -348,6 +348,22 @@ def test_attributes_are_kept_as_tuples():
     assert circular_pad(pads=trt.Dims((1, 2))).attributes == {"pads": (1, 2)}
 
 
+def test_fields_of_a_script_are_attributes():
+    creator = trt.jax_plugin("with fields", namespace="tests")(lambda x, *, a=1, b=(), c="", d=0.0: x)
+    kinds = trt.PluginFieldType
+    fields = [
+        trt.PluginField("a", np.int32([3]), kinds.INT32),
+        trt.PluginField("b", np.int64([4, 5]), kinds.INT64),
+        trt.PluginField("c", "text", kinds.CHAR),
+        trt.PluginField("d", np.float32([0.5]), kinds.FLOAT32),
+    ]
+
+    plugin = creator.create_plugin("name", trt.PluginFieldCollection_(fields))
+    assert plugin.attributes == {"a": 3, "b": (4, 5), "c": "text", "d": 0.5}
+    with pytest.raises(TypeError, match="does not take the attribute 'e'"):
+        creator.create_plugin("name", trt.PluginFieldCollection_([trt.PluginField("e", np.int32([3]), kinds.INT32)]))
+
+
 def test_function_keeps_its_name_and_its_docstring():
     assert isinstance(circular_pad, JaxPluginCreator)
     assert circular_pad.__name__ == "circular_pad"
