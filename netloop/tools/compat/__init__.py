@@ -41,6 +41,7 @@ STAND_INS = {
     "cuda.nvrtc":            "netloop.tools.compat.cuda_nvrtc",
     "pycuda.driver":         "netloop.tools.compat.pycuda_driver",
     "pycuda.autoinit":       "netloop.tools.compat.pycuda_autoinit",
+    "pycuda.autoprimaryctx": "netloop.tools.compat.pycuda_autoinit",
     "pycuda.compiler":       "netloop.tools.compat.pycuda_compiler",
     "pycuda.gpuarray":       "netloop.tools.compat.pycuda_gpuarray",
     "pycuda.tools":          "netloop.tools.compat.pycuda_tools",

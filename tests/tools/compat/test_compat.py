@@ -133,7 +133,8 @@ def test_traceback_begins_in_the_script(tmp_path, options):
 
 
 @pytest.mark.parametrize(
-    "name", ["tensorrt", "cuda.bindings.runtime", "cuda.cudart", "pycuda.driver", "pycuda.autoinit"]
+    "name",
+    ["tensorrt", "cuda.bindings.runtime", "cuda.cudart", "pycuda.driver", "pycuda.autoinit", "pycuda.autoprimaryctx"],
 )
 def test_stand_ins_are_there_in_their_context_only(name):
     real, before = ctypes.CDLL, sys.modules.get(name)  # PyTorch for CUDA, if it is there, imports cuda.bindings
