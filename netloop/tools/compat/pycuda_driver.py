@@ -6,6 +6,7 @@ Source: https://documen.tician.de/pycuda/driver.html
 from __future__ import annotations
 
 import weakref
+from enum import IntEnum, IntFlag
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,46 @@ from netloop.tools.compat.memory import DEVICE, copy
 from netloop.values.types import Array
 
 __getattr__ = partial(unavailable, "pycuda.driver")
+
+
+class device_attribute(IntEnum):
+    """Some attributes of devices."""
+
+    MAX_THREADS_PER_BLOCK = 1
+    MAX_SHARED_MEMORY_PER_BLOCK = 8
+    WARP_SIZE = 10
+    CLOCK_RATE = 13
+    MULTIPROCESSOR_COUNT = 16
+    COMPUTE_CAPABILITY_MAJOR = 75
+    COMPUTE_CAPABILITY_MINOR = 76
+
+
+class ctx_flags(IntFlag):
+    """The flags of contexts, without effect."""
+
+    SCHED_AUTO = 0
+    SCHED_SPIN = 1
+    SCHED_YIELD = 2
+    SCHED_BLOCKING_SYNC = BLOCKING_SYNC = 4
+    MAP_HOST = 8
+    LMEM_RESIZE_TO_MAX = 16
+
+
+class host_alloc_flags(IntFlag):
+    """The flags of memory of the host, without effect."""
+
+    PORTABLE = 1
+    DEVICEMAP = 2
+    WRITECOMBINED = 4
+
+
+class event_flags(IntFlag):
+    """The flags of events, without effect."""
+
+    DEFAULT = 0
+    BLOCKING_SYNC = 1
+    DISABLE_TIMING = 2
+    INTERPROCESS = 4
 
 
 class DeviceAllocation:
@@ -72,6 +113,14 @@ class Device:
 
     def compute_capability(self) -> tuple[int, int]:
         return ATTRIBUTES[75], ATTRIBUTES[76]
+
+    def get_attribute(self, attr: int) -> int:
+        """An attribute of the device; 0 for one that the host does not have."""
+        return ATTRIBUTES.get(int(attr), 0)
+
+    def get_attributes(self) -> dict[device_attribute, int]:
+        """The attributes of the device."""
+        return {attribute: self.get_attribute(attribute) for attribute in device_attribute}
 
     def total_memory(self) -> int:
         return free_and_total()[1]
@@ -129,6 +178,11 @@ def init(flags: int = 0) -> None:
     """Initialize the driver."""
 
 
+def get_version() -> tuple[int, int, int]:
+    """The version of CUDA: 13.0."""
+    return 13, 0, 0
+
+
 def get_driver_version() -> int:
     """The version of the driver: 13.0."""
     return 13000
@@ -165,6 +219,14 @@ def pagelocked_empty(shape: Any, dtype: Any, order: Any = "C", mem_flags: int = 
 
 
 pagelocked_zeros = pagelocked_empty
+
+
+def pagelocked_empty_like(array: Array, mem_flags: int = 0) -> Array:
+    """An array in host memory, of the shape and type of another."""
+    return np.zeros_like(array)
+
+
+pagelocked_zeros_like = pagelocked_empty_like
 
 
 def memcpy_htod(dest: Any, src: Any) -> None:

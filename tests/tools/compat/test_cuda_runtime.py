@@ -185,6 +185,18 @@ def test_pycuda():
         pycuda_driver.memcpy_dtoh(y, address)
 
 
+def test_devices_of_pycuda_have_attributes_and_flags():
+    device = pycuda_driver.Device(0)
+    device.make_context(pycuda_driver.ctx_flags.SCHED_YIELD | pycuda_driver.ctx_flags.MAP_HOST).pop()
+    pycuda_driver.Event(pycuda_driver.event_flags.DISABLE_TIMING).record()
+
+    assert device.get_attribute(pycuda_driver.device_attribute.COMPUTE_CAPABILITY_MAJOR) == 9
+    assert device.get_attributes()[pycuda_driver.device_attribute.WARP_SIZE] == 32
+    assert pycuda_driver.get_version() == (13, 0, 0)
+    like = pycuda_driver.pagelocked_empty_like(X, pycuda_driver.host_alloc_flags.DEVICEMAP)
+    assert (like.shape, like.dtype) == (X.shape, X.dtype)
+
+
 def test_pycuda_copies_the_memory_of_arrays_as_it_is():
     columns = np.asfortranarray(X.reshape(2, 3))
     block = pycuda_driver.to_device(columns)
