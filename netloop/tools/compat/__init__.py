@@ -14,7 +14,9 @@ import importlib
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from importlib.machinery import ModuleSpec
+from multiprocessing import spawn
 from types import ModuleType
 from typing import Any, cast
 from unittest.mock import patch
@@ -70,6 +72,7 @@ def install(tensorrt: int = 11) -> None:
     sys.meta_path.insert(0, _distributions(tensorrt))
     for name, loader in _loaders().items():
         setattr(ctypes, name, loader)
+    spawn.get_preparation_data = partial(_preparation_data, tensorrt)
     if not has_gpu():
         torch_device.install()
 
@@ -89,8 +92,27 @@ def stand_ins(tensorrt: int = 11) -> Generator[None]:
         patch.dict(sys.modules, _modules(tensorrt)),
         patch.dict(vars(ctypes), _loaders()),
         patch.object(sys, "meta_path", finders),
+        patch.object(spawn, "get_preparation_data", partial(_preparation_data, tensorrt)),
     ):
         yield
+
+
+class StandIns:
+    """The stand-ins for a version of TensorRT in another process, which has them when it reads this object."""
+
+    def __init__(self, version: int) -> None:
+        self._version = version
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return install, (self._version,)
+
+
+preparation_data = spawn.get_preparation_data
+"""What ``multiprocessing`` tells a process that imports the script anew, before it does."""
+
+
+def _preparation_data(version: int, name: str) -> dict[str, Any]:
+    return {"netloop": StandIns(version), **preparation_data(name)}
 
 
 def _loaders() -> dict[str, Any]:

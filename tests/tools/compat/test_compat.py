@@ -5,9 +5,11 @@ import importlib
 import importlib.metadata
 import importlib.util
 import json
+import multiprocessing
 import runpy
 import subprocess
 import sys
+from multiprocessing import spawn
 from pathlib import Path
 from types import ModuleType
 
@@ -70,6 +72,34 @@ def test_script_runs_unchanged(tmp_path):
 
     assert found.stdout == f"[-1. -2. -3.] {netloop.tensorrt.__version__} --option 1\n", found.stderr
     assert found.returncode == 0
+
+
+OF_PROCESSES = """
+import multiprocessing, sys
+import tensorrt as trt
+from cuda import cudart
+
+def work(number):
+    return trt.__version__, cudart.cudaSetDevice(0)[0].name, number
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+        print(*pool.map(work, [5])[0])
+"""
+
+
+@pytest.mark.parametrize("method", sorted({*multiprocessing.get_all_start_methods()} - {"fork"}))
+def test_processes_of_a_script_have_the_stand_ins_of_its_version(method, tmp_path):
+    (tmp_path / "script.py").write_text(OF_PROCESSES)
+    result = ran("-m", "netloop.compat", "--tensorrt", "8", tmp_path / "script.py", method)
+
+    assert result.stdout == "8.6.1 cudaSuccess 5\n", result.stderr
+
+
+def test_processes_know_nothing_of_stand_ins_outside_of_their_context():
+    with stand_ins():
+        assert "netloop" in spawn.get_preparation_data("name")
+    assert "netloop" not in spawn.get_preparation_data("name")
 
 
 def test_script_runs_unchanged_on_a_gpu(monkeypatch, capsys, tmp_path):
