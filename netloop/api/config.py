@@ -197,8 +197,11 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         """Create a timing cache from its serialized bytes, empty for no bytes; None if netloop did not write them."""
         return read_timing_cache(serialized_timing_cache)
 
-    def set_timing_cache(self, cache: ITimingCache, ignore_mismatch: bool) -> bool:
+    def set_timing_cache(self, cache: ITimingCache | None, ignore_mismatch: bool) -> bool:
         """Set the timing cache. False, without effect, if it has entries of other machines only, unless ignored."""
+        if cache is None:
+            why = "create_timing_cache returns None for bytes of others, as TensorRT's; create one from b''"
+            raise TypeError(f"cache must be ITimingCache, not None: {why}")
         if not (check_instance("cache", cache, ITimingCache).is_of_here or ignore_mismatch):
             return False
         self._timing_cache = cache

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from functools import partial
+from threading import Lock, get_ident
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class IExecutionContext(ContextTensors[E]):
         self._config = config or IRuntimeConfig()
         self._debug_tensors = DebugTensors(engine.network.marks.debug)
         self._consumed = 0
+        self._is_running = Lock()
         if engine.error_recorder is not None:
             self.error_recorder = engine.error_recorder
 
@@ -117,6 +119,16 @@ class IExecutionContext(ContextTensors[E]):
             self._addresses, self._shapes = now
 
     def _run(self, stream: int, waits: bool = False) -> bool:
+        if not self._is_running.acquire(blocking=False):
+            return self._refuse_thread("runs already")
+        self._runner = get_ident()
+        try:
+            return self._run_alone(stream, waits)
+        finally:
+            self._runner = None
+            self._is_running.release()
+
+    def _run_alone(self, stream: int, waits: bool) -> bool:
         begin = time.perf_counter()
         try:
             with self._transfers(stream) as run:

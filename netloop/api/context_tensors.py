@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -54,6 +55,8 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
         self._addresses: dict[str, int] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
         self._profile = 0
+        self._runner: int | None = None
+        """The thread that runs the context now."""
 
     @property
     def engine(self) -> E:
@@ -88,6 +91,8 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
         except ValueError as error:
             raise RuntimeError(str(error)) from None
         tensor = self._input(name)
+        if self._runs_elsewhere:
+            return self._refuse_thread("runs, and its shapes cannot be set,")
         if self._output(name) is not None:
             return self._refuse(f"{name!r} is an output, whose shape follows from those of the inputs: set these")
         if tensor is None or tensor.declared is None:
@@ -202,6 +207,8 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
 
     def set_tensor_address(self, name: str, memory: int) -> bool:
         """Set the address of an input or output, in memory of the host or of a GPU; a run looks at it."""
+        if self._runs_elsewhere:
+            return self._refuse_thread("runs, and its addresses cannot be set,")
         if self._engine.find_tensor(name) is None:
             return self._refuse_name("input or output", name, self._engine.tensor_names)
         self._addresses[name] = checked_address(memory)
@@ -289,6 +296,14 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
     def _output(self, name: str) -> ITensor | None:
         tensor = self._engine.find_tensor(name)
         return tensor if tensor is not None and not tensor.is_network_input else None
+
+    @property
+    def _runs_elsewhere(self) -> bool:
+        return self._runner not in (None, get_ident())
+
+    def _refuse_thread(self, what: str) -> bool:
+        fix = "create a context of the engine for each thread: they share programs and weights"
+        return self._refuse(str(Finding("NL680", f"the context {what} in another thread", "", reason("NL680"), fix)))
 
     def _refuse_name(self, kind: str, name: Any, known: Sequence[str]) -> bool:
         hint = did_you_mean(str(name), known)

@@ -130,6 +130,14 @@ def test_build_that_measures_nothing_leaves_a_timing_cache_as_it_is():
     assert log.infos() == []
 
 
+def test_timing_cache_that_is_none_is_told_to_be_of_others():
+    settings = config()
+
+    assert settings.create_timing_cache(b"a cache of TensorRT") is None
+    with pytest.raises(TypeError, match="not None: create_timing_cache returns None for bytes of others"):
+        settings.set_timing_cache(None, ignore_mismatch=True)
+
+
 def test_timing_cache_of_another_machine_is_refused_unless_it_is_ignored():
     settings = config()
     cache = settings.create_timing_cache(b"")

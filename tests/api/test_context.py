@@ -1,5 +1,8 @@
 """An execution context runs an engine on shapes and addresses."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
 import numpy as np
 import pytest
 
@@ -108,6 +111,36 @@ def test_shape_with_a_negative_length_is_refused(log, length):
     assert not context.set_input_shape("x", (length, 3))
     assert "cannot have the shape" in log.errors()[-1]
     assert context.infer_shapes() == ["x"]
+
+
+def test_context_that_runs_is_of_one_thread(context, log):
+    begun, ends = Event(), Event()
+
+    class Waiting(trt.IOutputAllocator):
+        def reallocate_output(self, tensor_name, memory, size, alignment):
+            begun.set()
+            assert ends.wait(60)
+            return y.ctypes.data
+
+    x, y = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
+    context.set_input_shape("x", x.shape)
+    context.set_tensor_address("x", x.ctypes.data)
+    context.set_output_allocator("y", Waiting())
+    with ThreadPoolExecutor(1) as threads:
+        run = threads.submit(context.execute_async_v3, 0)
+        assert begun.wait(60)
+        answers = [
+            context.execute_async_v3(0),
+            context.set_input_shape("x", (4, 3)),
+            context.set_tensor_address("y", x.ctypes.data),
+        ]
+        ends.set()
+        assert run.result()
+
+    assert answers == [False] * 3
+    assert [line.partition(":")[0] for line in log.errors()] == ["NL680"] * 3
+    np.testing.assert_array_equal(y, 2 * x)
+    assert context.set_input_shape("x", (4, 3))
 
 
 def test_address_0_is_unset(log):

@@ -420,10 +420,12 @@ class IConcatenationLayer(Operation):
     @staticmethod
     def _joined(before: Shape, shape: Shape, axis: int, position: int) -> Shape:
         others = (*shape[:axis], before[axis], *shape[axis + 1 :])
+        unequal = [number for number, pair in enumerate(zip(before, shape, strict=True)) if pair[0] != pair[1]]
         require(
             agree(before, others),
             f"input {position} has the shape {shape}, and the inputs before it have {before}",
             why=f"all dims except axis {axis} must be equal",
+            fix=f"set axis to {unequal[0]}, the only one that differs" if len(unequal) == 1 else "",
         )
         length = UNKNOWN if UNKNOWN in (before[axis], shape[axis]) else before[axis] + shape[axis]
         result = merge(before, others)

@@ -7,13 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.model.plugins.jax_plugin import jax_plugin
-from netloop.values.types import TensorType
+from netloop.values.types import UNKNOWN, TensorType
 
 MOST_CANDIDATES = 5000
 """The most scores of an image that are looked at, as in TensorRT: those are the highest ones."""
 
 
-def _types(boxes: TensorType, scores: TensorType, **attributes: Any) -> tuple[TensorType, ...]:
+def _types(*inputs: TensorType, **attributes: Any) -> tuple[TensorType, ...]:
+    if len(inputs) != 2:
+        raise ValueError(f"the inputs are boxes and scores, without anchors, and not {len(inputs)} tensors")
+    boxes, scores = inputs
+    if boxes.rank not in (3, 4) or boxes.shape[-1] not in (4, UNKNOWN) or scores.rank != 3:
+        raise ValueError(f"boxes are [image, box, 4] and scores [image, box, class], not {boxes} and {scores}")
     batch, most = scores.shape[0], int(_number(attributes.get("max_output_boxes", 100)))
     return (
         TensorType(np.dtype(np.int32), (batch, 1)),

@@ -446,6 +446,13 @@ TEXTS = {
         Right: ``pooling.padding_mode = trt.PaddingMode.EXPLICIT_ROUND_UP``
         """,
     # ------------------------------------------------------------------ CUDA's packages without a GPU
+    "NL680": """
+        the shapes and addresses of a context are those of one run, and another thread would write past its memory.
+
+        As in TensorRT, a context belongs to one thread at a time. Not each such use is noticed.
+        Wrong: one context, and ``set_input_shape`` and ``execute_async_v3`` in several threads
+        Right: ``engine.create_execution_context()`` in each thread; or an engine that is called, which is for all
+        """,
     "NL690": """
         a kernel in CUDA is compiled for a GPU, and the stand-ins for CUDA's packages have none.
 

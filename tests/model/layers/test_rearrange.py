@@ -352,6 +352,16 @@ def test_network_unsqueezes():
 # ---------------------------------------------------------------------------- concatenation
 
 
+@pytest.mark.parametrize(
+    ("other", "fix"), [(f32(1, 2, 5), "set axis to 2, the only one that differs"), (f32(1, 3, 5), "")]
+)
+def test_concatenation_along_another_axis_names_the_one_that_differs(other, fix):
+    with pytest.raises(LayerError) as caught:
+        concatenation(0).infer(f32(1, 2, 4), other)
+
+    assert caught.value.fix == fix
+
+
 def test_joined_unknown_length_is_unknown():
     assert concatenation(0).infer(f32(2, 3), f32(-1, 3), f32(1, 3)).shape == (-1, 3)
 

@@ -86,6 +86,22 @@ def test_images_do_not_depend_on_each_other():
     assert [label for label, _, _ in both[1]] == [0, 1, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("shapes", "says"),
+    [
+        ([(1, 4, 4), (1, 4, 2), (1, 4, 4)], "without anchors, and not 3 tensors"),
+        ([(1, 4, 5), (1, 4, 2)], r"boxes are \[image, box, 4\]"),
+    ],
+)
+def test_other_inputs_are_refused(network, shapes, says):
+    inputs = [network.add_input(f"x{number}", trt.float32, shape) for number, shape in enumerate(shapes)]
+    creator = trt.get_plugin_registry().get_creator("EfficientNMS_TRT", "1", "")
+    plugin = creator.create_plugin("nms", trt.PluginFieldCollection_([]), trt.TensorRTPhase.BUILD)
+
+    with pytest.raises(trt.NetworkError, match=says):
+        assert network.add_plugin_v3(inputs, [], plugin).get_output(0).shape
+
+
 def test_node_of_a_model_is_the_plugin(network):
     text = """g (float[1,4,4] x, float[1,4,2] y) => (int32[1,1] n, float[1,3,4] b, float[1,3] s, int32[1,3] c) {
         n, b, s, c = TRT.EfficientNMS_TRT <plugin_version = "1", max_output_boxes = [3], iou_threshold = 0.5> (x, y)
