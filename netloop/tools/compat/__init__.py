@@ -108,7 +108,7 @@ class StandIns:
 
 
 preparation_data = spawn.get_preparation_data
-"""What ``multiprocessing`` tells a process that imports the script anew, before it does."""
+"""The function of ``multiprocessing`` for the data that a process reads before it imports the script anew."""
 
 
 def _preparation_data(version: int, name: str) -> dict[str, Any]:
