@@ -16,6 +16,7 @@ from netloop.api.logger import ILogger
 from netloop.api.transfers import HostTransfers
 from netloop.tools.compat.versions import ten
 from netloop.tools.compat.versions.implicit_batch import is_batched
+from netloop.values.diagnostics import Finding
 from netloop.values.dims import Dims
 from netloop.values.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
 from netloop.values.types import UNKNOWN, Array, numpy_type
@@ -175,10 +176,12 @@ class IExecutionContext(netloop.IExecutionContext[ICudaEngine]):
 
     def execute_v2(self, bindings: Sequence[int]) -> bool:
         """Run on addresses of all bindings, of which those of the active profile count; whether the run succeeded."""
-        return super().execute_v2(self._with_shape_values(self._of_profile(bindings)))
+        return self._has_batch() and super().execute_v2(self._with_shape_values(self._of_profile(bindings)))
 
     def execute_async_v2(self, bindings: Sequence[int], stream_handle: int = 0, input_consumed: Any = None) -> bool:
         """Run on addresses of all bindings in the order of a CUDA stream; whether the run succeeded."""
+        if not self._has_batch():
+            return False
         addresses = self._with_shape_values(self._of_profile(bindings))
         names = self._engine.tensor_names
         if len(addresses) != len(names):
@@ -186,7 +189,7 @@ class IExecutionContext(netloop.IExecutionContext[ICudaEngine]):
         if not all(self.set_tensor_address(name, address) for name, address in zip(names, addresses, strict=True)):
             return False
         self.set_input_consumed_event(int(input_consumed or 0))
-        return self.execute_async_v3(int(stream_handle))
+        return self.execute_async_v3(stream_handle)
 
     def execute(self, batch_size: int = 1, bindings: Sequence[int] = ()) -> bool:
         """Run a batch on addresses of all bindings; whether the run succeeded."""
@@ -197,6 +200,14 @@ class IExecutionContext(netloop.IExecutionContext[ICudaEngine]):
     ) -> bool:
         """Run a batch on addresses of all bindings in the order of a CUDA stream; whether the run succeeded."""
         return self._takes_batch(batch_size) and self.execute_async_v2(bindings, stream_handle, input_consumed)
+
+    def _has_batch(self) -> bool:
+        """Whether the length of the batch is known, where it is implicit; an error in the log if it is not."""
+        if self._shapes or not self._engine.has_implicit_batch_dimension:
+            return True
+        what = "the network was created with an implicit batch, and its length is not set"
+        explicit = "create the network with 1 << int(NetworkDefinitionCreationFlag.EXPLICIT_BATCH)"
+        return self._refuse(str(Finding("NL606", what, fix=f"{explicit}, or call execute with a batch_size")))
 
     def _takes_batch(self, batch_size: int) -> bool:
         """Give the inputs the batch of a run, where it is implicit; whether they can have it."""

@@ -63,6 +63,18 @@ def test_batch_outside_of_the_largest_is_refused(batch):
     assert log.errors() == [f"the batch is {batch}, and may be 1 to 4"]
 
 
+@pytest.mark.parametrize("run", ["execute_v2", "execute_async_v2"])
+def test_run_without_a_batch_says_which_networks_have_one(run):
+    log = Log()
+    context = engine_of(softmax_and_sum, log=log).create_execution_context()
+
+    assert not getattr(context, run)([X.ctypes.data] * 3)
+    assert "created with an implicit batch, and its length is not set" in log.errors()[-1]
+    assert "EXPLICIT_BATCH" in log.errors()[-1]
+    outputs = np.zeros(6, np.float32), np.zeros(3, np.float32)
+    assert context.execute(1, [array.ctypes.data for array in (X, *outputs)])
+
+
 def test_plan_keeps_the_implicit_batch():
     plan = engine_of(softmax_and_sum, most=7).serialize()
     engine = trt.Runtime(Log()).deserialize_cuda_engine(plan, None)
