@@ -16,6 +16,8 @@ from netloop.api.transfers import HostTransfers, moved_axis, transfers
 from netloop.model.check import require_valid
 from netloop.model.graph import ITensor, TypeTable, check_instance
 from netloop.model.layers.assertion import IAssertionLayer
+from netloop.model.layers.pointwise import IActivationLayer, ICastLayer, IIdentityLayer, IUnaryLayer
+from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.model.nest import LayerStep
 from netloop.model.network import INetworkDefinition
 from netloop.process.cuda_runtime import address_finding
@@ -173,20 +175,19 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
 
     def get_max_output_size(self, name: str) -> int:
         """The largest size of an output in bytes; -1 if it is not known."""
-        output, itemsize = self._output(name), numpy_type(self._engine.get_tensor_dtype(name)).itemsize
-        shape, layer = self.get_tensor_shape(name), None if output is None else output.producer
-        if (
-            output is not None
-            and layer is not None
-            and UNKNOWN in self._engine.get_tensor_shape(name)
-            and not self._missing()
-        ):
-            table = TypeTable(self._types())
-            types = [table.of(tensor) for tensor in layer.inputs if tensor is not None]
-            fixed = [type_ for type_ in types if isinstance(type_, TensorType) and type_.is_fixed]
-            shapes = layer.largest_shapes(*fixed) if len(fixed) == len(types) else ()
-            shape = shapes[output.position] if shapes else shape
+        output, shape = self._output(name), self.get_tensor_shape(name)
+        if output is not None and UNKNOWN in self._engine.get_tensor_shape(name) and not self._missing():
+            shape = self._largest_shape(_as_large(output)) or shape
+        itemsize = numpy_type(self._engine.get_tensor_dtype(name)).itemsize
         return -1 if UNKNOWN in shape else math.prod(shape) * itemsize
+
+    def _largest_shape(self, tensor: ITensor) -> Sequence[int]:
+        """The largest shape that a layer says its output can have, by those of its inputs; empty if it does not."""
+        layer, table = tensor.producer, TypeTable(self._types())
+        types = [] if layer is None else [table.of(source) for source in layer.inputs if source is not None]
+        fixed = [type_ for type_ in types if isinstance(type_, TensorType) and type_.is_fixed]
+        shapes = () if layer is None or len(fixed) < len(types) else layer.largest_shapes(*fixed)
+        return shapes[tensor.position] if shapes else ()
 
     def _missing(self) -> list[str]:
         shapeless = [tensor.name for tensor in self._engine.network.inputs if UNKNOWN in self._input_shape(tensor)]
@@ -313,6 +314,25 @@ class ContextTensors(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
         self._engine.log_error(what)
         own = None if self.error_recorder is self._engine.error_recorder else self.error_recorder
         return report_error(None, own, ErrorCodeTRT.FAILED_EXECUTION, what)
+
+
+AS_LARGE = (
+    IActivationLayer,
+    ICastLayer,
+    IIdentityLayer,
+    IShuffleLayer,
+    ISqueezeLayer,
+    IUnaryLayer,
+    IUnsqueezeLayer,
+)
+"""The layers whose output has as many elements as their first input."""
+
+
+def _as_large(tensor: ITensor) -> ITensor:
+    """The tensor that layers of ``AS_LARGE`` made another one of."""
+    while isinstance(tensor.producer, AS_LARGE) and tensor.producer.inputs[0] is not None:
+        tensor = tensor.producer.inputs[0]
+    return tensor
 
 
 def _check_addresses(network: INetworkDefinition) -> None:

@@ -451,3 +451,18 @@ def test_output_of_a_suppression_has_at_most_the_boxes_of_each_class(log, most, 
 
     assert [context.get_tensor_shape("rows"), context.get_max_output_size("count")] == [(-1, 3), 4]
     assert context.get_max_output_size("rows") == rows * 3 * 4
+
+
+def test_output_that_keeps_the_elements_of_another_is_as_large(log):
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    indices = network.add_non_zero(network.add_input("x", trt.float32, (-1, 3))).get_output(0)
+    turned = network.add_shuffle(network.add_cast(indices, trt.int64).get_output(0))
+    turned.first_transpose = (1, 0)
+    turned.get_output(0).name = "indices"
+    network.mark_output(turned.get_output(0))
+    context = builder.build_engine_with_config(network, builder.create_builder_config()).create_execution_context()
+
+    assert context.get_max_output_size("indices") == -1
+    context.set_input_shape("x", (4, 3))
+    assert context.get_max_output_size("indices") == 4 * 3 * 2 * 8
