@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from netloop.formats.onnx_graph.graph import OnnxGraph, Value
-from netloop.formats.onnx_graph.neutral import is_non_negative
 from netloop.formats.onnx_graph.node_builder import BOOL, INT64, NodeBuilder
 from netloop.formats.onnx_graph.row_shapes import row_shape
 from netloop.formats.onnx_graph.step_exporter import StepExporter
 from netloop.formats.onnx_graph.value_scope import ValueScope
+from netloop.formats.shared.non_negative import is_non_negative
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.loop import IIteratorLayer, ILoopOutputLayer
 from netloop.model.nest import LoopStep

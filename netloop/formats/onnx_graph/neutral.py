@@ -5,10 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netloop.model.graph import ILayer, ITensor, TypeTable
-from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import IElementWiseLayer, ISelectLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer
-from netloop.model.layers.sources import IShapeLayer
 from netloop.values.enums import ElementWiseOperation
 from netloop.values.types import INTEGERS, TensorType
 
@@ -24,12 +21,6 @@ ONLY_SECOND = {ElementWiseOperation.SUB, ElementWiseOperation.DIV}
 OF_BOOL = {ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR}
 OF_INTEGERS = {ElementWiseOperation.SUM, ElementWiseOperation.SUB}
 """Operations for which 0 is not neutral in floats: the sum of -0 and 0 is 0."""
-
-
-DEEPEST = 8
-"""The most layers that are followed to see that a number is not negative."""
-
-EXTREMES = {ElementWiseOperation.MAX: any, ElementWiseOperation.MIN: all}
 
 
 def unchanged_input(layer: ILayer, types: TypeTable) -> ITensor | None:
@@ -71,20 +62,3 @@ def _keeps_shape(chosen: TensorType, inputs: Sequence[TensorType], output: Tenso
     if chosen.is_fixed and output.is_fixed:
         return chosen.shape == output.shape
     return all(set(type.shape) <= {1} for type in inputs if type is not chosen)
-
-
-def is_non_negative(tensor: ITensor, types: TypeTable, deepest: int = DEEPEST) -> bool:
-    """Whether an integer is known to be 0 or more, as a length or a maximum; False after as many layers as allowed."""
-    layer, value = tensor.producer, types[tensor].value
-    if value is not None:
-        return bool(np.all(value >= 0))
-    if layer is None or deepest == 0:
-        return False
-    answers = (source is not None and is_non_negative(source, types, deepest - 1) for source in layer.inputs)
-    if isinstance(layer, IGatherLayer | IShuffleLayer | ISqueezeLayer):
-        return next(answers)
-    if isinstance(layer, ISelectLayer):
-        return list(answers)[1:] == [True, True]
-    if isinstance(layer, IElementWiseLayer) and layer.op in EXTREMES:
-        return EXTREMES[layer.op](answers)
-    return isinstance(layer, IShapeLayer)

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from netloop.formats.shared.non_negative import is_non_negative
 from netloop.model.formulas.formula_builder import FormulaBuilder
 from netloop.model.formulas.rearrange import Length
 from netloop.model.graph.layer import ILayer
@@ -193,7 +194,7 @@ class _LoopBuilder:
     def _ending(self, most: ITensor) -> ITensor:
         """The trip count, of a loop that nothing else ends."""
         make, goes_on = self._make, self._limits.goes_on
-        if not self._limits.endless or make.known(most) is not None:
+        if not self._limits.endless or make.known(most) is not None or is_non_negative(most, make.network.types):
             return most
         ends = make.greater_equal(most, 0)
         if goes_on is not None:

@@ -5,9 +5,8 @@ import pytest
 from onnx import parser
 
 import netloop as trt
-from netloop.formats.onnx_graph.neutral import DEEPEST, is_non_negative
 from netloop.onnx import load
-from tests.support.networks import Op, combine, constant, counted, counter, mark, stacked
+from tests.support.networks import Op, constant, counted, counter, mark, stacked
 from tests.support.onnx_runtime import export, run
 
 
@@ -108,21 +107,3 @@ def test_rows_up_to_a_length_that_may_be_negative_are_padded():
     assert run(model, {"n": np.int64(3)})["y"].tolist() == [0, 1, 2]
     with pytest.raises(Exception, match="ConstantOfShape"):
         run(model, {"n": np.int64(-1)})
-
-
-def test_lengths_and_maxima_are_known_not_to_be_negative():
-    network = trt.INetworkDefinition()
-    x, n = network.add_input("x", trt.float32, (-1, -1)), network.add_input("n", trt.int64, ())
-    length = network.add_gather(network.add_shape(x).get_output(0), constant(network, 1, np.int64), 0).get_output(0)
-    flag = network.add_input("flag", trt.bool, ())
-    most = combine(network, n, 0, Op.MAX)
-    numbers = {
-        length: True, n: False, most: True, combine(network, n, length, Op.MIN): False,
-        combine(network, most, length, Op.MIN): True, network.add_select(flag, most, length).get_output(0): True,
-        network.add_select(flag, most, n).get_output(0): False, combine(network, length, length, Op.SUM): False,
-    }  # fmt: skip
-
-    assert [is_non_negative(tensor, network.types) for tensor in numbers] == list(numbers.values())
-    for _ in range(DEEPEST):
-        most = combine(network, n, most, Op.MAX)
-    assert not is_non_negative(most, network.types)

@@ -7,6 +7,7 @@ import pytest
 
 import netloop
 from netloop import ExecutionError, ModelError
+from tests.support.onnx_runtime import run
 from tests.support.openvino_models import TRUE, F, Loop, check, constant, document, network_of, ops, ov, parameter
 
 X = F([[1, 2], [3, 4], [5, 6]])
@@ -87,6 +88,18 @@ def test_negative_count_of_a_call_is_an_error_where_nothing_else_ends_the_loop()
 
     with pytest.raises(ExecutionError, match="is at least 0, as its condition stays true"):
         engine({"x": ONE, "trips": np.int32(-1)})
+
+
+def test_loop_whose_count_is_a_length_needs_no_check_and_can_be_saved():
+    rows, one = parameter("rows", [-1, 4]), constant(np.int64([0]))
+    length = ops.squeeze(ops.gather(ops.shape_of(rows, "i32"), one, constant(np.int64(0))), one)
+    network = doubling(length, inputs=[rows])
+    inputs = {"x": ONE, "rows": np.zeros((3, 4), F)}
+    model, weights = netloop.openvino.to_model(network)
+    again = netloop.openvino.load(model, weights=weights)
+
+    for each in (network, again):
+        assert sorted(map(np.shape, run(netloop.onnx.to_model(each), inputs).values())) == [(1,), (3,)]
 
 
 def test_condition_handed_through_the_body_makes_a_counted_loop():
