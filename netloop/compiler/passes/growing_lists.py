@@ -45,7 +45,7 @@ class GrowingLists(Pass):
         "begin with tensors of this shape, or be the list of an earlier loop. With a WHILE too, if the COUNT is a "
         f"compile-time constant of at most {MOST_ROWS:,}. The tensors of a list are joined without the list. Stacked "
         "outputs as long as the trip count of another loop are cut from a buffer. In pure functions all of these are "
-        "padded arrays."
+        "padded arrays, and so are the rows of a loop with both limits up to its trip count."
     )
 
     def rewrite(self, rewriter: Rewriter) -> bool:

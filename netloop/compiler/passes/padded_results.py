@@ -7,15 +7,18 @@ import numpy as np
 from netloop.compiler.passes.buffer_layers import FilledPartLayer
 from netloop.compiler.passes.growing_layers import Buffers
 from netloop.compiler.passes.growth import Affine, IterationLengths, Unbuffered
+from netloop.compiler.passes.open_slices import is_open, moved, sliced_axis
 from netloop.compiler.passes.rewriter import Rewriter, operand
-from netloop.compiler.passes.trip_counts import bound_of, not_padded
+from netloop.compiler.passes.trip_counts import bound_of, counted_loop, not_padded
 from netloop.model.formulas import FormulaBuilder
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.loop import ILoop, ILoopOutputLayer, IRecurrenceLayer
+from netloop.model.layers.slice import ISliceLayer
 from netloop.model.nest import LoopStep, Scopes
 from netloop.values.diagnostics import NetworkError
+from netloop.values.dims import Dims
 from netloop.values.enums import SampleMode
-from netloop.values.types import TensorType
+from netloop.values.types import TensorType, normal_axis
 
 
 class Results(IterationLengths):
@@ -84,6 +87,25 @@ def _dependent(rewriter: Rewriter, tensors: Iterable[ITensor]) -> list[ILayer]:
     return [layer for step in rewriter.steps() for layer in step.layers if layer in layers]
 
 
+def _cut_stacked_rows(rewriter: Rewriter) -> None:
+    """Cut the rows that a loop with both limits has stacked, which a slice as long as its trip count takes."""
+    for piece in rewriter.layers(ISliceLayer):
+        rows = operand(piece, 0).producer
+        if not is_open(piece) or not isinstance(rows, ILoopOutputLayer) or not rows.stacks:
+            continue
+        number, axis = moved(operand(piece, 2)), sliced_axis(piece)
+        is_first = _starts(piece) == [0] and axis == normal_axis(rows.axis, operand(piece, 0).type.rank)
+        if is_first and counted_loop(number) is rows.loop:
+            number = rewriter.trip_counts.setdefault(rows.loop, number)
+            cut = rewriter.network.add(FilledPartLayer(axis=axis, slope=1, start=0), [rows.outputs[0], number])
+            rewriter.take_over(piece.outputs[0], cut.outputs[0])
+
+
+def _starts(piece: ISliceLayer) -> list[int] | None:
+    starts = piece.inputs[1]
+    return [*Dims(piece.start)] if starts is None else starts.type.ints()
+
+
 def pad_results(rewriter: Rewriter) -> bool:
     """Keep what has as many rows as a loop has iterations in buffers for the largest number of them.
 
@@ -94,6 +116,7 @@ def pad_results(rewriter: Rewriter) -> bool:
         NetworkError: a layer needs a tensor without padding (NL675).
     """
     notes, is_changed = rewriter.notes, False
+    _cut_stacked_rows(rewriter)
     rewriter.read()
     # the last one first, so that the lengths behind it are fixed
     for loop in [step.loop for step in rewriter.loops()][::-1]:

@@ -10,6 +10,7 @@ from netloop.compiler.passes.base import Pass
 from netloop.compiler.passes.growing_layers import Buffers
 from netloop.compiler.passes.growing_states import FAR
 from netloop.compiler.passes.growth import IterationLengths, Unbuffered
+from netloop.compiler.passes.open_slices import is_open, moved, sliced_axis
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.passes.slice_windows import SliceWindows
 from netloop.model.formulas import FormulaBuilder
@@ -17,15 +18,13 @@ from netloop.model.formulas.rearrange import Length
 from netloop.model.graph import ILayer, ITensor, TypeTable
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.loop import ILoop
-from netloop.model.layers.pointwise import IElementWiseLayer, IIdentityLayer, ISelectLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.pointwise import IElementWiseLayer, ISelectLayer
 from netloop.model.layers.slice import ISliceLayer
 from netloop.model.layers.sources import IShapeLayer
 from netloop.model.nest import LoopStep, Scopes, walk
-from netloop.values.dims import Dims
 from netloop.values.enums import ElementWiseOperation as Op
 from netloop.values.enums import SampleMode
-from netloop.values.types import UNKNOWN, TensorType, normal_axis
+from netloop.values.types import UNKNOWN, TensorType
 
 MOST_ELEMENTS = 1 << 16
 """The most elements of a tensor that takes the length of the whole axis: a program computes them in 10 to 60 us, and
@@ -87,7 +86,7 @@ def _read_whole(rewriter: Rewriter, loop: ILoop, slices: Iterable[ISliceLayer]) 
     Raises:
         Unbuffered: a program cannot hold the loop; nothing is edited then.
     """
-    slices = [piece for piece in slices if _is_open(piece) and _is_inside(piece)]
+    slices = [piece for piece in slices if is_open(piece) and _is_inside(piece)]
     if not slices:
         return 0
     step = next(step for step in rewriter.loops() if step.loop is loop)
@@ -144,31 +143,10 @@ def _check(step: LoopStep, lengths: "SliceLengths", buffers: Buffers) -> None:
 
 def _read_on(buffers: Buffers, piece: ISliceLayer) -> None:
     """Let the readers of a slice read the elements from its start on, as many as there is room for."""
-    old, axis = piece.outputs[0], _axis(piece)
+    old, axis = piece.outputs[0], sliced_axis(piece)
     room = buffers.room(buffers.lines(old)[axis])
     rows = buffers.make.slice(operand(piece, 0), operand(piece, 1), [room], axes=[axis], outside=SampleMode.FILL)
     buffers.replace(old, rows)
-
-
-def _is_open(piece: ISliceLayer) -> bool:
-    """Whether a slice with steps of 1 has one length, which is not known."""
-    size = piece.inputs[2] if len(piece.inputs) > 2 else None
-    if (
-        size is None
-        or size.type.shape != (1,)
-        or size.type.ints() is not None
-        or piece.mode is not SampleMode.STRICT_BOUNDS
-    ):
-        return False
-    strides = piece.inputs[3] if len(piece.inputs) > 3 else None
-    numbers = [*Dims(piece.stride)] if strides is None else strides.type.ints()
-    has_axes = len(piece.inputs) <= 5 or piece.inputs[5] is None
-    others = (length for axis, length in enumerate(operand(piece, 0).type.shape) if axis != _axis(piece))
-    return has_axes and numbers is not None and {*numbers} == {1} and UNKNOWN not in others
-
-
-def _axis(piece: ISliceLayer) -> int:
-    return 0 if piece.axes is None else normal_axis(Dims(piece.axes)[0], operand(piece, 0).type.rank)
 
 
 def _is_inside(piece: ISliceLayer) -> bool:
@@ -176,12 +154,12 @@ def _is_inside(piece: ISliceLayer) -> bool:
     start, size = piece.inputs[1], _without_neutral(operand(piece, 2))
     if (
         start is None
-        or operand(piece, 0).type.shape[_axis(piece)] == 0
+        or operand(piece, 0).type.shape[sliced_axis(piece)] == 0
         or not isinstance(size, IElementWiseLayer)
         or size.op is not Op.SUB
     ):
         return False
-    is_from_start = _moved(operand(size, 1)) is _moved(start)
+    is_from_start = moved(operand(size, 1)) is moved(start)
     is_possible = is_from_start and _has_limit(start, 0, Op.MAX) and _has_limit(operand(piece, 2), 0, Op.MAX)
     return is_possible and _ends_inside(operand(size, 0), piece)
 
@@ -190,22 +168,15 @@ def _without_neutral(tensor: ITensor) -> ILayer | None:
     """The layer that computes a length, of which numbers below 0 count as 0, before steps of 1 are counted."""
     neutral = {Op.MAX: 0, Op.SUM: 0, Op.DIV: 1, Op.FLOOR_DIV: 1}
     while True:
-        layer = _moved(tensor).producer
+        layer = moved(tensor).producer
         if not isinstance(layer, IElementWiseLayer) or _ints(operand(layer, 1)) != {neutral.get(layer.op)}:
             return layer
         tensor = operand(layer, 0)
 
 
-def _moved(tensor: ITensor) -> ITensor:
-    """The tensor that has the elements of another one, perhaps in another shape."""
-    while isinstance(layer := tensor.producer, IShuffleLayer | ISqueezeLayer | IUnsqueezeLayer | IIdentityLayer):
-        tensor = operand(layer, 0)
-    return tensor
-
-
 def _has_limit(tensor: ITensor, limit: int, op: Op) -> bool:
     """Whether a tensor is at least a limit (MAX), or at most (MIN), by how it is computed."""
-    numbers, layer = _ints(tensor), _moved(tensor).producer
+    numbers, layer = _ints(tensor), moved(tensor).producer
     if numbers is not None:
         return min(numbers) >= limit if op is Op.MAX else max(numbers) <= limit
     if isinstance(layer, ISelectLayer):
@@ -220,11 +191,11 @@ def _has_limit(tensor: ITensor, limit: int, op: Op) -> bool:
 
 def _ends_inside(end: ITensor, piece: ISliceLayer) -> bool:
     """Whether the end of a slice is limited to the length of its axis."""
-    whole, axis = operand(piece, 0), _axis(piece)
+    whole, axis = operand(piece, 0), sliced_axis(piece)
     length = whole.type.shape[axis]
     if length != UNKNOWN:
         return _has_limit(end, length, Op.MIN)
-    layer = _moved(end).producer
+    layer = moved(end).producer
     if not isinstance(layer, IElementWiseLayer) or layer.op is not Op.MIN:
         return False
     return any(_is_length(operand(layer, at), whole, axis) for at in (0, 1))
@@ -232,7 +203,7 @@ def _ends_inside(end: ITensor, piece: ISliceLayer) -> bool:
 
 def _is_length(tensor: ITensor, whole: ITensor, axis: int) -> bool:
     """Whether a tensor is the length of an axis, or less."""
-    layer = _moved(tensor).producer
+    layer = moved(tensor).producer
     if isinstance(layer, ISelectLayer):
         return all(_is_length(branch, whole, axis) for branch in _branches(layer))
     if isinstance(layer, IElementWiseLayer) and layer.op is Op.SUB:
@@ -274,11 +245,11 @@ class SliceLengths(IterationLengths):
 
     def __init__(self, rewriter: Rewriter, step: LoopStep, slices: Sequence[ISliceLayer]) -> None:
         types, self._step = rewriter.network.types, step
-        self._size, self._axis = operand(slices[0], 2), _axis(slices[0])
+        self._size, self._axis = operand(slices[0], 2), sliced_axis(slices[0])
         outside = {tensor: kind for tensor in step.reads if isinstance(kind := types.of(tensor), TensorType)}
         self._outside, self._slices = outside, {piece.outputs[0]: piece for piece in slices}
         self._wholes = [operand(piece, 0) for piece in slices]
-        lengths = {whole.type.shape[_axis(piece)] for piece, whole in zip(slices, self._wholes, strict=True)}
+        lengths = {whole.type.shape[sliced_axis(piece)] for piece, whole in zip(slices, self._wholes, strict=True)}
         if UNKNOWN in lengths and len({*self._wholes}) > 1:
             raise Unbuffered("it slices several tensors whose lengths only a run knows")
         self.longest = USUAL if UNKNOWN in lengths else max(lengths)
@@ -301,7 +272,7 @@ class SliceLengths(IterationLengths):
         parts: dict[ITensor, TensorType] = {}
         for tensor, piece in self._slices.items():
             shape = list(operand(piece, 0).type.shape)
-            shape[_axis(piece)] = trip
+            shape[sliced_axis(piece)] = trip
             parts[tensor] = operand(piece, 0).type.with_shape(shape).without_value()
         return TypeTable({**self._outside, **parts})
 

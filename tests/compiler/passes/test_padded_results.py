@@ -118,6 +118,48 @@ def test_rows_that_a_second_loop_stacks():
     np.testing.assert_allclose(gradient, [1.75] * 3)
 
 
+def stacked_powers(make, most, least=0.3):
+    """The states of ``powers`` as ONNX's Loop stacks them: a COUNT and a WHILE, and the rows up to the trip count."""
+    loop = make.network.add_loop()
+    loop.name = "a"
+    state = loop.add_recurrence(make.x)
+    now = state.get_output(0)
+    state.set_input(1, make.mul(now, np.float32(0.5)))
+    loop.add_trip_limit(most, COUNT)
+    loop.add_trip_limit(make.greater(make.sum(now, [0]), np.float32(least)), WHILE)
+    return make.take_first(make.stacked(loop, now, most), make.last(loop, make.counter(loop)))
+
+
+@pytest.mark.parametrize(("bound", "rows"), [({}, 7), ({"a": 5}, 5), ({"a": 9}, 7)])
+def test_rows_that_a_loop_with_both_limits_stacks(bound, rows):
+    make = builder()
+    outputs = check(mark(make.network, y=stacked_powers(make, make.constant(7))), **bound)
+
+    assert outputs["y"].shape == (rows, 3)
+    assert outputs["y.shape"].tolist() == [3, 3]
+
+
+def test_rows_of_a_count_that_follows_from_an_input():
+    make = builder()
+    network = mark(make.network, y=make.sum(stacked_powers(make, make.tensor(make.length(make.x, 0)), 0.9), [0]))
+    check(network)
+    function, weights = trt.to_jax(network, bound={"a": 3})
+
+    gradient = jax.grad(lambda x: function(weights, {"x": x})["y"].sum())(X)
+    np.testing.assert_allclose(gradient, [1] * 3)
+
+
+def test_other_slices_of_the_rows_of_a_loop_have_no_program():
+    make = builder()
+    rows = stacked_powers(make, make.constant(7))
+    (cut,) = [layer for layer in make.network.layers if isinstance(layer, trt.ISliceLayer)]
+    cut.start = (1,)
+    function, weights = trt.to_jax(mark(make.network, y=rows), bound={"a": 5})
+
+    with pytest.raises(trt.NetworkError, match="NL501"):
+        function(weights, {"x": X})
+
+
 def test_layer_that_needs_all_rows_is_refused_with_the_reason():
     make = builder()
     rows = powers(make, "a", 0.3)
