@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.extend.core import primitives
 from jax.extend.random import threefry_prng_impl
 
 from netloop.formats.from_jax.element_types import array_aval
@@ -84,6 +85,13 @@ def random_fold_in(call: EquationCall, keys: ITensor, data: ITensor) -> ITensor:
 def random_seed(call: EquationCall, seeds: ITensor) -> ITensor:
     """The key of each number."""
     return _each_key(call, threefry_prng_impl.seed, seeds)
+
+
+@defined("random_gamma")
+def gamma(words: Any, alpha: Any, *, log_space: bool) -> Any:
+    """Samples of gamma distributions: all are drawn in one loop, until each is accepted."""
+    sample: Any = primitives.random_gamma_p
+    return sample.impl(jax.random.wrap_key_data(words, impl="threefry2x32"), alpha, log_space=log_space, use_vmap=True)
 
 
 refuse(

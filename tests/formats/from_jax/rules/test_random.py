@@ -57,5 +57,21 @@ def test_distribution(function):
     check_same(function, KEY, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "function",
+    mostly_slow(
+        1,
+        [
+            lambda key: jax.random.gamma(key, jnp.float32([[0.1, 1.0], [7.0, 100.0]])),
+            lambda key: jax.grad(lambda a: jax.random.loggamma(key, a).sum())(jnp.float32([0.3, 8.0])),
+            lambda key: (jax.random.beta(key, 2.0, 0.3), jax.random.dirichlet(key, jnp.float32([1, 2, 0.5]))),
+            lambda key: jax.vmap(lambda key: jax.random.t(key, 3.0, (2,)))(jax.random.split(key, 3)),
+        ],
+    ),
+)
+def test_samples_that_are_drawn_until_one_is_accepted(function):
+    check_same(function, KEY, rtol=1e-4, atol=1e-6)
+
+
 def test_words_of_keys_that_are_arrays():
     check_same(lambda key: jax.random.uniform(key, (3,)), jax.random.PRNGKey(1))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.formats.from_jax.rule_table import defined, refuse
+from netloop.formats.from_jax.rule_table import defined
 from netloop.formats.from_jax.rules.special_functions.formulas import polynomial
 
 MOST_TERMS = 2000
@@ -189,9 +189,3 @@ def bessel_1(x: Any) -> Any:
     size, far = abs(x), jnp.maximum(abs(x), 8)
     near = size * polynomial(jnp.minimum(size, 8) / 4 - 1, I1E_NEAR)
     return jnp.sign(x) * jnp.where(size < 8, near, polynomial(16 / far - 1, I1E_FAR) / jnp.sqrt(far))
-
-
-refuse(
-    "it draws until a number is accepted, which jax.random.gamma leaves to XLA; write the samples with lax.while_loop",
-    "random_gamma",
-)
