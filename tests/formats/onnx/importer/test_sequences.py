@@ -96,6 +96,22 @@ def test_function_is_mapped_over_sequences():
     check_like_onnxruntime(text, s=GIVEN, x=F([2]))
 
 
+def test_mapped_graph_has_the_version_and_the_names_around_it():
+    text = graph(
+        """
+        axes = Constant <value_ints = [0]> ()
+        y = SequenceMap (s) < body = one (float[k] a) => (float c) {
+            sum = ReduceMax <keepdims = 0> (a, axes)
+            c = Add (sum, x)
+        } >
+        """,
+        "seq(float[k]) s, float x",
+        "seq(float) y",
+    )
+
+    check_like_onnxruntime(text, s=GIVEN, x=np.float32(2))
+
+
 @pytest.mark.parametrize("condition", [False, True])
 def test_branches_give_sequences(condition):
     text = graph(

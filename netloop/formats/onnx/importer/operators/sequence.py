@@ -1,15 +1,19 @@
 """Sequences and optional values."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from onnx import TensorProto
 
 from netloop.formats.onnx.importer.inputs import DeclaredType
 from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.onnx.tensors import element_type
+from netloop.formats.shared import IterationResult, LoopLimits, LoopNames, build_loop
 from netloop.model.formulas import as_dtype
 from netloop.model.graph.tensor import ITensor
+from netloop.model.layers.loop import ILoop
 from netloop.values.diagnostics import require
-from netloop.values.types import OptionalType
+from netloop.values.types import OptionalType, SequenceType
 
 
 @operator("SequenceEmpty", since=11)
@@ -60,6 +64,22 @@ def sequence_split(call: NodeCall, x: ITensor, lengths: Maybe = None) -> ITensor
     """Parts of a tensor along an axis, as a sequence; given lengths keep the axis."""
     keep_axis = lengths is not None or call.flag("keepdims", True)
     return call.make.sequence_split(x, lengths, call.attribute("axis", 0), keep_axis)
+
+
+@operator("SequenceMap", since=17)
+def sequence_map(call: NodeCall, first: ITensor, *others: ITensor) -> list[ITensor]:
+    """Sequences of what a graph makes of the tensors at each position."""
+    make, body = call.make, call.subgraph("body")
+
+    def step(loop: ILoop, position: ITensor, lists: Sequence[ITensor]) -> IterationResult:
+        at = [make.sequence_at(x, position) if isinstance(x.type, SequenceType) else x for x in (first, *others)]
+        longer = [make.sequence_insert(so_far, x) for so_far, x in zip(lists, body(*at), strict=True)]
+        return IterationResult(make.constant(True), longer)
+
+    dtypes = [element_type(output.type.tensor_type.elem_type) for output in body.proto.output]
+    none, unnamed = [make.sequence([], as_dtype(dtype)) for dtype in dtypes], [""] * len(dtypes)
+    names, length = LoopNames(call.node.name, unnamed, unnamed), make.sequence_length(first)
+    return build_loop(make, names, none, LoopLimits(length, None), step).last
 
 
 # ---------------------------------------------------------------------- optional values
