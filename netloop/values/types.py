@@ -249,7 +249,7 @@ class SequenceType(TensorType):
         dtype: the element type.
         shape: ``(-1,)``: the number of tensors is data-dependent.
         element: the dims of each tensor, -1 where they vary; None where even the rank does.
-        is_empty: whether there is no tensor that would determine ``element``.
+        is_empty: whether there is no tensor that would determine ``element``, which is the declared one then.
     """
 
     shape: Shape = (UNKNOWN,)
@@ -267,9 +267,11 @@ class SequenceType(TensorType):
 
     def joined(self, other: "SequenceType") -> "SequenceType":
         """Return the type of a sequence that has either type."""
-        if self.is_empty or other.is_empty:
-            return other if self.is_empty else self
         a, b = self.element, other.element
+        if self.is_empty or other.is_empty:
+            none, some = (self, other) if self.is_empty else (other, self)
+            fits = none.element is None or some.element is None or len(none.element) == len(some.element)
+            return some if fits else replace(some, element=None)
         return replace(self, element=None if a is None or b is None or len(a) != len(b) else _either(a, b))
 
     def __str__(self) -> str:

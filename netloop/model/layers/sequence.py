@@ -17,6 +17,7 @@ from netloop.values.types import (
     Array,
     OptionalType,
     SequenceType,
+    Shape,
     Tensors,
     TensorType,
     normal_axis,
@@ -58,6 +59,17 @@ def _sequence(type_: TensorType) -> SequenceType:
     return type_
 
 
+def _declared(shape: DimsLike | None) -> Shape | None:
+    """The shape of a tensor that is not there."""
+    lengths_fit = min(shape or (), default=0) >= UNKNOWN
+    require(
+        lengths_fit,
+        f"the shape {shape} has a dim below -1; -1 stands for an unknown dim",
+        why="-1 stands for an unknown length, and no other negative number has a meaning",
+    )
+    return None if shape is None else tuple(shape)
+
+
 def _check_position(type_: TensorType | None) -> None:
     fits = type_ is None or (type_.is_tensor and type_.is_index and type_.rank <= 1 and type_.volume in (1, UNKNOWN))
     require(
@@ -89,11 +101,14 @@ class ISequenceLayer(HostOperation):
 
     Attributes:
         dtype: the element type, required for an empty sequence; None for that of the inputs.
+        shape: the dims of the tensors of an empty sequence, -1 where unknown: a loop that carries it may read a tensor
+            before it appends one. None if nothing does, or they are not known.
     """
 
     REQUIRED_INPUTS = 0
 
     dtype: DataType | None = None
+    shape: DimsLike | None = None
 
     def infer(self, *inputs: TensorType) -> SequenceType:
         typed = bool(inputs) or self.dtype is not None
@@ -103,7 +118,8 @@ class ISequenceLayer(HostOperation):
             fix="give add_sequence a dtype",
             why="an element type follows from the tensors, and there are none",
         )
-        type_ = SequenceType(inputs[0].dtype if self.dtype is None else numpy_type(self.dtype), is_empty=True)
+        dtype = inputs[0].dtype if self.dtype is None else numpy_type(self.dtype)
+        type_ = SequenceType(dtype, element=_declared(self.shape), is_empty=True)
         for tensor_type in inputs:
             fits = tensor_type.is_tensor and tensor_type.dtype == type_.dtype
             require(
@@ -183,7 +199,7 @@ def _element(sequence: SequenceType) -> TensorType:
         element is not None,
         f"the rank of the tensors of a {sequence} is unknown",
         "the rank of each tensor must be known before the network runs",
-        "give all tensors of the sequence the same rank, or declare it if the sequence is an input",
+        "give all tensors of the sequence the same rank, or the shape of these to add_sequence_input or add_sequence",
     )
     assert element is not None
     return TensorType(sequence.dtype, element)
@@ -337,15 +353,8 @@ class IOptionalLayer(HostOperation):
             why="an element type follows from the value, and there is none",
         )
         assert self.dtype is not None
-        lengths_fit = min(self.shape or (), default=0) >= UNKNOWN
-        require(
-            lengths_fit,
-            f"the shape {self.shape} has a dim below -1; -1 stands for an unknown dim",
-            why="-1 stands for an unknown length, and no other negative number has a meaning",
-        )
-        dtype = numpy_type(self.dtype)
-        absent = SequenceType(dtype, is_empty=True) if self.shape is None else TensorType(dtype, tuple(self.shape))
-        return OptionalType.around(absent)
+        dtype, shape = numpy_type(self.dtype), _declared(self.shape)
+        return OptionalType.around(SequenceType(dtype, is_empty=True) if shape is None else TensorType(dtype, shape))
 
     def evaluate(self, x: Any = ABSENT) -> Any:
         return x
@@ -388,7 +397,9 @@ class SequenceMethods(NetworkBase):
 
     FAMILY = "sequences and optional values"
 
-    def add_sequence(self, inputs: Sequence[ITensor], dtype: DataType | None = None) -> ISequenceLayer:
+    def add_sequence(
+        self, inputs: Sequence[ITensor], dtype: DataType | None = None, shape: Sequence[int] | None = None
+    ) -> ISequenceLayer:
         """Add a sequence of tensors of one element type; ``dtype`` is required if it is empty. A netloop extension.
 
         The inputs have the same element type and any shapes. Source: ONNX's SequenceConstruct and SequenceEmpty.
@@ -396,8 +407,10 @@ class SequenceMethods(NetworkBase):
         Args:
             inputs: the inputs, in order.
             dtype: the element type, required for an empty sequence; None for that of the inputs.
+            shape: the dims of the tensors of an empty sequence, -1 where unknown: a loop that carries it may read a
+                tensor before it appends one. None if nothing does, or they are not known.
         """
-        return self.add(ISequenceLayer(dtype=dtype), check_tensors(inputs))
+        return self.add(ISequenceLayer(dtype=dtype, shape=shape), check_tensors(inputs))
 
     def add_sequence_insert(
         self, input: ITensor, tensor: ITensor, position: ITensor | None = None

@@ -210,6 +210,36 @@ def test_type_of_an_empty_start_is_that_of_what_follows():
     assert only(state).type == SequenceType(FLOAT, element=(-1,))
 
 
+def test_loop_reads_what_it_appended_to_an_empty_start_of_a_declared_shape():
+    network = trt.INetworkDefinition()
+    loop, before = counted(network, 3), only(network.add_sequence([], trt.float32, (-1,)))
+    state = loop.add_recurrence(before)
+    state.keeps_shape = False
+    length = only(network.add_sequence_length(only(state)))
+    choice = network.add_if_conditional()
+    choice.set_condition(combine(network, length, 0, trt.ElementWiseOperation.GREATER))
+    end = only(network.add_sequence_at(only(state), constant(network, -1, np.int64)))
+    following = only(
+        choice.add_output(combine(network, end, constant(network, [2, 2], F)), constant(network, [5, 6], F))
+    )
+    state.set_input(1, only(network.add_sequence_insert(only(state), following)))
+    mark(network, y=last(loop, only(state)))
+
+    assert run(network)["y"] == [[5, 6], [7, 8], [9, 10]]
+    assert only(state).type == SequenceType(FLOAT, element=(2,))
+
+
+def test_declared_shape_of_an_empty_start_has_the_rank_of_what_follows():
+    network = trt.INetworkDefinition()
+    loop, state = growing(network, only(network.add_sequence([], trt.float32, ())))
+    end = only(network.add_sequence_at(only(state), constant(network, -1, np.int64)))
+    mark(network, y=last(loop, only(state)), end=loop.add_loop_output(end, trt.LoopOutput.LAST_VALUE).get_output(0))
+
+    assert "the rank of the tensors of a sequence of float32[...] is unknown" in {
+        finding.what for finding in trt.check(network)
+    }
+
+
 def test_sequence_that_changes_needs_a_recurrence_that_may():
     network = trt.INetworkDefinition()
     loop, state = growing(network, only(network.add_sequence([], trt.float32)))
@@ -249,6 +279,7 @@ def test_types_that_do_not_fit_are_refused():
     other, wide = SequenceType(FLOAT), np.zeros(2)
     refuses(ISequenceLayer(), F([1]), wide, match="the sequence is of float32, and an input is float64[2]")
     refuses(ISequenceLayer(), match="an empty sequence has no element type")
+    refuses(ISequenceLayer(dtype=trt.int8, shape=(-2,)), match="has a dim below -1")
     refuses(ISequenceInsertLayer(), PAIRS, wide, match="a sequence of float32[2] takes no float64[2]")
     refuses(ISequenceInsertLayer(), F([1]), F([1]), match="input 0 is float32[1], but must be a sequence")
     refuses(ISequenceAtLayer(), PAIRS, F([0]), match="the position is float32[1], but must be an int32[] or int64[]")

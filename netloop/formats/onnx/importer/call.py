@@ -47,6 +47,7 @@ class NodeCall:
         subgraph: returns the graph in an attribute.
         assumptions: the branches that the import assumes to be taken.
         part: returns the nodes between some values around the node, by name, and another one as a network.
+        attempt: returns the outputs that a function adds; None if something in them cannot be imported.
     """
 
     node: ImportedNode
@@ -54,6 +55,7 @@ class NodeCall:
     subgraph: Callable[[str], Subgraph]
     assumptions: Assumptions
     part: Callable[[Mapping[str, ITensor], str], INetworkDefinition]
+    attempt: Callable[[Callable[[], list[ITensor]]], list[ITensor] | None]
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute: the node's, or the default of the standard, or ``default``."""

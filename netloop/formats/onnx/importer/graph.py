@@ -4,7 +4,7 @@ Each graph and each function has a scope of its own: a graph inside a node may r
 its inputs.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -244,7 +244,7 @@ class OnnxImporter(ModelImporter):
         if function is None:
             return self._call_function(node, inputs, scope)
         subgraph, part = lambda name: self._subgraph(node.attribute(name), scope), partial(self._part, scope)
-        call = NodeCall(node, self._make, subgraph, self._assumptions, part)
+        call = NodeCall(node, self._make, subgraph, self._assumptions, part, partial(self._attempt, node))
         outputs = self._call(node, len(node.proto.output), function, call, inputs)
         if self._keeps_identities and scope.depth == 0:
             return [self._identity(tensor) if tensor in inputs else tensor for tensor in outputs]
@@ -277,6 +277,16 @@ class OnnxImporter(ModelImporter):
 
     def _subgraph(self, proto: onnx.GraphProto, scope: NameScope) -> Subgraph:
         return Subgraph(proto, partial(self._add_subgraph, proto, scope))
+
+    def _attempt(self, node: ImportedNode, translate: Callable[[], list[ITensor]]) -> list[ITensor] | None:
+        """The outputs of a node that a function adds; None if that has errors, which are not reported."""
+        outputs, before, self._errors = None, self._errors, self._errors.empty()
+        try:
+            with self._errors.collect(node.description, node):
+                outputs = translate()
+            return None if self._errors.findings else outputs
+        finally:
+            self._errors = before
 
     def _part(self, scope: NameScope, inputs: Mapping[str, ITensor], output: str) -> INetworkDefinition:
         """The nodes between some values of a graph and another one as a network, with the inputs of these names.

@@ -81,6 +81,53 @@ def test_sequence_that_a_loop_grew_is_concatenated():
     check_like_onnxruntime(text, x=X, n=np.int64(3))
 
 
+READS = """
+    none = SequenceEmpty ()
+    true = Constant <value = bool {{1}}> ()
+    s = Loop (n, true, none) <
+        body = trip (int64 i, bool go, seq(float{declared}) before) => (bool on, seq(float) after) {{
+        on = Identity (go)
+        zero = Constant <value_int = 0> ()
+        begins = Equal (i, zero)
+        h = If (begins) <
+            then_branch = yes () => (a) {{ a = Identity (x) }},
+            else_branch = no () => (b) {{
+                end = Constant <value_int = -1> ()
+                h_1 = SequenceAt (before, end)
+                b = {step}
+            }} >
+        after = SequenceInsert (before, h)
+    }} >
+"""
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+@pytest.mark.parametrize(
+    ("step", "x"),
+    [
+        ("Add (h_1, x)", F(2)),
+        ("Add (h_1, x)", F([[1, 2], [3, 4]])),
+        ("MatMul (h_1, x)", F([[1, 2], [3, 4]])),
+        ("Concat <axis = 0> (h_1, x)", F([1, 2])),
+    ],
+    ids=["numbers", "sums", "products", "longer and longer"],
+)
+def test_loop_reads_the_list_that_it_grows(is_declared, step, x):
+    dims = ["", "[k]", "[k, l]"][x.ndim]
+    body = READS.format(declared=dims if is_declared else "[]", step=step)
+    text = graph(body, f"float{list(x.shape) or ''} x, int64 n", f"seq(float{dims}) s")
+
+    check_like_onnxruntime(text, n=np.int64(3), x=x)
+
+
+def test_error_in_a_loop_with_an_empty_list_is_reported_once():
+    text = graph(READS.format(declared="", step="Add (h_1, n)"), "float x, int64 n", "seq(float) s")
+
+    with pytest.raises(ModelError) as raised:
+        netloop.onnx.load(model(text))
+    assert [finding.at.op for finding in raised.value.findings] == ["SequenceAt"]
+
+
 def test_function_is_mapped_over_sequences():
     text = graph(
         """

@@ -1,10 +1,12 @@
 """Control flow."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 import onnx
 
+from netloop.formats.onnx.importer.empty_lists import with_ranked_lists
 from netloop.formats.onnx.importer.operators import Maybe, NodeCall, operator
 from netloop.formats.shared import IterationResult, LoopLimits, LoopNames, StackedOutput, build_loop
 from netloop.formats.shared.alternatives import Split, Value, if_outputs
@@ -34,12 +36,16 @@ def conditional(call: NodeCall, condition: ITensor) -> list[Value]:
 @operator("Loop")
 def loop(call: NodeCall, trips: Maybe = None, first: Maybe = None, *initial: ITensor) -> list[ITensor]:
     """A counted loop, a conditional loop, or both."""
-    make = call.make
     require(
         trips is not None or first is not None,
         "the loop has neither a trip count nor a condition",
         "by the ONNX standard it never ends",
     )
+    return with_ranked_lists(call, initial, partial(_loop, call, trips, first))
+
+
+def _loop(call: NodeCall, trips: Maybe, first: Maybe, *initial: ITensor) -> list[ITensor]:
+    make = call.make
     most = None if trips is None else make.maximum(make.cast(make.scalar(trips), np.int64), 0)
     true = make.constant(True)
 

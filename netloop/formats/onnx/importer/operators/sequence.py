@@ -79,7 +79,7 @@ def sequence_map(call: NodeCall, first: ITensor, *others: ITensor) -> list[ITens
     dtypes = [element_type(output.type.tensor_type.elem_type) for output in body.proto.output]
     none, unnamed = [make.sequence([], as_dtype(dtype)) for dtype in dtypes], [""] * len(dtypes)
     names, length = LoopNames(call.node.name, unnamed, unnamed), make.sequence_length(first)
-    return build_loop(make, names, none, LoopLimits(length, None), step).last
+    return [*build_loop(make, names, none, LoopLimits(length, None), step).last]
 
 
 # ---------------------------------------------------------------------- optional values
