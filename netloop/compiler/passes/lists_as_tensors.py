@@ -10,6 +10,7 @@ from netloop.compiler.passes.growing_lists import stack
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.passes.trip_counts import bound_of
 from netloop.model.graph import ILayer, ITensor
+from netloop.model.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.model.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.model.layers.sequence import (
     ISequenceAtLayer,
@@ -131,8 +132,11 @@ def element_of(layer: ILayer, position: int | None = None) -> Shape:
 
 def _refused(layer: ILayer, what: str = "") -> NetworkError:
     what = what or f"{layer.name!r} is {type(layer).__name__}, which takes or makes a list"
-    fix = "append tensors of one shape to the list, and read, count or join them; netloop.compile runs it as it is"
-    return NetworkError(layer.finding("NL675", what, reason("NL675"), fix))
+    fix = "append tensors of one shape to the list, and read, count or join them"
+    if isinstance(layer, IIfConditionalInputLayer | IIfConditionalOutputLayer):
+        what = f"{layer.name!r} makes a list in a branch of a conditional"
+        fix = "append to the list outside of the conditional, in each iteration, and choose the tensor by the condition"
+    return NetworkError(layer.finding("NL675", what, reason("NL675"), f"{fix}; netloop.compile runs it as it is"))
 
 
 # ---------------------------------------------------------------------------- layers that make lists

@@ -224,9 +224,17 @@ def other_shape(make, states):
     return make.sequence_concat(make.network.add_sequence_insert(states, longer).get_output(0), 0)
 
 
+def chosen(make, states):
+    choice = make.network.add_if_conditional()
+    choice.set_condition(make.greater(make.network.add_sequence_length(states).get_output(0), np.int64(3)))
+    longer = make.network.add_sequence_insert(states, make.constant(X)).get_output(0)
+    return make.sequence_concat(choice.add_output(longer, states).get_output(0), 0)
+
+
 @pytest.mark.parametrize(
     ("end", "what"),
     [
+        (chosen, "makes a list in a branch of a conditional"),
         (erased, "ISequenceEraseLayer"),
         (inserted, "inserts a tensor between others"),
         (other_shape, "have no common shape"),

@@ -169,6 +169,11 @@ def test_without_a_condition_the_body_does_not_end_the_loop_but_sees_what_it_sai
     assert engine_of(text)({"x": X})["y"].tolist() == [8, 16]  # 1 + 1, then doubled twice
 
 
+def test_loop_without_limits_is_refused_with_what_onnxruntime_makes_of_it():
+    with pytest.raises(ModelError, match="give it true as the condition, its second input,"):
+        netloop.onnx.load(model(looped('"", ""', ADD)))
+
+
 @pytest.mark.parametrize(
     ("limits", "body"), [('"", ""', ADD), (", true", ADD), (", true", "again = Identity (true) next = Add (v, x)")]
 )

@@ -40,6 +40,7 @@ def loop(call: NodeCall, trips: Maybe = None, first: Maybe = None, *initial: ITe
         trips is not None or first is not None,
         "the loop has neither a trip count nor a condition",
         "by the ONNX standard it never ends",
+        "give it true as the condition, its second input, if its body says when it ends, as onnxruntime takes it",
     )
     return with_ranked_lists(call, initial, partial(_loop, call, trips, first))
 
