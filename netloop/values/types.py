@@ -266,13 +266,17 @@ class SequenceType(TensorType):
         return self.element is None or self.with_shape(self.element).is_possible
 
     def joined(self, other: "SequenceType") -> "SequenceType":
-        """Return the type of a sequence that has either type."""
+        """Return the type of a sequence that has either type: the tensors that are there decide, if they have one rank.
+
+        A join loses information only, in any order, so that types of recurrences which depend on each other settle.
+        """
         a, b = self.element, other.element
-        if self.is_empty or other.is_empty:
-            none, some = (self, other) if self.is_empty else (other, self)
-            fits = none.element is None or some.element is None or len(none.element) == len(some.element)
-            return some if fits else replace(some, element=None)
-        return replace(self, element=None if a is None or b is None or len(a) != len(b) else _either(a, b))
+        is_known = all(type_.is_empty or type_.element is not None for type_ in (self, other))
+        if not is_known or (a is not None and b is not None and len(a) != len(b)):
+            return replace(self, element=None, is_empty=False)
+        if self.is_empty is other.is_empty:
+            return other if a is None else self if b is None else replace(self, element=_either(a, b))
+        return other if self.is_empty else self
 
     def __str__(self) -> str:
         tensors = f"{type_name(self.dtype)}[...]" if self.element is None else str(self.with_shape(self.element))

@@ -8,6 +8,7 @@ from netloop.values.enums import DataType
 from netloop.values.types import (
     DATA_TYPES,
     LARGEST_KNOWN_VALUE,
+    SequenceType,
     TensorType,
     agree,
     axes_of,
@@ -192,3 +193,18 @@ def test_bitmask_names_an_axis_by_each_bit():
 def test_bitmask_past_the_rank_is_an_error(mask):
     with pytest.raises(LayerError, match="has bits past the 3 axes of the input"):
         axes_of(mask, 3)
+
+
+SEQUENCES = st.builds(
+    lambda element, is_empty: SequenceType(F32, element=element, is_empty=is_empty),
+    st.none() | st.lists(st.sampled_from([-1, 2, 3]), max_size=2).map(tuple),
+    st.booleans(),
+)
+
+
+@given(SEQUENCES, SEQUENCES, SEQUENCES)
+def test_sequences_are_joined_in_any_order(a, b, c):
+    """Otherwise the types of states that depend on each other might change without end."""
+    assert a.joined(a) == a
+    assert a.joined(b) == b.joined(a)
+    assert a.joined(b).joined(c) == a.joined(b.joined(c))

@@ -41,6 +41,8 @@ Stored = onnx.TensorProto | onnx.SparseTensorProto
 """An initializer."""
 MOST_GRADIENTS = 64
 """The most gradients that a model may expand to: one of a value that depends on others imports those again."""
+MOST_FAILURES = 64
+"""The most attempts that fail: those of a loop in another one are made anew in each attempt of that one."""
 
 
 class OnnxImporter(ModelImporter):
@@ -82,6 +84,7 @@ class OnnxImporter(ModelImporter):
         self._initializers: dict[str, IConstantLayer] = {}
         self._outermost = 0
         self._gradients = 0
+        self._failures = 0
         self.outputs: dict[str, Sequence[Value]] = {}
 
     def _add_model(self) -> None:
@@ -280,10 +283,13 @@ class OnnxImporter(ModelImporter):
 
     def _attempt(self, node: ImportedNode, translate: Callable[[], list[ITensor]]) -> list[ITensor] | None:
         """The outputs of a node that a function adds; None if that has errors, which are not reported."""
+        if self._failures >= MOST_FAILURES:
+            return None
         outputs, before, self._errors = None, self._errors, self._errors.empty()
         try:
             with self._errors.collect(node.description, node):
                 outputs = translate()
+            self._failures += bool(self._errors.findings)
             return None if self._errors.findings else outputs
         finally:
             self._errors = before

@@ -5,6 +5,7 @@ import pytest
 
 import netloop
 from netloop import ModelError
+from netloop.formats.onnx.importer.graph import OnnxImporter
 from tests.support.onnx_models import check_like_onnxruntime, engine_of, model
 
 F = np.float32
@@ -126,6 +127,24 @@ def test_error_in_a_loop_with_an_empty_list_is_reported_once():
     with pytest.raises(ModelError) as raised:
         netloop.onnx.load(model(text))
     assert [finding.at.op for finding in raised.value.findings] == ["SequenceAt"]
+
+
+def nested_loops_with_empty_lists(depth):
+    """The node of a loop around others that each begin with an empty list, with an unknown operator in the last."""
+    name = f"l{depth}"
+    inner = f"none = SequenceEmpty () {nested_loops_with_empty_lists(depth - 1)}" if depth else "z = Nothing (x)"
+    return f"""{name} = Loop (n, true, none) <body = b{depth} (int64 i, bool go, seq(float) before)
+        => (bool on, seq(float) after) {{ on = Identity (go) {inner} after = SequenceInsert (before, x) }}>"""
+
+
+def test_attempts_of_loops_in_others_do_not_multiply(monkeypatch):
+    nodes = []
+    monkeypatch.setattr(OnnxImporter, "_count_node", lambda self: nodes.append(self))
+    text = "true = Constant <value = bool {1}> () none = SequenceEmpty () " + nested_loops_with_empty_lists(5)
+
+    with pytest.raises(ModelError, match="no operator Nothing"):
+        netloop.onnx.load(model(graph(text, "float x, int64 n", "seq(float) l5")))
+    assert len(nodes) < 5000
 
 
 def test_function_is_mapped_over_sequences():
