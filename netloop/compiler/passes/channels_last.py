@@ -135,11 +135,12 @@ class _Layout:
 
     def _form(self, layer: WeightedWindow, shape: Sequence[int]) -> ChannelsLastWindow:
         """The layer that computes the same of an input of ``shape`` with its channels last."""
-        places, steps = layer.places(shape[2:]), layer.stride_nd
+        places, steps = layer.places(shape[2:]), list(layer.stride_nd)
         before, after = [place.before for place in places], [place.after for place in places]
         kind: type[ChannelsLastWindow] = ChannelsLastDeconvolutionLayer
         if isinstance(layer, IConvolutionLayer):
             # what the windows read, which is not the padding that was asked for if some are left out
+            steps = layer.steps(shape[2:])
             axes = zip(shape[2:], layer.spans, steps, places, strict=True)
             after = [
                 place.after if length == UNKNOWN else (place.length - 1) * step + span - length - place.before

@@ -311,8 +311,8 @@ class ChannelsLastPoolingLayer(IPoolingLayer):
         return result.astype(x.dtype)
 
     def _combined(self, x: Any, start: Any, combine: Callable[[Any, Any], Any]) -> Any:
-        places = self.places(x.shape[1:-1])
-        ends = zip(x.shape[1:-1], self.spans, self.stride_nd, places, strict=True)
+        places, steps = self.places(x.shape[1:-1]), self.steps(x.shape[1:-1])
+        ends = zip(x.shape[1:-1], self.spans, steps, places, strict=True)
         around = [
             (places.before, (places.length - 1) * step + span - length - places.before)
             for length, span, step, places in ends
@@ -321,7 +321,7 @@ class ChannelsLastPoolingLayer(IPoolingLayer):
         result = None
         for tap in np.ndindex(*self.window):
             starts = [f * spread for f, spread in zip(tap, self.dilation_nd, strict=True)]
-            read = part(jnp, wide, starts, [place.length for place in places], self.stride_nd)
+            read = part(jnp, wide, starts, [place.length for place in places], steps)
             result = read if result is None else combine(result, read)
         return result
 

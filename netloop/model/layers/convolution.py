@@ -229,12 +229,13 @@ class IConvolutionLayer(WeightedWindow):
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
         lengths = x.shape[2:]
-        windows = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
+        steps = self.steps(lengths)
+        windows = zip(lengths, self.spans, steps, self.places(lengths), strict=True)
         padding = [
             (places.before, (places.length - 1) * stride + span - length - places.before)
             for length, span, stride, places in windows
         ]
-        result = self.lower_window(jnp.asarray(x), weights, self.stride_nd, padding, (1,) * len(padding))
+        result = self.lower_window(jnp.asarray(x), weights, steps, padding, (1,) * len(padding))
         return (result + _along_maps(shift, x.ndim)).astype(x.dtype)
 
 

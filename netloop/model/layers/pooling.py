@@ -164,12 +164,13 @@ class IPoolingLayer(SlidingWindow):
 
     def _blocks(self, x: Any) -> tuple[int, ...]:
         """The distance from one window to the next along each axis; the length of the window if there is one only."""
-        axes = zip(self.places(x.shape[2:]), self.stride_nd, self._taps(x), strict=True)
+        axes = zip(self.places(x.shape[2:]), self.steps(x.shape[2:]), self._taps(x), strict=True)
         return tuple(stride if place.length > 1 else taps for place, stride, taps in axes)
 
     def _reduced(self, x: Any, start: Any, combine: Callable[[Any, Any], Any]) -> Any:
         pads = [(0, 0), (0, 0), *self._padding(x)]
-        window, strides, dilation = ((1, 1, *entry) for entry in (self._taps(x), self.stride_nd, self.dilation_nd))
+        entries = self._taps(x), self.steps(x.shape[2:]), self.dilation_nd
+        window, strides, dilation = ((1, 1, *entry) for entry in entries)
         return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, pads, None, dilation)
 
     def _taps(self, x: Any) -> tuple[int, ...]:
@@ -180,7 +181,7 @@ class IPoolingLayer(SlidingWindow):
         """The elements before and after the input along each axis; fewer than none before it if they are not read."""
         lengths, pads = x.shape[2:], list[tuple[int, int]]()
         axes = zip(
-            lengths, self.taps_read(lengths), self.dilation_nd, self.stride_nd, self.places(lengths), strict=True
+            lengths, self.taps_read(lengths), self.dilation_nd, self.steps(lengths), self.places(lengths), strict=True
         )
         for length, tap, step, stride, place in axes:
             before, span = place.before - tap.start * step, (len(tap) - 1) * step + 1

@@ -137,6 +137,17 @@ class SlidingWindow(Operation):
         windows = map(Window, self.spans, self.stride_nd, self.pre_padding, self.post_padding)
         return [self.places_along(length, window) for length, window in zip(lengths, windows, strict=True)]
 
+    def steps(self, lengths: Sequence[int]) -> list[int]:
+        """The strides, as far as they are seen: the second window is past an input of some lengths by longer ones too.
+
+        XLA pads the input up to the last window, and a product of lengths beyond int64 ends the process.
+        """
+        axes = zip(self.stride_nd, lengths, self.places(lengths), strict=True)
+        return [
+            stride if length == UNKNOWN else min(stride, max(length + place.before, 1))
+            for stride, length, place in axes
+        ]
+
     def position(self, place: Shape, tap: Shape, places: Sequence[WindowPositions]) -> Shape:
         """The indices of element ``tap`` of the window at position ``place``; outside of the tensor where padded."""
         axes = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)

@@ -470,3 +470,24 @@ def test_positions_in_a_long_axis_are_no_constant_of_the_program(layer):
 
     with jax.enable_x64(True):
         assert len(jax.jit(layer.lower).lower(x).as_text()) < 2**16
+
+
+@pytest.mark.parametrize("stride", [(2**31 - 1, 2**31 - 1), (2**30, 2**30), (5, 9), (6, 2**31 - 1)])
+@pytest.mark.parametrize("kind", [*PoolingType, "convolution", "channels last"])
+def test_windows_after_the_first_may_be_far_past_the_input(network, kind, stride):
+    x = network.add_input("x", DataType.FLOAT, (1, 2, 4, 5))
+    if isinstance(kind, PoolingType):
+        layer = network.add_pooling_nd(x, kind, (3, 2))
+        layer.blend_factor = 0.25 * (kind is PoolingType.MAX_AVERAGE_BLEND)
+    else:
+        layer = network.add_convolution_nd(x, 3, (3, 2), np.arange(36, dtype=np.float32), np.ones(3, np.float32))
+    layer.stride_nd, layer.pre_padding = stride, (1, 0)
+    layer.padding_mode = PaddingMode.EXPLICIT_ROUND_UP
+    network.mark_output(layer.get_output(0))
+    inputs = {"x": 1 + np.arange(40, dtype=np.float32).reshape(x.shape)}
+
+    outputs = netloop.compile(network, passes=["channels_last"] if kind == "channels last" else None)(inputs)
+
+    for name, meant in netloop.evaluate(network, inputs).items():
+        assert meant.shape[2:] == (2, 2)
+        assert_allclose(outputs[name], meant)
