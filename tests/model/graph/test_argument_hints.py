@@ -23,7 +23,11 @@ def test_number_or_array_becomes_a_constant(value, array):
     assert tensor_hint(value) == f": write network.add_constant({array}).get_output(0)"
 
 
-@pytest.mark.parametrize("value", [None, "x", [], ["x"], object(), {1: 2}, TripLimit.COUNT])
+def test_none_is_an_output_that_there_is_not():
+    assert "layer without an output i is None" in tensor_hint(None)
+
+
+@pytest.mark.parametrize("value", ["x", [], ["x"], object(), {1: 2}, TripLimit.COUNT])
 def test_other_objects_are_no_constants(value):
     assert tensor_hint(value) == ""
 
