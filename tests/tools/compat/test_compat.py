@@ -21,6 +21,7 @@ from netloop.compat import stand_ins
 from netloop.tools import compat
 from netloop.tools.compat.command import main
 from tests.support import fake_cuda
+from tests.support.examples import mostly_slow
 
 ROOT = Path(__file__).parents[3]
 pytest_plugins = ["netloop.compat.fixtures"]
@@ -88,7 +89,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", sorted({*multiprocessing.get_all_start_methods()} - {"fork"}))
+@pytest.mark.parametrize(
+    "method", mostly_slow(1, sorted({*multiprocessing.get_all_start_methods()} - {"fork"}, reverse=True))
+)
 def test_processes_of_a_script_have_the_stand_ins_of_its_version(method, tmp_path):
     (tmp_path / "script.py").write_text(OF_PROCESSES)
     result = ran("-m", "netloop.compat", "--tensorrt", "8", tmp_path / "script.py", method)
