@@ -17,12 +17,11 @@ import numpy as np
 
 import netloop as trt
 
-MEMORY = 4 << 30
-"""The bytes of memory that a process may use."""
+MEMORY = 3 << 30
+"""The bytes of memory that a process may use: with more, the reference has room for results of 2 GiB, for minutes."""
 
 STARTING, RUNNING = 120, 60
-"""The most seconds until the first case, and for each case: results of 2 GiB take 4 seconds on two quiet cores, and
-have taken more than 20 on busy ones."""
+"""The most seconds until the first case, and for each case, on a busy machine."""
 
 T = TypeVar("T")
 
