@@ -90,7 +90,7 @@ class Runtime(WithStatement, LoggedObject):
 
 
 def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
-    """Do nothing and return True: plugins, of TensorRT's own ``EfficientNMS_TRT``, need no initialization."""
+    """Do nothing and return True: plugins, ``EfficientNMS_TRT`` among them, are registered when they are defined."""
     if logger is not None:
         check_instance("logger", logger, ILogger)
     check_instance("namespace", namespace, str)

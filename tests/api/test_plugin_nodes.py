@@ -44,10 +44,10 @@ def parser(network):
 
 
 def of_node(text, **attributes):
-    made = model(f"g (float[2] x) => (float[n] y) {{ {text} }}")
-    made.opset_import.add(domain="own", version=1)
-    made.graph.node[-1].attribute.extend(onnx.helper.make_attribute(*entry) for entry in attributes.items())
-    return made.SerializeToString()
+    proto = model(f"g (float[2] x) => (float[n] y) {{ {text} }}")
+    proto.opset_import.add(domain="own", version=1)
+    proto.graph.node[-1].attribute.extend(onnx.helper.make_attribute(*entry) for entry in attributes.items())
+    return proto.SerializeToString()
 
 
 def result(network):
@@ -98,11 +98,11 @@ def test_version_and_namespace_are_attributes_of_the_node(register, network, par
 
 def test_plugin_takes_the_place_of_a_function_of_the_model(register, network, parser):
     register("Own", lambda x: x + 1)
-    made = onnx.load_from_string(of_node("y = own.Own (x)"))
+    proto = onnx.load_from_string(of_node("y = own.Own (x)"))
     text = '<domain: "own", opset_import: ["" : 21]> Own (a) => (b) { b = Neg (a) }'
-    made.functions.append(onnx.parser.parse_function(text))
+    proto.functions.append(onnx.parser.parse_function(text))
 
-    assert parser.parse(made.SerializeToString())
+    assert parser.parse(proto.SerializeToString())
     assert result(network) == [2, 3]
 
 
@@ -130,14 +130,14 @@ def test_shape_inputs_are_those_that_the_node_names(register, network, parser):
 
 def test_weights_of_a_model_with_a_plugin_are_refitted(register, network, parser):
     register("Twice", lambda x: 2 * x)
-    made = onnx.load_from_string(of_node("h = Add (x, w) y = Twice (h)"))
-    made.graph.initializer.append(onnx.numpy_helper.from_array(np.float32([1, 1]), "w"))
-    assert parser.parse(made.SerializeToString())
+    proto = onnx.load_from_string(of_node("h = Add (x, w) y = Twice (h)"))
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.float32([1, 1]), "w"))
+    assert parser.parse(proto.SerializeToString())
     engine = trt.compile(network)
     refitter = trt.Refitter(engine, Log())
-    made.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.float32([5, 5]), "w"))
+    proto.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.float32([5, 5]), "w"))
 
-    assert trt.OnnxParserRefitter(refitter, Log()).refit_from_bytes(made.SerializeToString())
+    assert trt.OnnxParserRefitter(refitter, Log()).refit_from_bytes(proto.SerializeToString())
     assert refitter.refit_cuda_engine()
     assert engine({"x": np.float32([1, 2])})["y"].tolist() == [12, 14]
 

@@ -20,8 +20,8 @@ import netloop as trt
 MEMORY = 3 << 30
 """The bytes of memory that a process may use: with more, the reference has room for results of 2 GiB, for minutes."""
 
-STARTING, RUNNING = 120, 60
-"""The most seconds until the first case, and for each case, on a busy machine."""
+STARTING, RUNNING = 120, 20
+"""The most seconds until the first case, and for each case."""
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from netloop.values.types import Array
 OFTEN = 500
 """The number of copies of one type after which a program makes them; by then they have taken as long as to compile it.
 
-A program copies in 6 us and ``device_put`` in 26. ``jnp.asarray`` takes 16 to 20, and from JAX 0.10 on compiles a
-program for each shape that it has not met."""
+A program copies in 6 us and ``device_put`` in 26. ``jnp.asarray`` takes 16 to 20, but in JAX 0.10.2 and 0.12 it
+compiles a program for each shape that it has not met."""
 
 MOST_TYPES = 64
 """The number of types of which the copies are counted."""

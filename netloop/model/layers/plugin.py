@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from netloop.model.graph import ILayer, ITensor, NetworkBase, Operation, check_instance, check_tensors, layer
 from netloop.model.graph.call_site import call_site
-from netloop.model.plugins import efficient_nms as _registered  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from netloop.model.plugins.efficient_nms import efficient_nms as efficient_nms  # importing it registers it
 from netloop.model.plugins.host_kernel import HostKernel
 from netloop.model.plugins.interfaces import IPluginV3
 from netloop.model.plugins.jax_plugin import JaxKernel, JaxPlugin

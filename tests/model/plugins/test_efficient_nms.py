@@ -106,9 +106,9 @@ def test_node_of_a_model_is_the_plugin(network):
     text = """g (float[1,4,4] x, float[1,4,2] y) => (int32[1,1] n, float[1,3,4] b, float[1,3] s, int32[1,3] c) {
         n, b, s, c = TRT.EfficientNMS_TRT <plugin_version = "1", max_output_boxes = [3], iou_threshold = 0.5> (x, y)
     }"""
-    made = model(text)
-    made.opset_import.add(domain="TRT", version=1)
-    assert trt.OnnxParser(network, Log()).parse(made.SerializeToString())
+    proto = model(text)
+    proto.opset_import.add(domain="TRT", version=1)
+    assert trt.OnnxParser(network, Log()).parse(proto.SerializeToString())
 
     detections = trt.compile(network)({"x": BOXES, "y": SCORES})
     assert detections["n"].tolist() == [[3]]

@@ -362,11 +362,11 @@ def test_scan_of_version_8_goes_over_a_batch_with_a_length_for_each():
         inputs="int64[2] lengths, float[2, 3, 1] x, float[2, 1] s",
         outputs="float[2, 1] last, float[2, 3, 1] sums",
     )
-    made = model(text)
-    made.opset_import[0].version = 8
+    proto = model(text)
+    proto.opset_import[0].version = 8
     x = np.arange(1, 7, dtype=F).reshape(2, 3, 1)
 
-    found = netloop.compile(netloop.onnx.load(made))({"lengths": np.int64([3, 2]), "x": x, "s": np.zeros((2, 1), F)})
+    found = netloop.compile(netloop.onnx.load(proto))({"lengths": np.int64([3, 2]), "x": x, "s": np.zeros((2, 1), F)})
 
     assert found["last"].tolist() == [[6], [9]]
     assert found["sums"].reshape(2, 3).tolist() == [[3, 2, 1], [5, 4, 0]]

@@ -98,8 +98,8 @@ def test_loop_whose_count_is_a_length_needs_no_check_and_can_be_saved():
     model, weights = netloop.openvino.to_model(network)
     again = netloop.openvino.load(model, weights=weights)
 
-    for each in (network, again):
-        assert sorted(map(np.shape, run(netloop.onnx.to_model(each), inputs).values())) == [(1,), (3,)]
+    for loaded in (network, again):
+        assert sorted(map(np.shape, run(netloop.onnx.to_model(loaded), inputs).values())) == [(1,), (3,)]
 
 
 def test_condition_handed_through_the_body_makes_a_counted_loop():
