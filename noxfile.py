@@ -45,6 +45,7 @@ OF_LIBRARIES = (
     "tests/real_models/test_models.py",
     "tests/benchmarks/test_figure.py",
 )
+OF_CLIENTS = ("tests/tools/serve/test_grpc_endpoint.py", "tests/tools/serve/test_listening.py")
 EXAMPLES = ("tests/project/test_docs.py", "tests/project/test_notebooks.py", "tests/project/test_samples.py")
 
 
@@ -98,9 +99,9 @@ def examples(session: nox.Session) -> None:
 
 @nox.session
 def serving(session: nox.Session) -> None:
-    """The tests of services, with Triton's clients over HTTP and gRPC."""
+    """The tests of services that call them by Triton's clients, over HTTP and gRPC, and are skipped without them."""
     session.install("-e", ".[clients]")
-    session.run("python", "-m", "pytest", "tests/tools/serve", "tests/tools/cli/test_serve.py", *session.posargs)
+    session.run("python", "-m", "pytest", *OF_CLIENTS, *session.posargs)
 
 
 @nox.session

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "reliability.md"
 NEEDS = re.compile(r"""importorskip\(\s*["']([\w.]+)["']""")
@@ -27,9 +29,10 @@ def test_each_package_without_which_a_test_is_skipped_is_listed():
     assert needed - listed() == set()
 
 
-def test_what_ci_runs_for_other_packages_are_files_that_are_skipped_without_them():
-    task = (TESTS.parent / "noxfile.py").read_text(encoding="utf-8").partition("OF_LIBRARIES = (")[2].partition(")")[0]
+@pytest.mark.parametrize(("name", "count"), [("OF_LIBRARIES", 4), ("OF_CLIENTS", 2)])
+def test_what_ci_runs_for_other_packages_are_files_that_are_skipped_without_them(name, count):
+    task = (TESTS.parent / "noxfile.py").read_text(encoding="utf-8").partition(f"{name} = (")[2].partition(")")[0]
     paths = [TESTS.parent / value for value in re.findall(r'"(tests/\S+\.py)"', task)]
 
-    assert len(paths) == 4
+    assert len(paths) == count
     assert [path for path in paths if "skip" not in path.read_text(encoding="utf-8")] == []

@@ -1,5 +1,6 @@
 """One model, saved by netloop in the format of another runtime, and run there."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,17 @@ RUNS = 2
 """How often each size is called, because runtimes keep memory from call to call."""
 
 
-def measure_saved(path: Path, runtime: str) -> list[dict[str, Any]]:
-    """Load a model, save it, and compare what the runtime computes from that file with an engine, in each run.
+def measure_saved(path: Path, runtimes: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """Load a model, save it for runtimes, and compare what these compute from the files with an engine, in each run.
 
     The noise is that of onnxruntime with the model itself.
     """
     network = netloop.onnx.load(path)
-    engine, other, original = netloop.compile(network), peer(runtime, network), OnnxRuntime(path)
-    results: list[dict[str, Any]] = []
+    engine, original = netloop.compile(network), OnnxRuntime(path)
+    peers = {runtime: peer(runtime, network) for runtime in runtimes}
+    results: dict[str, list[dict[str, Any]]] = {runtime: [] for runtime in peers}
     for inputs in load_inputs(path):
         expected = Expected(list(engine(inputs).values()), original(inputs).noise)
-        results += [compare(list(other(inputs).values()), expected) for _ in range(RUNS)]
+        for runtime, run in peers.items():
+            results[runtime] += [compare(list(run(inputs).values()), expected) for _ in range(RUNS)]
     return results

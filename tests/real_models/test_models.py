@@ -19,23 +19,23 @@ DETECTOR, LLAMA, BERT = (
     "hf_llama_cache_script",
     "hf_bert_classifier_script",
 )
-MADE = {
+SOURCES = {
     DETECTOR: "torchvision_models",
     f"ort_4bits_qoperator_{LLAMA}": "onnxruntime_tools",
     "ort_4bits_qdq_hf_llama_cache": "onnxruntime_tools",
     f"ort_fused_{BERT}": "onnxruntime_tools",
 }
-"""The sources of some models."""
+"""The sources of models of exporters."""
 LONG = {DETECTOR, "ort_4bits_qdq_hf_llama_cache"}
 BASES = {LLAMA: "decoder_models", "hf_llama_cache": "decoder_models", BERT: "language_models"}
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of exporters
 
 
-def made(folder: Path, recipe: Recipe) -> Path:
-    """The file of a model, with its inputs."""
+def write_model(folder: Path, recipe: Recipe) -> Path:
+    """Write the file of a model, with its inputs."""
     if recipe.base:
-        made(folder, recipe_of(BASES[recipe.base], recipe.base))
+        write_model(folder, recipe_of(BASES[recipe.base], recipe.base))
     path = folder / f"{recipe.name}.onnx"
     save_inputs(path, recipe.write(path))
     return path
@@ -56,10 +56,9 @@ NOT_SAVED = {
 
 def require_same_when_saved(path: Path) -> None:
     """Require that the model, saved in the format of each runtime, gives there what an engine gives."""
-    for runtime in RUNTIMES:
-        if (path.stem, runtime) not in NOT_SAVED and find_spec(runtime):
-            results = measure_saved(path, runtime)
-            assert all(result["agrees"] for result in results), (runtime, results)
+    runtimes = [runtime for runtime in RUNTIMES if (path.stem, runtime) not in NOT_SAVED and find_spec(runtime)]
+    for runtime, results in measure_saved(path, runtimes).items():
+        assert all(result["agrees"] for result in results), (runtime, results)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -67,17 +66,17 @@ def test_model_of_a_package_agrees(name, tmp_path):
     if packages.installed(packages.MODELS[name]) is None:
         pytest.skip(f"{packages.MODELS[name].package} is not installed")
 
-    path = made(tmp_path, packages.RECIPES[name])
+    path = write_model(tmp_path, packages.RECIPES[name])
 
     assert measure(path)["state"] == "agrees"
     require_same_when_saved(path)
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in MADE]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SOURCES]
 )
 def test_model_of_an_exporter_agrees(name, tmp_path):
-    path = made(tmp_path, recipe_of(MADE[name], name))
+    path = write_model(tmp_path, recipe_of(SOURCES[name], name))
 
     assert measure(path)["state"] == "agrees"
     require_same_when_saved(path)
