@@ -17,7 +17,7 @@ from netloop.model.check import require_valid
 from netloop.model.graph import ITensor, TypeTable, check_instance
 from netloop.model.layers.assertion import IAssertionLayer
 from netloop.model.layers.pointwise import IActivationLayer, ICastLayer, IIdentityLayer, IUnaryLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.model.nest import LayerStep
 from netloop.model.network import INetworkDefinition
 from netloop.process.cuda_runtime import address_finding
@@ -320,10 +320,8 @@ AS_LARGE = (
     IActivationLayer,
     ICastLayer,
     IIdentityLayer,
-    IShuffleLayer,
-    ISqueezeLayer,
     IUnaryLayer,
-    IUnsqueezeLayer,
+    Rearrangement,
 )
 """The layers whose output has as many elements as their first input."""
 

@@ -10,11 +10,11 @@ from jax import lax
 from netloop.model.graph import ITensor, Operation, TypeTable
 from netloop.model.layers.pointwise import ICastLayer, IIdentityLayer
 from netloop.model.layers.quantize import IDequantizeLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.model.layers.sources import IConstantLayer
 from netloop.values.types import TensorType
 
-KEEPING_ELEMENTS = (ICastLayer, IDequantizeLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer)
+KEEPING_ELEMENTS = ICastLayer, IDequantizeLayer, IIdentityLayer, Rearrangement
 """Layers whose output has an element for each one of their first input."""
 
 

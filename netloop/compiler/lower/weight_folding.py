@@ -13,7 +13,7 @@ from netloop.model.graph import Elementary, ILayer, ITensor, Operation, TypeTabl
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import ICastLayer, IIdentityLayer
 from netloop.model.layers.quantize import IDequantizeLayer
-from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import IConcatenationLayer, Rearrangement
 from netloop.model.layers.slice import ISliceLayer
 from netloop.model.layers.sources import IConstantLayer
 from netloop.model.nest import Block, LayerStep, Step, own_reads, walk, weight_only_tensors
@@ -25,8 +25,7 @@ SMALLEST = 1 << 12
 MOST_GROWTH = 4
 """The most that folding may multiply the bytes of its inputs by: larger results would fill the memory."""
 
-BY_NUMPY = (Elementary, ICastLayer, IConcatenationLayer, IDequantizeLayer, IIdentityLayer, IShuffleLayer, ISliceLayer,
-            ISqueezeLayer, IUnsqueezeLayer)  # fmt: skip
+BY_NUMPY = (Elementary, ICastLayer, IConcatenationLayer, IDequantizeLayer, IIdentityLayer, ISliceLayer, Rearrangement)
 """Layers that numpy computes as fast as XLA, which would first compile a program for them."""
 
 
@@ -102,17 +101,11 @@ def _without_last_reshapes(steps: Collection[LayerStep]) -> dict[LayerStep, None
     read = set[ITensor]()
     # from the end, as a reshape that only another such reshape reads goes too
     for step in reversed(list(steps)):
-        if not _keeps_order(step.layer) or not read.isdisjoint(step.writes):
+        is_reshape = isinstance(step.layer, Rearrangement) and step.layer.keeps_elements
+        if not is_reshape or not read.isdisjoint(step.writes):
             kept.append(step)
             read.update(step.reads)
     return dict.fromkeys(reversed(kept))
-
-
-def _keeps_order(layer: ILayer) -> bool:
-    """Whether a layer has the elements of its input in their order."""
-    if isinstance(layer, IShuffleLayer):
-        return layer.first_transpose is None and layer.second_transpose is None
-    return isinstance(layer, ISqueezeLayer | IUnsqueezeLayer)
 
 
 def _not_by_numpy(steps: Iterable[LayerStep]) -> list[LayerStep]:

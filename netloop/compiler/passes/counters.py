@@ -4,11 +4,11 @@ from netloop.compiler.passes.rewriter import operand
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.loop import IRecurrenceLayer
 from netloop.model.layers.pointwise import ICastLayer, IElementWiseLayer, IIdentityLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.model.nest import LoopStep
 from netloop.values.enums import ElementWiseOperation
 
-NUMBER_KEEPING = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+NUMBER_KEEPING = ICastLayer, IIdentityLayer, Rearrangement
 """Layers that keep the value of a single integer."""
 
 

@@ -14,7 +14,7 @@ from netloop.model.layers.convolution import IConvolutionLayer, is_given
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import IActivationLayer, ICastLayer, IElementWiseLayer, IUnaryLayer
 from netloop.model.layers.quantize import IDequantizeLayer, IQuantizeLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.values.enums import ActivationType, ElementWiseOperation, LayerType, MatrixOperation, UnaryOperation
 from netloop.values.types import UNKNOWN, TensorType
 
@@ -25,7 +25,6 @@ MOST = 1 << 24
 SUM, SUB, PROD = ElementWiseOperation.SUM, ElementWiseOperation.SUB, ElementWiseOperation.PROD
 MIN, MAX = ElementWiseOperation.MIN, ElementWiseOperation.MAX
 ROUNDING = UnaryOperation.ROUND, UnaryOperation.FLOOR, UnaryOperation.CEIL
-RESHAPING = IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 
 
 @layer(LayerType.INTERNAL, "Limited")
@@ -276,7 +275,7 @@ def _limits(tensor: ITensor) -> tuple[int, int] | None:
             limits = jnp.iinfo(kind.dtype)
             return int(limits.min), int(limits.max)
         maker = source.producer
-        source = maker.inputs[0] if isinstance(maker, (ICastLayer, *RESHAPING)) else None
+        source = maker.inputs[0] if isinstance(maker, ICastLayer | Rearrangement) else None
     return None
 
 
@@ -293,7 +292,7 @@ def _is_whole(tensor: ITensor) -> bool:
         maker = left.pop().producer
         if isinstance(maker, IElementWiseLayer) and maker.op in (SUM, SUB, PROD, MIN, MAX):
             left += [operand(maker, 0), operand(maker, 1)]
-        elif isinstance(maker, RESHAPING):
+        elif isinstance(maker, Rearrangement):
             left.append(operand(maker, 0))
         elif isinstance(maker, ICastLayer):
             if not operand(maker, 0).type.is_integer:

@@ -3,7 +3,7 @@
 from netloop.compiler.passes.rewriter import operand
 from netloop.model.graph import ITensor
 from netloop.model.layers.pointwise import IIdentityLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.model.layers.slice import ISliceLayer
 from netloop.values.dims import Dims
 from netloop.values.enums import SampleMode
@@ -34,6 +34,6 @@ def sliced_axis(piece: ISliceLayer) -> int:
 
 def moved(tensor: ITensor) -> ITensor:
     """The tensor that has the elements of another one, perhaps in another shape."""
-    while isinstance(layer := tensor.producer, IShuffleLayer | ISqueezeLayer | IUnsqueezeLayer | IIdentityLayer):
+    while isinstance(layer := tensor.producer, IIdentityLayer | Rearrangement):
         tensor = operand(layer, 0)
     return tensor

@@ -38,7 +38,7 @@ from netloop.model.layers.pointwise import (
     ISelectLayer,
     IUnaryLayer,
 )
-from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import IConcatenationLayer, Rearrangement
 from netloop.model.layers.slice import ISliceLayer
 from netloop.values.enums import MatrixOperation, SampleMode
 from netloop.values.types import normal_axis
@@ -54,18 +54,10 @@ MOST_ROUNDED_ROWS = 7
 """The most rows of which weights are rounded: with 8, products take the time, and an LSTM of 512 takes 1.1 times as
 long."""
 
-SAME = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-"""Layers that keep the elements, if they keep the last axis."""
-
 Parts = tuple[int, ...]
 """The values that are the parts of a tensor."""
 Left = tuple[str, int]
 """The kind and the number of the left operand of a product."""
-
-
-def keeps_order(layer: ILayer) -> bool:
-    """Whether the elements of one of ``SAME`` stay in their order."""
-    return not isinstance(layer, IShuffleLayer) or layer.first_transpose is layer.second_transpose is None
 
 
 class Unfit(Exception):
@@ -214,14 +206,14 @@ class Recognition(ABC):
                 return tuple(part for tensor in layer.inputs if tensor for part in self._whole_parts(tensor))
             case ISliceLayer():
                 return self._of_slice(layer)
-            case _:
-                require(
-                    isinstance(layer, SAME) and operand(layer, 0).type.shape[-1:] == layer.outputs[0].type.shape[-1:]
-                )
+            case ICastLayer() | IIdentityLayer() | Rearrangement():
+                require(not isinstance(layer, Rearrangement) or layer.keeps_elements)
+                require(operand(layer, 0).type.shape[-1:] == layer.outputs[0].type.shape[-1:])
                 # a mask may become numbers, and not numbers a mask
                 require(layer.outputs[0].type.dtype in (np.float32, operand(layer, 0).type.dtype))
-                require(keeps_order(layer))
                 return self._whole_parts(operand(layer, 0))
+            case _:
+                raise Unfit
 
     def _whole_parts(self, tensor: ITensor) -> Parts:
         require(self._parts_in(tensor) > 0)

@@ -8,14 +8,14 @@ import numpy as np
 
 from netloop.compiler.machine_code.processor import Processor
 from netloop.compiler.passes.counters import first_of_counter, start_of_counter
-from netloop.compiler.passes.recurrent_cells import Parts, Read, Recognition, WeightProduct, keeps_order, require
+from netloop.compiler.passes.recurrent_cells import Parts, Read, Recognition, WeightProduct, require
 from netloop.compiler.passes.rewriter import Rewriter, operand
 from netloop.compiler.recurrent.cell import COLUMN, ITERATOR, STATE, RecurrentCell
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.loop import IIteratorLayer
 from netloop.model.layers.matrix import IMatrixMultiplyLayer
 from netloop.model.layers.pointwise import IElementWiseLayer
-from netloop.model.layers.rearrange import IShuffleLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.model.nest import LayerStep, LoopStep
 from netloop.values.enums import ElementWiseOperation, LoopOutput, MatrixOperation, TripLimit
 from netloop.values.types import Array, normal_axis
@@ -88,8 +88,8 @@ class LoopRecognition(Recognition):
         """The part of a mask [rows, 1] that compares a counter with a number for each row."""
         shape = tensor.type.shape
         require(tensor.type.volume == self.rows and (shape[-1:] == (1,) or self.rows == 1))
-        while isinstance(tensor.producer, IUnsqueezeLayer | IShuffleLayer):
-            require(keeps_order(tensor.producer))
+        while isinstance(tensor.producer, Rearrangement):
+            require(tensor.producer.keeps_elements)
             tensor = operand(tensor.producer, 0)
             require(tensor.type.volume == self.rows)
         layer = tensor.producer

@@ -15,7 +15,7 @@ from netloop.formats.onnx_graph.window_padding import padded
 from netloop.model.graph import ILayer, ITensor
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, WeightedWindow
 from netloop.model.layers.pointwise import ICastLayer, IElementWiseLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.values.enums import ElementWiseOperation
 
 # ---------------------------------------------------------------------- integers of 8 bits
@@ -60,16 +60,13 @@ def _less_zero_point(make: NodeBuilder, tensor: ITensor, zero: ITensor) -> Small
 
     onnxruntime takes no zero point for each map.
     """
-    source, point = _before(make, tensor, ICastLayer), _before(make, zero, *RESHAPES)
+    source, point = _before(make, tensor, ICastLayer), _before(make, zero, ICastLayer, Rearrangement)
     types = [make.types[tensor].dtype for tensor in (source, point)]
     dtype = next((dtype for dtype in types if dtype in (INT8, UINT8)), None)
     if dtype is None or make.types[zero].volume != 1:
         return None
     numbers, number = _as_type(make, source, dtype), _as_type(make, point, dtype)
     return None if numbers is None or number is None else SmallIntegers(numbers, make.scalar(number))
-
-
-RESHAPES = ICastLayer, IShuffleLayer, IUnsqueezeLayer, ISqueezeLayer
 
 
 def _before(make: NodeBuilder, tensor: ITensor, *kinds: type[ILayer]) -> ITensor:

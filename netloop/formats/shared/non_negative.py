@@ -5,7 +5,7 @@ import numpy as np
 from netloop.model.graph import ITensor, TypeTable
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import ICastLayer, IElementWiseLayer, ISelectLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.model.layers.sources import IShapeLayer
 from netloop.values.enums import ElementWiseOperation
 from netloop.values.types import INTEGERS
@@ -14,7 +14,7 @@ DEEPEST = 8
 """The most layers that are followed to see that a number is not negative."""
 
 EXTREMES = {ElementWiseOperation.MAX: any, ElementWiseOperation.MIN: all}
-MOVES = IGatherLayer | IShuffleLayer | ISqueezeLayer | IUnsqueezeLayer
+MOVES = IGatherLayer | Rearrangement
 
 
 def is_non_negative(tensor: ITensor, types: TypeTable, deepest: int = DEEPEST) -> bool:

@@ -4,12 +4,12 @@ from netloop.model.formulas.gather import Indexing
 from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.gather import IGatherLayer
 from netloop.model.layers.pointwise import ICastLayer, IElementWiseLayer
-from netloop.model.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import IConcatenationLayer, Rearrangement
 from netloop.model.layers.sources import IShapeLayer
 from netloop.values.enums import ElementWiseOperation, GatherMode
 from netloop.values.types import normal_axis
 
-ONE_NUMBER = ICastLayer, IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+ONE_NUMBER = ICastLayer, IConcatenationLayer, Rearrangement
 
 
 class SingleRows(Indexing):

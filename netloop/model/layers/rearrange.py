@@ -20,8 +20,22 @@ from netloop.values.enums import LayerType
 from netloop.values.types import LARGEST_CONSTANT, TINY, UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
 
 
+class Rearrangement(Operation):
+    """An operation whose output has the elements of its first input, along other axes; input 1 describes these."""
+
+    MAX_INPUTS = 2
+    SHAPE_INPUTS = frozenset({1})
+    NUMPY_IS_FAST = True
+    MOVED_INPUTS = 1
+    TAKES_STRINGS = True
+
+    @property
+    def keeps_elements(self) -> bool:
+        return True
+
+
 @layer(LayerType.SHUFFLE, "Shuffle")
-class IShuffleLayer(Operation):
+class IShuffleLayer(Rearrangement):
     """Transpose, reshape and transpose again; each of the three is optional.
 
     Axis i of the result of a transpose is axis ``permutation[i]`` of its input. Any element type, which is kept. Input
@@ -35,12 +49,8 @@ class IShuffleLayer(Operation):
         zero_is_placeholder: whether 0 copies the dim at the same position of the input of the reshape, or means 0.
     """
 
-    MAX_INPUTS = 2
-    SHAPE_INPUTS = PADDED_SIZES = frozenset({1})
+    PADDED_SIZES = frozenset({1})
     INPUT_OF = {"reshape_dims": 1}
-    NUMPY_IS_FAST = True
-    MOVED_INPUTS = 1
-    TAKES_STRINGS = True
     TAKES_LENGTHS = True
 
     first_transpose: PermutationLike | None = None
@@ -223,22 +233,12 @@ def _volume_left(before: Sequence[int], after: Sequence[int]) -> int:
 
 
 @layer(LayerType.SQUEEZE, "Squeeze")
-class ISqueezeLayer(Operation):
+class ISqueezeLayer(Rearrangement):
     """Remove axes of length 1.
 
     Any element type, which is kept. Input 1, 1-D, int32 or int64, lists the axes, negative ones from the end; without
     it every axis of length 1 is removed.
     """
-
-    MAX_INPUTS = 2
-    SHAPE_INPUTS = frozenset({1})
-    MOVED_INPUTS = 1
-    TAKES_STRINGS = True
-    NUMPY_IS_FAST = True
-
-    @property
-    def keeps_elements(self) -> bool:
-        return True
 
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None and axes.rank != 1:
@@ -287,7 +287,7 @@ class ISqueezeLayer(Operation):
 
 
 @layer(LayerType.UNSQUEEZE, "Unsqueeze")
-class IUnsqueezeLayer(Operation):
+class IUnsqueezeLayer(Rearrangement):
     """Add axes of length 1.
 
     Any element type, which is kept. Input 1, 1-D or 0-D, int32 or int64, lists the positions of the new axes in the
@@ -295,14 +295,6 @@ class IUnsqueezeLayer(Operation):
     """
 
     REQUIRED_INPUTS = 2
-    SHAPE_INPUTS = frozenset({1})
-    MOVED_INPUTS = 1
-    TAKES_STRINGS = True
-    NUMPY_IS_FAST = True
-
-    @property
-    def keeps_elements(self) -> bool:
-        return True
 
     def infer(self, x: TensorType, axes: TensorType) -> TensorType:
         added = self._added(x.rank, axes)

@@ -62,9 +62,9 @@ def collatz(network, start):
     return stacked(listing, now, steps)
 
 
-def outer_loop(network, lengths):
+def outer_loop(network, lengths, count=None):
     """A loop 'outer' over some lengths, and in each iteration the sum of 0, 1 ... below the length."""
-    outer = counted(network, lengths.shape[0])
+    outer = counted(network, lengths.shape[0] if count is None else count)
     outer.name = "outer"
     fill = network.add_fill((1,), trt.FillOperation.LINSPACE, trt.int32)
     fill.set_input(
@@ -138,13 +138,15 @@ def test_while_is_not_asked_after_the_count_has_ended_a_loop_on_the_host(network
 
 def test_branch_in_a_loop_on_the_host_reads_an_iterator_in_reverse(network):
     lengths, x = network.add_input("lengths", trt.int32, (3,)), network.add_input("x", trt.int32, (3,))
-    outer, sums = outer_loop(network, lengths)
+    # a number that the network has would be in every piece
+    outer, sums = outer_loop(network, lengths, network.add_input("count", trt.int32, ()))
     choice = network.add_if_conditional()
     choice.set_condition(combine(network, sums, 1, Op.GREATER))
     backwards = outer.add_iterator(x, reverse=True).get_output(0)
     mark(network, y=stacked(outer, choice.add_output(backwards, sums).get_output(0), constant(network, 3)))
 
-    meant, loop_strategies = agree(network, lengths=np.array([4, 0, 3], np.int32), x=np.array([7, 8, 9], np.int32))
+    inputs = {"lengths": np.int32([4, 0, 3]), "x": np.int32([7, 8, 9]), "count": np.int32(3)}
+    meant, loop_strategies = agree(network, **inputs)
     assert meant["y"].tolist() == [9, 0, 7]
     assert loop_strategies == {"outer": "host"}
 

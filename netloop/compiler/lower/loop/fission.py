@@ -15,14 +15,10 @@ from netloop.model.graph.tensor import ITensor
 from netloop.model.layers.convolution import IConvolutionLayer, IDeconvolutionLayer
 from netloop.model.layers.loop import IIteratorLayer
 from netloop.model.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
-from netloop.model.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.model.layers.rearrange import Rearrangement
 from netloop.model.nest import Block, LayerStep, LoopStep, Step
 
 PRODUCTS = IMatrixMultiplyLayer, IEinsumLayer, IConvolutionLayer, IDeconvolutionLayer
-VIEWS = IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-"""Layers that move no element if they are compiled with the layer that reads them. A slice of a row is none of them:
-XLA computes what reads it without vector instructions.
-"""
 
 SMALLEST_PRODUCT = 1 << 10
 """The least number of elements of the loop-invariant operand for which a product is worth moving."""
@@ -105,8 +101,9 @@ def _prologue(steps: Sequence[Step], varying: set[ITensor], products: Sequence[S
         if isinstance(step, LayerStep) and may_run_at_once(step) and varying.isdisjoint(step.reads):
             free.append(step)
             varying.difference_update(step.writes)
-    # views at the end cost nothing in the body, where XLA compiles them with the layer that reads them
-    moved = [step for step in _from_products(free, products) if not isinstance(step.layer, VIEWS)]
+    # these cost nothing at the end of a body, where XLA compiles them with the layer that reads them; a slice of a row
+    # does, as XLA computes what reads it without vector instructions
+    moved = [step for step in _from_products(free, products) if not isinstance(step.layer, Rearrangement)]
     needed = set(Block(list(free)).needed(_writes(moved)))
     return [step for step in free if step in needed]
 
