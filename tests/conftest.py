@@ -108,6 +108,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         compile_together([case_ for case_ in cases if isinstance(case_, Case)])
 
 
+def pytest_sessionfinish() -> None:
+    """Collect garbage once: pytest does so five times at the end, and visits what JAX keeps for five seconds."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
     """Compile the programs of a test, and of its fixtures, quickly or as users compile, with products of float32."""

@@ -30,9 +30,7 @@ def needs_eight_devices(item: pytest.Item) -> bool:
 
 def outcome(item: pytest.Item) -> str:
     """What a test reported in a process with eight devices; empty if it passed."""
-    folder = _folder(item)
-    tests = (other.nodeid for other in item.session.items if needs_eight_devices(other) and _folder(other) == folder)
-    return _outcomes(tuple(tests))[item.path, item.name]
+    return _outcomes(item.session, _folder(item))[item.path, item.name]
 
 
 def _folder(item: pytest.Item) -> str:
@@ -40,8 +38,9 @@ def _folder(item: pytest.Item) -> str:
 
 
 @cache
-def _outcomes(tests: tuple[str, ...]) -> dict[tuple[Path, str], str]:
-    """What tests reported in a process with eight devices, by the file and name of each."""
+def _outcomes(session: pytest.Session, part: str) -> dict[tuple[Path, str], str]:
+    """What the tests of a folder reported in a process with eight devices, by the file and name of each."""
+    tests = [item.nodeid for item in session.items if needs_eight_devices(item) and _folder(item) == part]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "eight_devices"]
