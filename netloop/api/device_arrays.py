@@ -68,8 +68,8 @@ class DLManagedTensor(ctypes.Structure):
     ]
 
 
-NAME, USED = b"dltensor", b"used_dltensor"
-"""The names of a capsule with such a description, before and after somebody took it."""
+NAME = b"dltensor"
+"""The name of a capsule with such a description, until somebody takes it."""
 
 
 class DeviceBlock:

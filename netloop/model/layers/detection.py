@@ -14,9 +14,6 @@ from netloop.values.diagnostics import require
 from netloop.values.enums import BoundingBoxFormat, DataType, LayerType
 from netloop.values.types import OWN, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
 
-IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
-"""The indices of the inputs with the thresholds."""
-
 
 def _check_indices_type(indices_type: DataType) -> None:
     is_index = indices_type in (DataType.INT32, DataType.INT64)

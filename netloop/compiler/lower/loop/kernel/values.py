@@ -129,9 +129,6 @@ class WrittenRows:
         raise Refused("it reads the rows that it has stacked")
 
 
-Lazy = View | Numbers | WrittenRows
-
-
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of an array whose numbers lie one after the other."""
     strides, stride = list[int](), 1
