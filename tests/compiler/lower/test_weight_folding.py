@@ -53,6 +53,17 @@ def test_result_of_more_than_four_times_its_inputs_is_left_to_the_call(network, 
     assert folding(network).tensors == [y] * is_folded
 
 
+@pytest.mark.parametrize("transposes", [False, True])
+def test_reshapes_at_the_end_are_left_to_the_call_and_transposes_are_not(network, weights, transposes):
+    negative = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
+    shuffled = network.add_shuffle(negative)
+    shuffled.reshape_dims = (2, LENGTH // 2)
+    shuffled.second_transpose = trt.Permutation([1, 0]) if transposes else None
+    mark(network, y=shuffled.get_output(0))
+
+    assert folding(network).tensors == [shuffled.get_output(0) if transposes else negative]
+
+
 def test_small_weights_are_folded_where_the_host_calls(network):
     y = network.add_unary(constant(network, [1], np.float32), trt.UnaryOperation.NEG).get_output(0)
     row = network.add_shuffle(y)

@@ -452,6 +452,19 @@ def test_masks_keep_the_order_of_rows(transposes, strategy):
     assert_agrees(*masked(lengths_and_counter, transposes), strategy=strategy)
 
 
+@pytest.mark.parametrize(("transposes", "strategy"), [(False, "kernel"), (True, "scan")])
+def test_cells_keep_the_order_of_rows(transposes, strategy):
+    def change(network, loop, h, after):
+        planes = network.add_shuffle(after)
+        planes.reshape_dims = (2, 3, 32)
+        planes.second_transpose = trt.Permutation([1, 0, 2]) if transposes else None
+        rows = network.add_shuffle(planes.get_output(0))
+        rows.reshape_dims = (6, 32)
+        return rows.get_output(0)
+
+    assert_agrees(*rnn((16, 6, 32), (6, 32), change), strategy=strategy)
+
+
 def test_masks_of_numbers_that_are_broadcast_are_left_to_xla():
     def sides(network, loop):
         return constant(network, [[3], [5]], np.int32), constant(network, [[2, 4, 6]], np.int32)
