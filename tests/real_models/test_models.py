@@ -58,6 +58,7 @@ def require_same_when_saved(path: Path) -> None:
     """Require that the model, saved in the format of each runtime, gives there what an engine gives."""
     runtimes = [runtime for runtime in RUNTIMES if (path.stem, runtime) not in NOT_SAVED and find_spec(runtime)]
     for runtime, results in measure_saved(path, runtimes).items():
+        assert results
         assert all(result["agrees"] for result in results), (runtime, results)
 
 

@@ -29,7 +29,7 @@ def needs_eight_devices(item: pytest.Item) -> bool:
 
 
 def outcome(item: pytest.Item) -> str:
-    """What a test reported in a process with eight devices; empty if it passed."""
+    """The failure of a test in a process with eight devices; empty if it passed."""
     return _outcomes(item.session, _folder(item))[item.path, item.name]
 
 
@@ -39,7 +39,7 @@ def _folder(item: pytest.Item) -> str:
 
 @cache
 def _outcomes(session: pytest.Session, part: str) -> dict[tuple[Path, str], str]:
-    """What the tests of a folder reported in a process with eight devices, by the file and name of each."""
+    """The failures of tests of a folder in a process with eight devices, by file and name; empty if a test passed."""
     tests = [item.nodeid for item in session.items if needs_eight_devices(item) and _folder(item) == part]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"

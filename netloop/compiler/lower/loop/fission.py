@@ -101,8 +101,8 @@ def _prologue(steps: Sequence[Step], varying: set[ITensor], products: Sequence[S
         if isinstance(step, LayerStep) and may_run_at_once(step) and varying.isdisjoint(step.reads):
             free.append(step)
             varying.difference_update(step.writes)
-    # these cost nothing at the end of a body, where XLA compiles them with the layer that reads them; a slice of a row
-    # does, as XLA computes what reads it without vector instructions
+    # rearrangements at the end of a body cost nothing: XLA compiles them with the layer that reads them. A slice of a
+    # row does cost: XLA computes the layer that reads it without vector instructions
     moved = [step for step in _from_products(free, products) if not isinstance(step.layer, Rearrangement)]
     needed = set(Block(list(free)).needed(_writes(moved)))
     return [step for step in free if step in needed]

@@ -366,10 +366,11 @@ def test_scan_of_version_8_goes_over_a_batch_with_a_length_for_each():
     proto.opset_import[0].version = 8
     x = np.arange(1, 7, dtype=F).reshape(2, 3, 1)
 
-    found = netloop.compile(netloop.onnx.load(proto))({"lengths": np.int64([3, 2]), "x": x, "s": np.zeros((2, 1), F)})
+    inputs = {"lengths": np.int64([3, 2]), "x": x, "s": np.zeros((2, 1), F)}
+    outputs = netloop.compile(netloop.onnx.load(proto))(inputs)
 
-    assert found["last"].tolist() == [[6], [9]]
-    assert found["sums"].reshape(2, 3).tolist() == [[3, 2, 1], [5, 4, 0]]
+    assert outputs["last"].tolist() == [[6], [9]]
+    assert outputs["sums"].reshape(2, 3).tolist() == [[3, 2, 1], [5, 4, 0]]
 
 
 # ---------------------------------------------------------------------------- If
